@@ -20,9 +20,11 @@ from benchmarks.figures import Figure, median
 from benchmarks.measuring import opened_engine, opened_store
 from benchmarks.past import Past, add_past
 from benchmarks.server import durable_server
+from podium.app.databases import prune
+from podium.app.run_list import list_runs
+from podium.app.run_report import show_run
 from podium.engine import FlowDefinition
 from podium.ports import Engine, FlowContext, RunQuery, Step, Store
-from podium.usecases import list_runs, prune, show_run
 from tests.postgres import PostgresServer
 
 PAST_RUNS = 100_000

@@ -15,11 +15,12 @@ from pathlib import Path
 from benchmarks.figures import Figure, median
 from podium.agents import AgentScript, ScriptedAgent
 from podium.agents.scripted import agent as scripted
-from podium.domain.asking import Turn
-from podium.domain.gating import Effect
-from podium.journal import FileTranscripts, SqlStore, StoreJournal
+from podium.core.decisions import Effect
+from podium.core.turns import Turn
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Gate
 from podium.sandbox import HookDoor, ProcessLauncher, hook_command
+from podium.store import FileTranscripts, SqlStore, StoreJournal
 from podium.testing import FakeEnclosures, ScriptedGate, decision
 from podium.tools import (
     DoorSettings,
@@ -30,7 +31,6 @@ from podium.tools import (
     builtin_tools,
     own_tools,
 )
-from podium.wiring.clock import SystemClock, SystemIds
 
 ROUNDS = 40
 AT_ONCE = 50

@@ -14,10 +14,10 @@ from pathlib import Path
 from playwright.async_api import Page
 
 from benchmarks.figures import Figure, median, percentile
-from podium.domain.events import NoteTaken
-from podium.journal import SqlStore
+from podium.core.events import NoteTaken
+from podium.platform.system_clock import SystemClock, SystemIds
+from podium.store import SqlStore
 from podium.testing import retry_until
-from podium.wiring.clock import SystemClock, SystemIds
 from tests.integration.web.browser import CHROMIUM, chromium
 
 EVENTS = 100

@@ -13,17 +13,25 @@ import pytest
 
 from benchmarks.figures import Figure, percentile
 from podium.agents.contract.messages import read_messages
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiKit
 from podium.agents.tui.claude import ClaudeTui
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.messages import Awaited, Message, MessageType, Side, block_of, section_of
-from podium.flows.duet.prompting import plan_words, task_words
+from podium.core.turns import (
+    Awaited,
+    Message,
+    MessageType,
+    Side,
+    Turn,
+    TurnLimits,
+    block_of,
+    section_of,
+)
+from podium.jobs.duet.prompts import plan_words, task_words
+from podium.platform.system_clock import SystemClock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts
 from podium.testing.modelserver import ModelServer, SeenRequest
 from podium.testing.tui_zoo.bodies import CODE, LONG_LINE, MARKDOWN
-from podium.wiring.clock import SystemClock
 from tests.integration.agents import clis
 
 HANDOFFS = int(os.environ.get("PODIUM_BENCH_CLAUDE_HANDOFFS", "15"))

@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from benchmarks.figures import Figure, median
-from podium.domain.launching import (
+from podium.core.processes import (
     Confinement,
     ExecRules,
     Mount,

@@ -17,24 +17,20 @@ import httpx
 from benchmarks.browsing import shown_live
 from benchmarks.figures import Figure, median, percentile
 from benchmarks.metering import resident_bytes
-from podium.domain.events import (
-    NoteTaken,
-    StepCompleted,
-    StepStarted,
-)
-from podium.domain.work import Run, RunStatus, StepRecord, StepStatus
-from podium.journal import SqlStore
+from podium.app.app import open_podium
+from podium.config.configuration import load_configuration
+from podium.core.events import NoteTaken, StepCompleted, StepStarted
+from podium.core.work import Run, RunStatus, StepRecord, StepStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Store, Tx, View
+from podium.store import SqlStore
 from podium.testing import retry_until
-from podium.web.access.people import ConsoleRole
+from podium.web.access.tokens import ConsoleRole
 from podium.web.app import build_app
-from podium.web.desk import Desk
+from podium.web.context import Desk
 from podium.web.live.hub import Hub
-from podium.web.serving import served
+from podium.web.server import served
 from podium.web.settings import ConsoleSettings
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import open_podium
 
 T = TypeVar("T")
 PAST_RUNS = 100_000

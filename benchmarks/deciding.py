@@ -7,12 +7,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from benchmarks.figures import Figure, median, percentile
-from podium.domain.gating import Access, Call, GateContext, PathUse
-from podium.gate import PolicyLayer, RuleGate, compile_policy, default_policy, split_command
-from podium.gate.shell import read_line
+from podium.app.policy_trial import policy_cases, shipped_cases
+from podium.core.decisions import Access, Call, GateContext, PathUse
+from podium.policy import PolicyLayer, RuleGate, compile_policy, default_policy, split_command
+from podium.policy.shell import read_line
 from podium.tools import Registry, builtin_tools
-from podium.usecases import policy_cases
-from podium.wiring.policy_cases import shipped_cases
 
 ROUNDS = 5000
 LINE_ROUNDS = 5

@@ -13,11 +13,11 @@ from typing import Any, TypedDict
 
 from benchmarks.figures import Figure, median
 from benchmarks.floor import BareSqlite
-from podium.domain.events import NoteTaken
+from podium.core.events import NoteTaken
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.journal import SqlStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, Step
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store import SqlStore
 
 ROUNDS = 1500
 BODY = "x" * 200

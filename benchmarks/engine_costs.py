@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.loads import Cost
 from benchmarks.metering import Meter, resident_bytes, typical
 from benchmarks.store_costs import BODY, owned_run
-from podium.domain.work import QueueSpec
+from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.ports import Engine, FlowContext, Step, Store
 from tests.postgres import PostgresServer
 
 if TYPE_CHECKING:
     from podium.engine.distributed.database import DbosDatabase
-from podium.engine.distributed.enqueueing import asked, asked_for
+from podium.engine.distributed.workflows import asked, asked_for
 
 STEPS = 300
 LOOKS = 300

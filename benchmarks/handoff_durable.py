@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from benchmarks.handoff_stage import LINES, Carrier
-from podium.domain.work import RunStatus
+from podium.core.work import RunStatus
+from podium.jobs.duet.bench.fake_pair import Theatre, ZooPair, ZooSeat, theatre, zoo_pair
 from podium.testing.tui_zoo import Answers
-from podium.wiring.bench_duet_stage import ZooPair, ZooSeat, zoo_pair
-from podium.wiring.bench_duet_theatre import Theatre, theatre
 
 _SETTLE_SECONDS = 0.0
 """For a program that is known to take an Enter as soon as it shows a paste."""

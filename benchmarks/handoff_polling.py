@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from benchmarks.handoff_stage import Carrier, Ends
-from podium.domain.messages import TAG
+from podium.core.turns import TAG
 
 POLL_SECONDS = 0.4
 _LINES_BACK = 400

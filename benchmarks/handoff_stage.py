@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.domain.messages import TAG
+from podium.core.turns import TAG
 
 PANE = Path(__file__).with_name("handoff_pane.py")
 WAIT_SECONDS = 60.0

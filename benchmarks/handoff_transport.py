@@ -13,13 +13,13 @@ from pathlib import Path
 from benchmarks.handoff_stage import Carrier, Ends
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Activity, Panes, Program, TerminalSettings, TmuxServer, history
-from podium.agents.tui.adapting import Said
+from podium.agents.tui.adapter import Said
+from podium.agents.tui.file_watch import watch_folder
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
-from podium.agents.tui.pasting import loading, pasting
-from podium.agents.tui.stream_gate import StreamGate
-from podium.agents.tui.watching import watch_folder
-from podium.domain.messages import Message, block_of
-from podium.domain.model import Json
+from podium.agents.tui.panes import loading, pasting
+from podium.agents.tui.reply_reader import StreamGate
+from podium.core.model import Json
+from podium.core.turns import Message, block_of
 from podium.sandbox import ProcessLauncher, end_left_server
 
 

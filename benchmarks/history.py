@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from podium.domain.events import NoteTaken, RunQueued, RunSucceeded
-from podium.domain.work import Run, RunStatus, StepRecord, StepStatus
-from podium.journal import SqlStore
+from podium.core.events import NoteTaken, RunQueued, RunSucceeded
+from podium.core.work import Run, RunStatus, StepRecord, StepStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, RunQuery, Tx, View
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store import SqlStore
 
 PAST_RUNS = 100_000
 ROUNDS = 60

@@ -6,7 +6,7 @@ import json
 from itertools import product
 from pathlib import Path
 
-from podium.domain.model import Json
+from podium.core.model import Json
 
 DEPARTMENTS = (
     "sales", "stock", "fleet", "payroll", "support", "legal", "events", "research", "kitchen", "garden",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from benchmarks import engine_costs, store_costs
 from benchmarks.loads import Cost, Costs
 from benchmarks.server import durable_server, slow_wire
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Store
-from podium.wiring.clock import SystemClock, SystemIds
 from tests.postgres import PostgresServer
 
 if TYPE_CHECKING:
     from podium.engine.distributed import DbosEngine
-    from podium.journal.postgres_store import PostgresStore
+    from podium.store.postgres_store import PostgresStore
 
 WIRE_SECONDS = 0.004
 """How long the slow wire keeps everything: long beside what a commit takes on loopback."""
@@ -103,7 +103,7 @@ async def _bytes_of_a_work(store: Store, server: PostgresServer, name: str) -> t
 @asynccontextmanager
 async def opened_store(url: str, folder: Path) -> AsyncIterator[PostgresStore]:
     from podium.engine.distributed import enqueue
-    from podium.journal.postgres_store import PostgresStore
+    from podium.store.postgres_store import PostgresStore
 
     place = await asyncio.to_thread(tempfile.mkdtemp, dir=folder)
     store = await PostgresStore.open(
@@ -118,7 +118,7 @@ async def opened_store(url: str, folder: Path) -> AsyncIterator[PostgresStore]:
 @asynccontextmanager
 async def opened_engine(store: Store, url: str) -> AsyncIterator[DbosEngine]:
     from podium.engine.distributed import DbosEngine
-    from podium.journal.postgres_presence import PostgresPresence
+    from podium.store.postgres_presence import PostgresPresence
 
     clock, ids = SystemClock(), SystemIds()
     engine = DbosEngine(store, url=url, clock=clock, ids=ids, presence=PostgresPresence(url))

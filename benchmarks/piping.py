@@ -12,13 +12,13 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, median
 from podium.agents.scripted import agent as scripted
-from podium.domain.launching import Spawn
-from podium.domain.work import RunStatus
-from podium.domain.workspaces import WorkspaceWish
-from podium.flows.pipeline import Check
+from podium.app.app import Podium
+from podium.core.processes import Spawn
+from podium.core.work import RunStatus
+from podium.core.workspaces import WorkspaceWish
+from podium.jobs.pipeline import Check
+from podium.jobs.pipeline.composition import check_runner, pipeline_job
 from podium.ports import Workspace
-from podium.wiring import Podium
-from podium.wiring.pipelining import check_runner, pipeline_job
 from tests.integration.pipeline.rig import RIGHT, TASK, Project, smooth
 
 ROUNDS = 7

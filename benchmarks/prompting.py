@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from benchmarks.figures import Figure
-from podium.domain.work import RunStatus
-from podium.flows.pipeline.slugs import slug_of
+from podium.core.work import RunStatus
+from podium.jobs.pipeline.plain_text import slug_of
 from podium.testing.modelserver import ModelServer
 from tests.integration.contract.media import KEY, NONCE, OPENAI_API
 from tests.integration.pipeline.rig import Project

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from benchmarks.figures import Figure
-from podium.domain.encoded_secrets import EncodedSecrets
-from podium.journal.redaction import Redactor
+from podium.core.encoded_secrets import EncodedSecrets
+from podium.store.redaction import Redactor
 
 ROUNDS = 15
 _SECRETS = 10

@@ -24,7 +24,7 @@ from benchmarks.measuring import opened_engine, opened_store
 from benchmarks.pacing import Pace, pace
 from benchmarks.server import durable_server
 from benchmarks.simulating import POINTS_FILE, Points
-from podium.domain.work import QueueSpec
+from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.ports import Engine, FlowContext, Step
 from tests.postgres import PostgresServer

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, median
 from benchmarks.ticking import Idled, idle_tick, idled
-from podium.bridge import FileSource, FolderSource, SourceKit
-from podium.flows.sense.bundling import bundle_json, bundle_of
-from podium.flows.sense.options import SenseOptions
-from podium.journal import Redactor
+from podium.jobs.sense.io import FileSource, FolderSource, SourceKit
+from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.planning.bundle import bundle_json, bundle_of
+from podium.platform.system_clock import SystemClock
 from podium.ports import Source
-from podium.wiring.clock import SystemClock
+from podium.store import Redactor
 
 FILES = 10_000
 FEW_FILES = 20

@@ -17,7 +17,7 @@ from benchmarks.clockwork import Bell, Clockwork, Place, Process
 from benchmarks.figures import percentile
 from benchmarks.loads import Cost, Costs, Load, Outcome, Site
 from podium.engine.distributed import DISTRIBUTED
-from podium.journal.writer import LARGEST_BATCH
+from podium.store.writer import LARGEST_BATCH
 
 GATHER_SECONDS = DISTRIBUTED.gather_seconds
 TICK_SECONDS = DISTRIBUTED.tick_seconds

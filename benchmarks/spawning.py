@@ -7,7 +7,7 @@ import tempfile
 import time
 
 from benchmarks.figures import Figure, median
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher
 
 ROUNDS = 40

@@ -16,11 +16,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from podium.domain.gating import Approval, Tier
-from podium.domain.work import Run, RunStatus
+from podium.app.app import open_podium
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Approval, Tier
+from podium.core.work import Run, RunStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Tx
-from podium.wiring import load_configuration, open_podium
-from podium.wiring.clock import SystemClock, SystemIds
 
 ROUNDS = 9
 RUNS = 200

@@ -12,10 +12,10 @@ from functools import partial
 
 from benchmarks.loads import Cost
 from benchmarks.metering import PARTS, Meter, typical
-from podium.domain.events import StepCompleted, StepStarted
-from podium.domain.work import Run, RunStatus, StepRecord, StepStatus
+from podium.core.events import StepCompleted, StepStarted
+from podium.core.work import Run, RunStatus, StepRecord, StepStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Store, Tx
-from podium.wiring.clock import SystemClock, SystemIds
 from tests.postgres import PostgresServer
 
 SIZES = (1, 8, 64, 128)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.metering import resident_bytes
-from podium.domain.sensing import PlannerStatus, TickOutcome
-from podium.flows.sense import SENSE, TickKit, tick
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.jobs.sense import SENSE, TickKit, tick
+from podium.jobs.sense.composition import tick_kit
+from podium.jobs.sense.models import PlannerStatus, TickOutcome
 from podium.ports import RunQuery
-from podium.wiring import Podium, load_configuration
-from podium.wiring.sensing import tick_kit
 
 SETTLED_AFTER = 500
 """So many ticks until caches are filled and the allocator has what it needs."""

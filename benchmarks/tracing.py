@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
+from podium.cli.commands.trace import Telling
 from podium.cli.screen import Screen
-from podium.cli.trace_folding import Wanted
-from podium.cli.trace_telling import Telling
-from podium.domain.events import (
+from podium.core.decisions import Usage
+from podium.core.events import (
     AnyEvent,
     Event,
     StepCompleted,
@@ -28,9 +28,9 @@ from podium.domain.events import (
     ToolRequested,
     UsageRecorded,
 )
-from podium.domain.gating import Usage
-from podium.journal import TraceWriter
-from podium.journal.trace_reading import TraceReading, open_trace
+from podium.render.trace_rows import Wanted
+from podium.store import TraceWriter
+from podium.store.trace_reader import TraceReading, open_trace
 
 EVENTS = 100_000
 SCREENS = 15

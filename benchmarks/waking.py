@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, percentile
-from podium.domain.gating import Approval, Tier
+from podium.app.approvals import approve
+from podium.core.decisions import Approval, Tier
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.journal import SqlStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, Step, Tx
-from podium.usecases import approve
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store import SqlStore
 
 ROUNDS = 60
 IDLE_SECONDS = 5.0

@@ -22,12 +22,12 @@ from benchmarks.figures import Figure, percentile
 from benchmarks.idling import idle_shares
 from benchmarks.measuring import opened_engine, opened_store
 from benchmarks.server import durable_server
-from podium.domain.gating import Approval, Tier
-from podium.domain.work import QueueSpec
+from podium.app.approvals import approve
+from podium.core.decisions import Approval, Tier
+from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Engine, FlowContext, Step, Store, Tx
-from podium.usecases import approve
-from podium.wiring.clock import SystemClock, SystemIds
 
 ROUNDS = 200
 QUICK_ROUNDS = 8

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Figure
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import (
     GenericTui,
     TerminalPair,
@@ -19,13 +19,12 @@ from podium.agents.tui import (
     TuiAgent,
     TuiKit,
 )
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.messages import Awaited
-from podium.flows.duet.prompting import task_words
+from podium.core.turns import Awaited, Turn, TurnLimits
+from podium.jobs.duet.prompts import task_words
+from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts, retry_until
 from podium.testing.tui_zoo import Answers, happened, zoo_command
-from podium.wiring.clock import SystemClock
 
 PANES = int(os.environ.get("PODIUM_BENCH_PANES", "50"))
 SECONDS = 20.0

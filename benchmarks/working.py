@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from podium.domain.workspaces import WorkspaceWish
+from podium.core.workspaces import WorkspaceWish
+from podium.git import GitWorkspaces
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.sandbox import ProcessLauncher
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.workspaces.git import GitWorkspaces
 
 FILES = 50_000
 ROUNDS = 3

@@ -13,16 +13,17 @@ from typing import NamedTuple
 
 from benchmarks.figures import Figure, median
 from benchmarks.floor import BareSqlite
-from podium.domain.asking import Turn
-from podium.domain.events import AnyEvent
-from podium.domain.gating import CallRecord, CallStatus, Effect, Outcome, Receipt, Tier, ToolSpec
-from podium.domain.model import Json
-from podium.domain.work import Run, RunStatus
-from podium.gate import PolicyLayer, compile_policy, default_policy, split_command
-from podium.gate.policy import Policy, Rule
-from podium.journal import Redactor, SqlStore, StoreJournal
+from podium.core.decisions import CallRecord, CallStatus, Effect, Outcome, Receipt, Tier, ToolSpec
+from podium.core.events import AnyEvent
+from podium.core.model import Json
+from podium.core.turns import Turn
+from podium.core.work import Run, RunStatus
+from podium.platform.system_clock import SystemClock, SystemIds
+from podium.policy import PolicyLayer, compile_policy, default_policy, split_command
+from podium.policy.policy import Policy, Rule
 from podium.ports import EventQuery, Tx, View
 from podium.sandbox import HookDoor, ProcessLauncher, TurnDoor
+from podium.store import Redactor, SqlStore, StoreJournal
 from podium.testing import FakeEnclosures
 from podium.tools import (
     DoorSettings,
@@ -34,7 +35,6 @@ from podium.tools import (
     ToolScope,
     builtin_tools,
 )
-from podium.wiring.clock import SystemClock, SystemIds
 
 ROUNDS = 800
 WARM_UP_ROUNDS = 300

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from podium.domain.gating import Call, Decision, GateContext
-from podium.gate import Policy, PolicyLayer, compile_policy, default_policy, split_command
+from podium.core.decisions import Call, Decision, GateContext
+from podium.policy import Policy, PolicyLayer, compile_policy, default_policy, split_command
 from podium.tools import Registry, builtin_tools
 
 POLICY = {

@@ -7,12 +7,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from podium.domain.operating import OperatorAnswer
-from podium.flows.operator import Operator
-from podium.usecases import verify_receipts
-from podium.wiring.configuration import load_configuration
-from podium.wiring.operating import OperatorWish, build_operator
-from podium.wiring.podium import open_podium
+from podium.app.app import open_podium
+from podium.app.receipts import verify_receipts
+from podium.config.configuration import load_configuration
+from podium.jobs.operator import Operator
+from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.models import OperatorAnswer
 
 
 def tell(answer: OperatorAnswer) -> None:

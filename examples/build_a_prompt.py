@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from podium.domain.errors import BadInput
-from podium.flows.playbook import build_prompt
-from podium.wiring.playbooks import load_playbook, load_profile
+from podium.core.errors import BadInput
+from podium.jobs.playbook import build_prompt
+from podium.jobs.playbook.loader import load_playbook, load_profile
 
 PROFILE = """\
 name: Tiny Gallery

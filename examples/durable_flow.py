@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.journal import SqlStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, Step
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store import SqlStore
 
 CLOCK, IDS = SystemClock(), SystemIds()
 

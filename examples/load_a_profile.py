@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from podium.domain.errors import ConfigInvalid
+from podium.core.errors import ConfigInvalid
 from podium.library import load_profile
 
 SOUND = """\

@@ -7,10 +7,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from podium.domain.gating import Refusal
-from podium.usecases import verify_receipts
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium, open_podium
+from podium.app.app import Podium, open_podium
+from podium.app.receipts import verify_receipts
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Refusal
 
 
 async def call(podium: Podium, number: int, tool: str, **arguments: object) -> None:

@@ -9,14 +9,14 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from podium.domain.sensing import TickOutcome
-from podium.flows.sense import ORDERS, SENSE, tick
+from podium.app.app import Podium, open_podium
+from podium.app.approvals import approve
+from podium.config.configuration import load_configuration
+from podium.jobs.sense import ORDERS, SENSE, tick
+from podium.jobs.sense.composition import tick_kit
+from podium.jobs.sense.models import TickOutcome
+from podium.jobs.sense.orders.worker import inbox_tender, order_queues
 from podium.ports import RunQuery
-from podium.usecases import approve
-from podium.wiring.configuration import load_configuration
-from podium.wiring.ordering import inbox_tender, order_queues
-from podium.wiring.podium import Podium, open_podium
-from podium.wiring.sensing import tick_kit
 
 RULES = """\
 version: 1

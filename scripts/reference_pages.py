@@ -12,9 +12,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any, get_args
 
 from podium.cli.app import COMMANDS, build
-from podium.domain.events import AnyEvent
-from podium.wiring.configuration import VARIABLES
-from podium.wiring.settings_schema import attribute_docs, settings_schema
+from podium.config.configuration import VARIABLES
+from podium.config.schema import attribute_docs, settings_schema
+from podium.core.events import AnyEvent
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

@@ -17,7 +17,7 @@ ENGINE = os.environ.get("PODIUM_TEST_ENGINE", "local")
 def ready_database(postgres_server: PostgresServer) -> Iterator[str]:
     """The name of a database with Podium's and DBOS's tables and nothing in them."""
     from podium.engine.distributed.database import migrate
-    from podium.journal.postgres import prepare
+    from podium.store.postgres import prepare
 
     name = postgres_server.create_database()
     url = postgres_server.url(name)

@@ -15,8 +15,8 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
+from podium.core.decisions import Tier
+from podium.core.model import Json
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 DEMO = FOLDER / "demo.svg"

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 T = TypeVar("T")
 

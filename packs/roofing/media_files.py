@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 if TYPE_CHECKING:
     from podium.tools.packs import PackScope

@@ -12,18 +12,19 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from podium.domain.errors import NeedsHuman, StepFailed
-from podium.domain.events import Event
-from podium.domain.playbook_runs import PLAYBOOK, PlaybookResult
-from podium.domain.playbooks import Playbook, Profile
-from podium.domain.work import Run, RunStatus
-from podium.flows.playbook import build_prompt
-from podium.journal.listening import Listening
+from podium.app.agent_builder import AgentMaker
+from podium.app.app import Podium, open_podium
+from podium.app.run_control import see_through
+from podium.config.configuration import load_configuration
+from podium.core.errors import NeedsHuman, StepFailed
+from podium.core.events import Event
+from podium.core.work import Run, RunStatus
+from podium.jobs.playbook import build_prompt
+from podium.jobs.playbook import loader as files
+from podium.jobs.playbook.models import Playbook, Profile
+from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookResult
 from podium.ports import EventQuery
-from podium.usecases import see_through
-from podium.wiring import Podium, load_configuration, open_podium
-from podium.wiring import playbooks as files
-from podium.wiring.agents import AgentMaker
+from podium.telemetry.event_feed import Listening
 
 __all__ = [
     "AgentMaker",
@@ -76,7 +77,7 @@ async def run_playbook(
     made = {} if isinstance(agent, str) else {MADE: agent}
     configuration = load_configuration(surroundings, start=place)
     async with open_podium(configuration, surroundings, made_agents=made) as podium:
-        from podium.wiring.playbooking import playbook_job
+        from podium.jobs.playbook.composition import playbook_job
 
         job = playbook_job(
             podium,

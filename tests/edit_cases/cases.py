@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from podium.domain.model import NonEmpty, Noun
+from podium.core.model import NonEmpty, Noun
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 

@@ -17,7 +17,7 @@ from email.policy import SMTP as FOR_SMTP
 from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from ..exchange import Line, NotReached, converse, reason_of
 from .hiding import hiding

@@ -8,7 +8,7 @@ from email.headerregistry import Address
 from email.utils import parseaddr
 from typing import Literal, get_args
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from ..exchange import is_this_machine
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.domain.errors import OutcomeUnknown
+from podium.core.errors import OutcomeUnknown
 
 
 class MaybeSent(OutcomeUnknown):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from ..exchange import Answer, AnswerLost, Line, NotReached, Request, converse, exchange, safe_url
 from .hiding import Hide, hiding

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from .database import Database
 from .migrating import Dialect, lacking, migrations_of

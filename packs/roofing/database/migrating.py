@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 Dialect = Literal["sqlite", "postgresql"]
 

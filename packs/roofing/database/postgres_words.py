@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from .changes import Conflict, row_changed, row_missing, rule_broken
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from .backend import Condition, Query, Step
 from .changes import Between, Change, Contains, Delete, Insert, Update

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 
 class Kind(StrEnum):

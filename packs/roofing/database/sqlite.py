@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from . import statements
 from .backend import Batch, Query, Step

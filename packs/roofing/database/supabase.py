@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from ..exchange import Answer, AnswerLost, Line, NotReached, Request, exchange, safe_url
 from . import statements

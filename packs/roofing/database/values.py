@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from .schema import Kind, Table
 

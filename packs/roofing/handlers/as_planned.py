@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Between, Database

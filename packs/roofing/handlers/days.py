@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from .. import database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Change, Database, Insert, Update, new_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Database, Insert, Update, new_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 
 def cents(amount: float, what: str) -> int:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
         OpenRouterAgent,
     )
     from podium.agents.contract import ContractedAgent
+    from podium.agents.deps import AgentKit, AgentOptions
     from podium.agents.failover import FailoverAgent
     from podium.agents.headless.claude import ClaudeCliAgent
     from podium.agents.headless.codex import CodexCliAgent
-    from podium.agents.headless.command import CommandAgent
+    from podium.agents.headless.command_agent import CommandAgent
     from podium.agents.headless.gemini import GeminiCliAgent
     from podium.agents.headless.home import sweep_homes
     from podium.agents.headless.opencode import OpencodeCliAgent
-    from podium.agents.kit import AgentKit, AgentOptions
     from podium.agents.scripted import AgentScript, ScriptedAgent
 
 __all__ = [
@@ -58,12 +58,12 @@ export_lazily(
         "FailoverAgent": "failover",
         "ClaudeCliAgent": "headless.claude",
         "CodexCliAgent": "headless.codex",
-        "CommandAgent": "headless.command",
+        "CommandAgent": "headless.command_agent",
         "GeminiCliAgent": "headless.gemini",
         "sweep_homes": "headless.home",
         "OpencodeCliAgent": "headless.opencode",
-        "AgentKit": "kit",
-        "AgentOptions": "kit",
+        "AgentKit": "deps",
+        "AgentOptions": "deps",
         "AgentScript": "scripted",
         "ScriptedAgent": "scripted",
     },

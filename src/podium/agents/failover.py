@@ -6,8 +6,8 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import (
+from podium.core.decisions import Usage
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentUnavailable,
     BadInput,
@@ -16,8 +16,8 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.events import AgentSwitched
-from podium.domain.gating import Usage
+from podium.core.events import AgentSwitched
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import Agent, Journal
 
 REASONS = (AgentUnavailable, RateLimited, AgentNotLoggedIn, ToolMissing)

@@ -1,12 +1,19 @@
-"""Files that agents keep below their homes: named plainly, written in one step, private."""
+"""Private files of agents' homes: written in one step, and never through a link that an agent laid there."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
-from contextlib import suppress
+import shutil
+import stat
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+from podium.core.errors import NotPossibleNow
 
 LONGEST_NAME = 80
 
@@ -44,3 +51,152 @@ def write_private_at(folder: int, name: str, content: bytes, *, survives: bool =
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
         raise
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Not blocking: what lies there may be a pipe."""
+
+
+def real_folder(place: Path) -> None:
+    """Make it a folder of its own. A link an agent laid there would lead our sweeping elsewhere."""
+    try:
+        if place.is_symlink() or not place.is_dir():
+            place.unlink(missing_ok=True)
+            place.mkdir(mode=0o700)
+    except OSError as error:
+        raise NotPossibleNow(
+            f"the private home {str(place)!r} cannot be made ({error}); look at what stands there"
+        ) from None
+
+
+def make_folder(home: Path, name: str) -> None:
+    """Have a folder of the home, and on the way to it nothing but folders. What else stood there is removed."""
+    with _opened_way(home, Path(name), make=True):
+        pass
+
+
+def write_within(home: Path, name: str, content: bytes) -> Path:
+    """Write a private file of the home, in one step. A link in its place or on the way to it is removed."""
+    target = home / name
+    with _opened_way(home, Path(name).parent, make=True) as folder:
+        # A folder cannot be replaced by a file.
+        if target.is_dir() and not target.is_symlink():
+            remove(target)
+        write_private_at(folder, target.name, content)
+    return target
+
+
+def open_plain(home: Path, name: str | Path) -> int | None:
+    """A plain file of the home for reading. None: there is none, or a link is on the way to it."""
+    way = Path(name)
+    try:
+        with _opened_way(home, way.parent, make=False) as folder:
+            handle = os.open(way.name, _PLAIN, dir_fd=folder)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    return None
+
+
+def is_really_in(home: Path, name: str | Path) -> bool:
+    """Whether the way to what the home has under this name has no link in it."""
+    parts = Path(name).parts
+    return not any(home.joinpath(*parts[: at + 1]).is_symlink() for at in range(len(parts)))
+
+
+def real_paths(home: Path, name: str, pattern: str) -> list[Path]:
+    """What matches beneath a folder of the home and is no link, nor behind one."""
+    found = [home / name] if is_really_in(home, name) else []
+    for part in pattern.split("/"):
+        found = [path for each in found for path in _unlinked(each, part)]
+    return found
+
+
+def take_away(home: Path, name: str) -> None:
+    """Remove a file of the home. A link on the way to it goes instead: what it leads to is not ours."""
+    parts = Path(name).parts
+    for count in range(1, len(parts) + 1):
+        place = home.joinpath(*parts[:count])
+        if place.is_symlink() or count == len(parts):
+            remove(place)
+            return
+
+
+def remove(place: Path) -> None:
+    """Remove whatever stands there, also a tree that was made unwritable."""
+    try:
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, onerror=_after_allowing)
+        else:
+            place.unlink(missing_ok=True)
+    except OSError as error:
+        raise NotPossibleNow(
+            f"{str(place)!r} of an agent's private home cannot be removed ({error}); remove it"
+        ) from None
+
+
+def sweep(folder: Path, keep: Collection[Path], inner: Path = Path()) -> None:
+    """Remove everything that is not kept and not above something kept. Who could lay links there must have ended."""
+    for entry in os.scandir(folder):
+        place = inner / entry.name
+        real = entry.is_dir(follow_symlinks=False)
+        if place in keep and (real or entry.is_file(follow_symlinks=False)):
+            continue
+        if real and any(place in kept.parents for kept in keep):
+            sweep(Path(entry.path), keep, place)
+        else:
+            remove(Path(entry.path))
+
+
+@contextmanager
+def _opened_way(home: Path, way: Path, *, make: bool) -> Iterator[int]:
+    """The folder at the end of the way, reached step by step, so that nobody leads us elsewhere meanwhile."""
+    folder = os.open(home, _FOLDER)
+    try:
+        for part in way.parts:
+            beneath = _made(folder, part) if make else os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = beneath
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _made(folder: int, name: str) -> int:
+    """The folder of this name, made if it is not there; what else has the name is removed."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            os.unlink(name, dir_fd=folder)
+        elif error.errno != errno.ENOENT:
+            raise
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def _unlinked(folder: Path, pattern: str) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                Path(entry.path)
+                for entry in entries
+                if fnmatchcase(entry.name, pattern) and not entry.is_symlink()
+            ]
+    except OSError:
+        return []
+
+
+def _after_allowing(function: Callable[[str], object], path: str, fault: object) -> None:
+    """Go mod and others make their folders unwritable, and those cannot be removed."""
+    for place in (Path(path).parent, Path(path)):
+        if not place.is_symlink() and place.is_dir():
+            place.chmod(0o700)
+    if Path(path).is_dir() and not Path(path).is_symlink():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)

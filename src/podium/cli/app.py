@@ -1,81 +1,307 @@
-"""The table of commands, and how one of them is loaded.
-
-A command is a module of this package with a typer app called `app`. It is imported only when it
-is asked for, so that a quick command does not pay for a slow one.
-"""
+"""Table of commands, how one is imported on first use, and the options that every command accepts."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from podium import __version__
-from podium.cli.command import LazyCommands, global_options
 from podium.cli.screen import Screen
 
 
-class Entry(NamedTuple):
-    """Where a command lives, and its line in the list of commands."""
+@dataclass
+class Options:
+    """The global options of one invocation."""
 
-    module: str
+    json: bool = False
+    debug: bool = field(default_factory=lambda: os.environ.get("PODIUM_DEBUG", "") not in ("", "0"))
+    project: Path | None = None
+    mode: str = ""
+    """How far things may go, where a command lets a person say so. Empty: as configured."""
+    labels: tuple[str, ...] = ()
+    """What a worker offers to queues."""
+    ending_words: str = ""
+    """What to tell them at once, before the work is put down."""
+    parting_words: str = ""
+    """What to tell a person who interrupts: where the work stands and how it goes on."""
+
+
+Loader = Callable[[], Any]
+"""Imports a command's module and gives the command."""
+
+
+def command_app(*, group: bool = False, later: Mapping[str, Loader] | None = None) -> typer.Typer:
+    """An app with plain help, no completion options of its own and no drawn tracebacks.
+
+    `later` are commands of a group that are loaded when they are asked for.
+    """
+
+    class Group(_WholeSentences):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            if later:
+                self.commands = LazyCommands(later)
+
+    return typer.Typer(
+        cls=Group,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=group,
+    )
+
+
+class LazyCommands(MutableMapping[str, Any]):
+    """Commands by name, each imported on first use and given the global options."""
+
+    def __init__(self, loaders: Mapping[str, Loader]) -> None:
+        self._loaders = loaders
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            command = self._loaders[name]()
+            command.name = name
+            _accept_global_options(command)
+            self._loaded[name] = command
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"command {name!r} cannot be taken away")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._loaders)
+
+    def __len__(self) -> int:
+        return len(self._loaders)
+
+
+class _WholeSentences(TyperGroup):
+    """Lists its commands with the whole first sentence of each, and does not cut it at the screen's edge."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [
+            (name, _first_sentence(command.help or "")) for name, command in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _accept_global_options(command: Any) -> None:
+    inner = getattr(command, "commands", {})
+    for each in () if isinstance(inner, LazyCommands) else inner.values():
+        _accept_global_options(each)
+    command.params.extend(global_options())
+
+
+@cache
+def global_options() -> tuple[Any, ...]:
+    """The three options that any command takes; they set what the door reads and reach no function.
+
+    Made once: a group of twenty commands takes the same ones.
+    """
+    app = typer.Typer(add_completion=False)
+    app.command()(_globals)
+    options = typer.main.get_command(app).params
+    for option in options:
+        option.expose_value = False
+    return tuple(options)
+
+
+def _set(context: typer.Context, option: typer.CallbackParam, value: Any) -> Any:
+    if value and isinstance(context.obj, Options):
+        setattr(context.obj, str(option.name), value)
+    return value
+
+
+def _globals(
+    json: Annotated[
+        bool, typer.Option("--json", help="Answer with JSON on stdout.", callback=_set)
+    ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option("--project", metavar="DIR", help="The project's folder.", callback=_set),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.", callback=_set)] = False,
+) -> None:
+    """Carries the options; never called."""
+
+
+class Entry(NamedTuple):
+    """Typer app of a command as `module:name`, and its line in the list of commands."""
+
+    app: str
     help: str
 
 
 COMMANDS: dict[str, Entry] = {
-    "init": Entry("init", "Make this folder a Podium project."),
-    "doctor": Entry("doctor", "Check what is really usable here, and say how to mend the rest."),
-    "config": Entry("config", "Show the settings in force, and where each comes from."),
-    "run": Entry("run", "Turn a task into a reviewed, tested branch and a pull request."),
-    "ask": Entry("ask", "Turn plain words into a validated, approved, receipted run of tools."),
-    "sense": Entry("sense", "Read the system's state and propose, then do, work."),
-    "candidates": Entry("candidates", "List the work orders that the sense loop proposes."),
-    "deploy": Entry("deploy", "Approve a candidate and see it delivered."),
-    "playbook": Entry("playbook", "Check a playbook and its profile, and see the prompt."),
-    "duet": Entry("duet", "Let two terminal AIs, a planner and an executer, do a task together."),
-    "undo": Entry("undo", "Take back what a receipt proves, gated like any other plan."),
-    "runs": Entry("runs", "List runs, newest first."),
-    "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),
-    "logs": Entry("logs", "Print a run's events, or follow them live."),
-    "prompts": Entry("prompts", "Show the pipeline's prompts, set up or sent, with their sizes."),
-    "trace": Entry("trace", "Read a run's trace as a timeline: every event, call by call."),
-    "replay": Entry("replay", "Let a run of a playbook happen again, and compare every event."),
-    "cancel": Entry("cancel", "End a run and everything it started."),
-    "resume": Entry("resume", "Let a run go on here, from its checkpoint."),
-    "retry": Entry("retry", "Let a run go again from one of its steps."),
-    "approvals": Entry("approvals", "List what waits for a person."),
-    "approve": Entry("approve", "Say yes to an approval."),
-    "reject": Entry("reject", "Say no to an approval."),
-    "login": Entry("login", "Sign in with a personal token: your answers carry its name."),
-    "logout": Entry("logout", "Sign out: you answer as your operating-system user again."),
-    "whoami": Entry("whoami", "Show whose name your answers carry, and how that is proved."),
-    "resolve": Entry("resolve", "Say whether a call in doubt happened."),
-    "serve": Entry("serve", "Serve the console: every run and approval, in a browser."),
-    "worker": Entry("worker", "Host queued runs and schedules until Ctrl-C."),
-    "workers": Entry("workers", "List who is alive, what each holds, and what the dead left."),
-    "queues": Entry("queues", "List the queues: what waits, how it goes, who serves."),
-    "top": Entry("top", "Watch workers, queues and running runs live."),
-    "mcp": Entry("mcp", "Be an MCP server: clients submit work and use the gated toolbox."),
-    "rehearse": Entry("rehearse", "Play podium.yaml's scenes: try a policy out before it matters."),
-    "demo": Entry("demo", "See Podium work, offline and without keys, in under a minute."),
-    "modelserver": Entry("modelserver", "Stand in for a model provider: play, record, replay."),
-    "agents": Entry("agents", "See which agents are installed, logged in and gated by what."),
-    "trust": Entry("trust", "Trust the commands in this project's podium.yaml as they are now."),
-    "pack": Entry("pack", "Check, list or show tool packs."),
-    "plan": Entry("plan", "Parse a planner's plan, and check planning rules."),
-    "policy": Entry("policy", "Ask the gate what it would say."),
-    "workspaces": Entry("workspaces", "List workspaces, clear away what is safe, get work back."),
-    "receipts": Entry("receipts", "List, verify or follow receipts."),
-    "habits": Entry("habits", "See or erase what the operator remembers of messages."),
-    "db": Entry("db", "Migrate, check, move or prune the database that holds the record."),
-    "uninstall": Entry("uninstall", "List and remove what Podium keeps on this machine."),
-    "help": Entry("help", "Read about a job or a task, offline."),
-    "bench": Entry("bench", "Measure what Podium promises, such as how well replies are read."),
+    "init": Entry("podium.cli.commands.init:app", "Make this folder a Podium project."),
+    "doctor": Entry(
+        "podium.cli.commands.doctor:app",
+        "Check what is really usable here, and say how to mend the rest.",
+    ),
+    "config": Entry(
+        "podium.cli.commands.config:app", "Show the settings in force, and where each comes from."
+    ),
+    "run": Entry(
+        "podium.jobs.pipeline.commands.run:app",
+        "Turn a task into a reviewed, tested branch and a pull request.",
+    ),
+    "ask": Entry(
+        "podium.jobs.operator.commands.ask:app",
+        "Turn plain words into a validated, approved, receipted run of tools.",
+    ),
+    "sense": Entry(
+        "podium.jobs.sense.commands.sense:app",
+        "Read the system's state and propose, then do, work.",
+    ),
+    "candidates": Entry(
+        "podium.jobs.sense.commands.candidates:app",
+        "List the work orders that the sense loop proposes.",
+    ),
+    "deploy": Entry(
+        "podium.jobs.sense.commands.deploy:app", "Approve a candidate and see it delivered."
+    ),
+    "playbook": Entry(
+        "podium.jobs.playbook.commands.app:app",
+        "Check a playbook and its profile, and see the prompt.",
+    ),
+    "duet": Entry(
+        "podium.jobs.duet.commands.app:app",
+        "Let two terminal AIs, a planner and an executer, do a task together.",
+    ),
+    "undo": Entry(
+        "podium.jobs.operator.commands.undo:app",
+        "Take back what a receipt proves, gated like any other plan.",
+    ),
+    "runs": Entry("podium.cli.commands.runs:app", "List runs, newest first."),
+    "show": Entry(
+        "podium.cli.commands.show:app", "Show a run: its steps, calls, approvals and last events."
+    ),
+    "logs": Entry(
+        "podium.cli.commands.show:logs_app", "Print a run's events, or follow them live."
+    ),
+    "prompts": Entry(
+        "podium.jobs.pipeline.commands.prompts:app",
+        "Show the pipeline's prompts, set up or sent, with their sizes.",
+    ),
+    "trace": Entry(
+        "podium.cli.commands.trace:app",
+        "Read a run's trace as a timeline: every event, call by call.",
+    ),
+    "replay": Entry(
+        "podium.jobs.playbook.commands.replay:app",
+        "Let a run of a playbook happen again, and compare every event.",
+    ),
+    "cancel": Entry(
+        "podium.cli.commands.run_control:cancel_app", "End a run and everything it started."
+    ),
+    "resume": Entry(
+        "podium.cli.commands.run_control:resume_app", "Let a run go on here, from its checkpoint."
+    ),
+    "retry": Entry(
+        "podium.cli.commands.run_control:retry_app", "Let a run go again from one of its steps."
+    ),
+    "approvals": Entry("podium.cli.commands.approvals:app", "List what waits for a person."),
+    "approve": Entry("podium.cli.commands.approvals:approve_app", "Say yes to an approval."),
+    "reject": Entry("podium.cli.commands.approvals:reject_app", "Say no to an approval."),
+    "login": Entry(
+        "podium.cli.commands.login:app",
+        "Sign in with a personal token: your answers carry its name.",
+    ),
+    "logout": Entry(
+        "podium.cli.commands.login:logout_app",
+        "Sign out: you answer as your operating-system user again.",
+    ),
+    "whoami": Entry(
+        "podium.cli.commands.login:whoami_app",
+        "Show whose name your answers carry, and how that is proved.",
+    ),
+    "resolve": Entry(
+        "podium.cli.commands.run_control:resolve_app", "Say whether a call in doubt happened."
+    ),
+    "serve": Entry(
+        "podium.cli.commands.serve:app", "Serve the console: every run and approval, in a browser."
+    ),
+    "worker": Entry(
+        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C."
+    ),
+    "workers": Entry(
+        "podium.cli.commands.workers:app",
+        "List who is alive, what each holds, and what the dead left.",
+    ),
+    "queues": Entry(
+        "podium.cli.commands.workers:queues_app",
+        "List the queues: what waits, how it goes, who serves.",
+    ),
+    "top": Entry("podium.cli.commands.top:app", "Watch workers, queues and running runs live."),
+    "mcp": Entry(
+        "podium.cli.commands.mcp:app",
+        "Be an MCP server: clients submit work and use the gated toolbox.",
+    ),
+    "rehearse": Entry(
+        "podium.jobs.rehearsal.commands:app",
+        "Play podium.yaml's scenes: try a policy out before it matters.",
+    ),
+    "demo": Entry(
+        "podium.jobs.pipeline.commands.demo:app",
+        "See Podium work, offline and without keys, in under a minute.",
+    ),
+    "modelserver": Entry(
+        "podium.cli.commands.modelserver:app",
+        "Stand in for a model provider: play, record, replay.",
+    ),
+    "agents": Entry(
+        "podium.cli.commands.agents:app",
+        "See which agents are installed, logged in and gated by what.",
+    ),
+    "trust": Entry(
+        "podium.cli.commands.config:trust_app",
+        "Trust the commands in this project's podium.yaml as they are now.",
+    ),
+    "pack": Entry("podium.cli.commands.pack:app", "Check, list or show tool packs."),
+    "plan": Entry(
+        "podium.jobs.sense.commands.plan:app", "Parse a planner's plan, and check planning rules."
+    ),
+    "policy": Entry("podium.cli.commands.policy:app", "Ask the gate what it would say."),
+    "workspaces": Entry(
+        "podium.cli.commands.workspaces:app",
+        "List workspaces, clear away what is safe, get work back.",
+    ),
+    "receipts": Entry("podium.cli.commands.receipts:app", "List, verify or follow receipts."),
+    "habits": Entry(
+        "podium.jobs.operator.commands.habits:app",
+        "See or erase what the operator remembers of messages.",
+    ),
+    "db": Entry(
+        "podium.cli.commands.db:app",
+        "Migrate, check, move or prune the database that holds the record.",
+    ),
+    "uninstall": Entry(
+        "podium.cli.commands.uninstall:app", "List and remove what Podium keeps on this machine."
+    ),
+    "help": Entry("podium.cli.commands.help:app", "Read about a job or a task, offline."),
+    "bench": Entry(
+        "podium.cli.commands.bench:app",
+        "Measure what Podium promises, such as how well replies are read.",
+    ),
 }
-"""Every command. A new one is a module and a line here."""
+"""Every command, imported on first use. A new one is a module and a line here."""
 
 
 @cache
@@ -87,7 +313,7 @@ def build() -> TyperGroup:
     if not isinstance(group, TyperGroup):
         raise TypeError(f"typer made {type(group).__name__!r} of a group")
     group.commands = LazyCommands(
-        {name: partial(_load, entry.module) for name, entry in COMMANDS.items()}
+        {name: partial(_load, entry.app) for name, entry in COMMANDS.items()}
     )
     group.params.extend(global_options())
     return group
@@ -131,5 +357,6 @@ class _Podium(TyperGroup):
         return super().invoke(ctx)
 
 
-def _load(module: str) -> Any:
-    return typer.main.get_command(import_module(f"podium.cli.commands.{module}").app)
+def _load(app: str) -> Any:
+    module, _, name = app.partition(":")
+    return typer.main.get_command(getattr(import_module(module), name))

@@ -8,14 +8,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from podium.cli.door import Door
-from podium.domain.approvals import Approver
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.web.access.kept_file import KeptFile
-from podium.web.access.people import ConsoleRole, Person
-from podium.web.access.tokens import TokenBook, console_folder
-from podium.wiring import Podium
-from podium.wiring.identity import os_user
+from podium.app.app import Podium
+from podium.cli.context import Door
+from podium.config.os_user import os_user
+from podium.core.approvals import Approver
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.web.access.tokens import ConsoleRole, KeptFile, Person, TokenBook, console_folder
 
 FILE = "credentials.json"
 MAX_BYTES = 1_000_000

@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from podium.cli.scraped import Page, read_address, served
-from podium.journal.exposition import CONTENT_TYPE, Family, Gauge, exposed
-from podium.journal.figures import StoreFigures
-from podium.journal.gauges import gauges
-from podium.journal.hosted import HostedFollower
-from podium.journal.metrics import COUNTED_TYPES, HostedMetrics
+from podium.app.app import Podium
+from podium.cli.metrics_server import Page, read_address, served
 from podium.ports import Store, View
-from podium.wiring import Podium
+from podium.telemetry.event_feed import HostedFollower
+from podium.telemetry.exposition import CONTENT_TYPE, Family, Gauge, StoreFigures, exposed
+from podium.telemetry.metrics import COUNTED_TYPES, HostedMetrics, gauges
 
 READ_SECONDS = 5.0
 """How long a fetch waits for the store before it does without."""

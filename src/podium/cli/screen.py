@@ -11,8 +11,8 @@ from contextlib import suppress
 from textwrap import fill
 from typing import Any, Literal, TextIO
 
-from podium.domain.errors import PodiumError
-from podium.telling.untrusted import coloured_text, safe_line, safe_text, shown_json
+from podium.core.errors import PodiumError
+from podium.render.text import coloured_text, safe_line, safe_text, shown_json
 
 Cells = Sequence[str]
 

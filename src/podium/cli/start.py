@@ -25,12 +25,12 @@ def run_command(arguments: list[str]) -> int:
             return 0
         gc.set_threshold(GC_THRESHOLD)
         if "sense" in arguments and "--once" in arguments:
-            from podium.cli.idle_tick import answer_idle_tick
+            from podium.jobs.sense.idle_tick import answer_idle_tick
 
             if (code := answer_idle_tick(arguments)) is not None:
                 return code
         # Typer, pydantic and the rest cost ten times what a bare interpreter start does.
-        from podium.cli.edge import run
+        from podium.cli.error_report import run
 
         return run(arguments)
     except KeyboardInterrupt:

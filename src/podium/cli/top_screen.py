@@ -12,9 +12,9 @@ from textwrap import wrap
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from podium.cli.seeing_words import Rows, queue_rows, run_rows, summary, troubles, worker_rows
-from podium.telling.untrusted import safe_line
-from podium.usecases import WorkSeen
+from podium.app.workload import WorkSeen
+from podium.render.text import safe_line
+from podium.render.work_tables import Rows, queue_rows, run_rows, summary, troubles, worker_rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,9 +6,9 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.engine.definition import FlowDefinition
-    from podium.engine.hosting import EngineSettings, RunEngine
     from podium.engine.liveness import FolderPresence
     from podium.engine.local import LocalEngine
+    from podium.engine.run_engine import EngineSettings, RunEngine
 
 __all__ = [
     "EngineSettings",
@@ -22,8 +22,8 @@ export_lazily(
     __name__,
     {
         "FlowDefinition": "definition",
-        "EngineSettings": "hosting",
-        "RunEngine": "hosting",
+        "EngineSettings": "run_engine",
+        "RunEngine": "run_engine",
         "FolderPresence": "liveness",
         "LocalEngine": "local",
     },

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from podium.domain.work import QueueSpec, Run, RunStatus
+from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine.ownership import Ownership
 from podium.ports import Presence, RunQuery, Store, Tx, View
 

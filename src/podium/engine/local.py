@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.engine.dispatch import Dispatch, StoreDispatch
-from podium.engine.hosting import EngineSettings, RunEngine
+from podium.engine.run_engine import EngineSettings, RunEngine
 from podium.ports import Clock, Ids, Presence, Store
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from podium.domain.errors import (
+from podium.core.errors import (
     BadInput,
     FlowChanged,
     FlowUnknown,
@@ -20,7 +20,7 @@ from podium.domain.errors import (
     PodiumError,
     UnknownId,
 )
-from podium.domain.events import (
+from podium.core.events import (
     RunCancelled,
     RunCancelRequested,
     RunNeededHuman,
@@ -29,8 +29,8 @@ from podium.domain.events import (
     RunStarted,
     SignalSent,
 )
-from podium.domain.model import Json
-from podium.domain.work import (
+from podium.core.model import Json
+from podium.core.work import (
     APPROVAL_SIGNAL,
     MACHINE,
     QueueSpec,
@@ -41,10 +41,9 @@ from podium.domain.work import (
     StepRecord,
     StepStatus,
 )
-from podium.engine.deadlines import Deadlines
+from podium.engine.deadlines import Deadlines, next_after
 from podium.engine.definition import FlowDefinition
 from podium.engine.liveness import Roster
-from podium.engine.schedules import next_after
 from podium.ports import Clock, Flow, Ids, RunQuery, Tx, View
 
 ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)

@@ -11,17 +11,25 @@ from typing import Literal
 import mcp_types as types
 from pydantic import Field
 
-from podium.domain.digests import digest_of
-from podium.domain.errors import LockHeld, NotPossibleNow
-from podium.domain.gating import Tier, ToolSpec
-from podium.domain.model import Json, NonEmpty, Noun
-from podium.domain.telling import offered_names, offered_schema, told_failure, told_refusal
-from podium.domain.work import Run, RunStatus
-from podium.flows.calling import CALL, CallJob
-from podium.mcp.desk import PROVENANCE, Desk, bounded, how_people_decide, run_line
-from podium.mcp.offered import DoorTool, failed, hints, structured
+from podium.app.flow_builders import callable_specs
+from podium.app.kernel_flows import CALL, CallJob
+from podium.core.decisions import Tier, ToolSpec
+from podium.core.errors import LockHeld, NotPossibleNow
+from podium.core.model import Json, NonEmpty, Noun, digest_of
+from podium.core.tool_replies import offered_names, offered_schema, told_failure, told_refusal
+from podium.core.work import Run, RunStatus
+from podium.mcp.context import (
+    PROVENANCE,
+    Desk,
+    DoorTool,
+    bounded,
+    failed,
+    hints,
+    how_people_decide,
+    run_line,
+    structured,
+)
 from podium.ports import View
-from podium.wiring.calling import callable_specs
 
 ASK_HUMAN = "ask_human"
 LONGEST_NAME = 48

@@ -1,6 +1,5 @@
 """Where people are told who look at nothing: chats, mailboxes and phones, by one URL each."""
 
-from podium.notices.apprise_outlet import AppriseOutlet
-from podium.notices.told_book import FileToldBook
+from podium.notices.outlet import AppriseOutlet, FileToldBook
 
 __all__ = ["AppriseOutlet", "FileToldBook"]

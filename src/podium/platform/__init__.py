@@ -1,14 +1,14 @@
 """Primitives of the operating system that every package above may use."""
 
-from podium.platform.private_folders import (
+from podium.platform.folders import (
     hold_folder,
     is_locked,
     is_wide,
     locked_folder,
     make_private_folder,
+    shipped_folder,
     tighten,
 )
-from podium.platform.shipped_folders import shipped_folder
 
 __all__ = [
     "hold_folder",

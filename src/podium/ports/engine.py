@@ -1,4 +1,4 @@
-"""The engine: durable runs of registered flows."""
+"""Engine port: durable runs of registered flows; clock and ids."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from podium.domain.model import Noun
+from podium.core.model import Noun
 
 if TYPE_CHECKING:
-    from podium.domain.errors import StoreFull
-    from podium.domain.events import EventBody
-    from podium.domain.model import Json
-    from podium.domain.work import QueueSpec, Run, Schedule, Signal
+    from podium.core.errors import StoreFull
+    from podium.core.events import EventBody
+    from podium.core.model import Json
+    from podium.core.work import QueueSpec, Run, Schedule, Signal
     from podium.ports.gate import Checkpoint
     from podium.ports.store import RunQuery, Tx
+
 
 T = TypeVar("T")
 
@@ -246,4 +247,24 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Stop hosting: end running steps, leave every run at its checkpoint, let go of the leases."""
+        ...
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def now(self) -> datetime:
+        """The present moment, absolute, in UTC. For records and deadlines."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back. For timeouts and durations."""
+        ...
+
+
+class Ids(Protocol):
+    """Where identifiers come from."""
+
+    def new(self, prefix: str) -> str:
+        """A fresh id such as `run_…`, later ones sorting after earlier ones."""
         ...

@@ -1,4 +1,4 @@
-"""The launcher: every child process of Podium starts here."""
+"""Launcher of child processes, and what may be reached from a folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from podium.domain.launching import Ended, Spawn
+    from podium.core.processes import Confinement, Ended, Held, Spawn
 
 
 class Process(Protocol):
@@ -64,5 +64,23 @@ class Launcher(Protocol):
         terminal goes, and exits as the program did: 128 + n after a signal, 126 where it could not be started. Raises as
         `start` does for what can be known before. Without Linux it is the spawn's own words. What the spawn says of input, output and time beyond Podium's own
         has no meaning here.
+        """
+        ...
+
+
+class Enclosures(Protocol):
+    """Knows for every folder that agents work in how it is fenced."""
+
+    async def confinement(self, root: str) -> Confinement:
+        """For the processes of an agent, or of a command that one wished for, in this folder.
+
+        Ask before each start. Raises `WorkspaceTampered` when the fence is not as it was put up.
+        """
+        ...
+
+    def held(self, root: str) -> Held | None:
+        """How commands there are held, when the kernel holds them and git's own data is out of reach.
+
+        None: they are not held so, and the gate has to judge them by their words alone.
         """
         ...

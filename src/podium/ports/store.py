@@ -1,27 +1,27 @@
-"""The store: events, runs, steps, calls, approvals and receipts, changed together or not at all."""
+"""Store port: events, runs, steps, calls, approvals and receipts changed together; transcripts; presence of other processes."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from podium.domain.model import Noun
-from podium.domain.work import (
-    RunStatus,
-)
+from podium.core.model import Noun
+from podium.core.work import RunStatus
 
 if TYPE_CHECKING:
-    from podium.domain.events import Event, EventBody
-    from podium.domain.gating import (
+    from podium.core.decisions import (
         Approval,
         ApprovalStatus,
         CallRecord,
         CallStatus,
         Receipt,
+        Spent,
     )
-    from podium.domain.spending import Spent
-    from podium.domain.work import (
+    from podium.core.events import Event, EventBody
+    from podium.core.turns import Turn
+    from podium.core.work import (
         QueueSpec,
         QueueTally,
         Run,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StepRecord,
         WorkerBeat,
     )
+
 
 T = TypeVar("T")
 
@@ -293,4 +294,54 @@ class Journal(Protocol):
 
     def follow(self, query: EventQuery) -> AsyncIterator[Event]:
         """What `query` finds, then every later event as it is committed by any process. Never skips one."""
+        ...
+
+
+class Presence(Protocol):
+    """Marks that last exactly as long as the processes that hold them.
+
+    A mark that is gone tells at once that its process is; one that stands tells nothing of a process
+    that is stopped, hung or cut off. For that there is the lease.
+    """
+
+    async def enter(self, worker_id: str) -> None:
+        """Hold a mark under this name. Raises `LockHeld` when another process holds it."""
+        ...
+
+    async def leave(self) -> None:
+        """Let go of the mark. Harmless when none is held."""
+        ...
+
+    def present(self, view: View, workers: list[WorkerBeat]) -> set[str]:
+        """Ids of those whose mark stands."""
+        ...
+
+    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+        """Whether a worker's process has ended, and all that it started with it.
+
+        None: it has said goodbye, or never was.
+        """
+        ...
+
+    def sweep(self) -> None:
+        """Clear away what the dead left behind."""
+        ...
+
+
+class Transcript(Protocol):
+    """The record of one turn. Secrets are removed when it is written."""
+
+    @property
+    def path(self) -> str: ...
+
+    def write(self, line: str) -> None:
+        """Keep a line as it came. Beyond the transcript's size lines are counted and dropped."""
+        ...
+
+
+class Transcripts(Protocol):
+    """Opens a transcript for each turn."""
+
+    def open(self, turn: Turn, agent: str) -> AbstractContextManager[Transcript]:
+        """A new transcript; the prompt is kept beside it. On leaving it is complete."""
         ...

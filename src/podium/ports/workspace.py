@@ -1,4 +1,4 @@
-"""Workspaces: an agent's own place in a repository, and the one way back out of it."""
+"""Workspaces of agents in a repository, and the forge that their branches are pushed to."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from podium.domain.launching import Confinement
-    from podium.domain.workspaces import (
+    from podium.core.forge import Preflight, PullRequest, PullRequestWish, RemoteBase
+    from podium.core.processes import Confinement
+    from podium.core.workspaces import (
         Collision,
         CommitSeen,
         Delivery,
@@ -230,4 +231,30 @@ class Workspaces(Protocol):
 
     async def collisions(self, workspace_id: str) -> Sequence[Collision]:
         """Other workspaces of the same repository whose delivered branches conflict with this one's."""
+        ...
+
+
+class Forge(Protocol):
+    """A repository's remote, or what stands in for it."""
+
+    async def preflight(self, repository: str, base: str) -> Preflight:
+        """Look whether the remote's base branch is protected. Never raises for what is found out there."""
+        ...
+
+    async def fetch_base(self, repository: str, base: str) -> RemoteBase:
+        """Bring the commits of the remote's base branch into the repository; no branch and no checkout is moved.
+
+        Never raises for a remote that cannot be asked: `why_not` says so.
+        """
+        ...
+
+    async def deliver(self, wish: PullRequestWish) -> PullRequest:
+        """Push the one branch and open a pull request, or write the local equivalent.
+
+        Looks at the remote's base branch right before the push. One with commits that the branch does not contain
+        is answered by `moved_base`, and nothing is pushed.
+
+        May be asked again after a crash: what is there already is found, not made twice. Raises
+        `NotPossibleNow` when the remote refuses, `RateLimited`, or `Passing` errors that a later try may not meet.
+        """
         ...

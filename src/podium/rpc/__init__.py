@@ -9,10 +9,9 @@ import os
 # executed at once, and need nothing of gRPC.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
-from podium.rpc.certificates import Certificates
-from podium.rpc.greeting import Greeting
-from podium.rpc.reaching import RemoteTerminals, reach, reach_tls
-from podium.rpc.serving import serve, serve_tls
+from podium.rpc.client import RemoteTerminals, reach, reach_tls
+from podium.rpc.connection import Certificates, Greeting
+from podium.rpc.server import serve, serve_tls
 
 __all__ = [
     "Certificates",

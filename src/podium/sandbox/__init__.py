@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.sandbox.confining.mechanism import Mechanism, Trial
+    from podium.sandbox.confining.canary import Mechanism, Trial
     from podium.sandbox.confining.proxy import serve_network
     from podium.sandbox.confining.toolchains import seen_places
-    from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
+    from podium.sandbox.environment import LauncherSettings
     from podium.sandbox.guard.cgroups import can_make_groups
+    from podium.sandbox.hook_server import HookDoor, HookDoorSettings, TurnDoor, hook_command
     from podium.sandbox.launcher import ProcessLauncher
     from podium.sandbox.mcp_door import mcp_server_command
     from podium.sandbox.orphans import end_left_server, end_orphans
-    from podium.sandbox.settings import LauncherSettings
 
 __all__ = [
     "HookDoor",
@@ -35,19 +35,19 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "Mechanism": "confining.mechanism",
-        "Trial": "confining.mechanism",
+        "Mechanism": "confining.canary",
+        "Trial": "confining.canary",
         "serve_network": "confining.proxy",
         "seen_places": "confining.toolchains",
-        "HookDoor": "door",
-        "HookDoorSettings": "door",
-        "TurnDoor": "door",
-        "hook_command": "door",
+        "HookDoor": "hook_server",
+        "HookDoorSettings": "hook_server",
+        "TurnDoor": "hook_server",
+        "hook_command": "hook_server",
         "can_make_groups": "guard.cgroups",
         "ProcessLauncher": "launcher",
         "mcp_server_command": "mcp_door",
         "end_left_server": "orphans",
         "end_orphans": "orphans",
-        "LauncherSettings": "settings",
+        "LauncherSettings": "environment",
     },
 )

@@ -7,25 +7,28 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.launching import Ended, Spawn
-from podium.sandbox.confining.canary import Canary, survey
-from podium.sandbox.confining.listeners import Serve
-from podium.sandbox.confining.mechanism import Mechanism, Trial
-from podium.sandbox.confining.preparing import Prepared, prepare
-from podium.sandbox.environment import ResolveSecret, environment_for, no_secrets
+from podium.core.errors import NotPossibleNow
+from podium.core.processes import Ended, Spawn
+from podium.sandbox.confining.canary import Canary, Mechanism, Trial, survey
+from podium.sandbox.confining.preparation import Prepared, Serve, prepare
+from podium.sandbox.environment import (
+    LauncherSettings,
+    ResolveSecret,
+    environment_for,
+    find_program,
+    no_secrets,
+    refuse_what_cannot_be_enforced,
+)
 from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.order import Order
 from podium.sandbox.orphans import MARK_NAME, new_mark, new_server_mark
 from podium.sandbox.process import GuardedProcess
-from podium.sandbox.programs import find_program, refuse_what_cannot_be_enforced
-from podium.sandbox.settings import LauncherSettings
-from podium.sandbox.terminal.papers import Folder, remove_stale_papers
-from podium.sandbox.terminal.preparing import (
+from podium.sandbox.terminal.attendant_launch import (
     attendant_command,
     papers_for,
     prepare_for_terminal,
 )
+from podium.sandbox.terminal.papers import Folder, remove_stale_papers
 
 _VERDICTS: dict[str, Mechanism] = {}
 """Of the canaries of this process. All launchers confine in the same way."""

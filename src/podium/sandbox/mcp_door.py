@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from podium.domain import telling
+from podium.core import tool_replies
 from podium.sandbox.hook_client import Denied, ask_door
 
 LONGEST_NAME = 48
@@ -42,16 +42,18 @@ class DoorToolbox:
         answer = _asked({"op": "tools"})
         found = answer.get("tools")
         if answer.get("decision") != "allow" or not isinstance(found, list):
-            raise Unreachable(f"Podium shows no tools: {answer.get('say') or telling.NO_REASON}")
+            raise Unreachable(
+                f"Podium shows no tools: {answer.get('say') or tool_replies.NO_REASON}"
+            )
         specs = {str(spec["name"]): spec for spec in found if isinstance(spec, dict)}
-        names = telling.offered_names(specs, LONGEST_NAME)
+        names = tool_replies.offered_names(specs, LONGEST_NAME)
         self._specs = {name: specs[real] for name, real in names.items()}
         return [_listed(name, spec) for name, spec in self._specs.items()]
 
     def performed(self, name: str, arguments: dict[str, object]) -> dict[str, object]:
         """What Podium made of this call, as the result that the model is shown."""
         if self._is_finished:
-            return shown(telling.told_refusal(FINISHED), ok=False)
+            return shown(tool_replies.told_refusal(FINISHED), ok=False)
         spec = self._specs.get(name, {})
         known = _schema(spec).get("properties")
         own = known if isinstance(known, dict) else {}
@@ -88,20 +90,22 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     outcome, say = answer.get("outcome"), str(answer.get("say") or "")
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
         waits = answer.get("decision") == "ask"
-        text = telling.told_refusal(say, mistake=bool(answer.get("mistake")), waits=waits)
+        text = tool_replies.told_refusal(say, mistake=bool(answer.get("mistake")), waits=waits)
         return shown(text, ok=False)
     ok, words = bool(outcome.get("ok")), str(outcome.get("error") or "")
-    text = telling.told_outcome(tool, ok, outcome.get("result"), words, LONGEST_RESULT_CHARACTERS)
+    text = tool_replies.told_outcome(
+        tool, ok, outcome.get("result"), words, LONGEST_RESULT_CHARACTERS
+    )
     return shown(text, ok=ok)
 
 
 def failed(words: str) -> dict[str, object]:
-    return shown(telling.told_failure(words), ok=False)
+    return shown(tool_replies.told_failure(words), ok=False)
 
 
 def shown(text: str, *, ok: bool) -> dict[str, object]:
     """Words as the result of a call. Where it failed, the model is told so beside them."""
-    text = telling.cut_to(LONGEST_RESULT_CHARACTERS, text)
+    text = tool_replies.cut_to(LONGEST_RESULT_CHARACTERS, text)
     return {"content": [{"type": "text", "text": text}], "isError": not ok}
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.domain.errors import NotPossibleNow
+from podium.core.errors import NotPossibleNow
 from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.processes import (
     Entry,

@@ -9,18 +9,16 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from podium.domain.errors import CallRefused, NotPossibleNow, PodiumError
-from podium.domain.launching import Ended, Spawn
+from podium.core.errors import CallRefused, NotPossibleNow, PodiumError
+from podium.core.processes import Ended, Spawn
 from podium.sandbox.breaches import breaches_of
-from podium.sandbox.confining.listeners import MOST_PORTS
-from podium.sandbox.confining.preparing import Prepared
+from podium.sandbox.confining.preparation import MOST_PORTS, Prepared
+from podium.sandbox.environment import LauncherSettings, refusal_of
 from podium.sandbox.finishing import to_the_end
 from podium.sandbox.guard.order import Order
-from podium.sandbox.guards import start_guard
+from podium.sandbox.guard_pool import start_guard
 from podium.sandbox.orphans import end_lost_tree
 from podium.sandbox.pipes import InputPipe, KeptPipe, LinePipe, OutputPipe, TailPipe
-from podium.sandbox.programs import refusal_of
-from podium.sandbox.settings import LauncherSettings
 
 
 class GuardedProcess:

@@ -1,13 +1,18 @@
-"""Time and chance that tests hold still."""
+"""A clock and ids that tests hold still, and waiting with a bound."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import inspect
 import itertools
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, overload
 
-from podium.domain.errors import BadInput
-from podium.domain.ids import mint_id
+from podium.core.errors import BadInput, TimedOut
+from podium.core.ids import mint_id
 
 FIRST_MOMENT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 """When a `FixedClock` starts unless it is told otherwise."""
@@ -55,3 +60,47 @@ class SteadyIds:
         number = next(self._counter)
         chance = hashlib.sha256(f"{self._seed}:{number}".encode()).digest()[:10]
         return mint_id(prefix, self._first_millisecond + number, chance)
+
+
+T = TypeVar("T")
+
+_FIRST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.05
+
+
+@overload
+async def retry_until(condition: Callable[[], Awaitable[T]], seconds: float = 120.0) -> T: ...
+@overload
+async def retry_until(condition: Callable[[], T], seconds: float = 120.0) -> T: ...
+async def retry_until(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
+    """Ask again and again until the answer is truthy, and give that answer.
+
+    `condition` may be plain or a coroutine function. Raises `TimedOut` after `seconds`.
+    """
+    for pause in _pauses(condition, seconds):
+        answer = condition()
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if answer:
+            return answer
+        await asyncio.sleep(pause)
+    raise AssertionError("unreachable: the pauses end with TimedOut")
+
+
+def retry_until_blocking(condition: Callable[[], T], seconds: float = 120.0) -> T:
+    """`retry_until` for code without an event loop."""
+    for pause in _pauses(condition, seconds):
+        if answer := condition():
+            return answer
+        time.sleep(pause)
+    raise AssertionError("unreachable: the pauses end with TimedOut")
+
+
+def _pauses(condition: object, seconds: float) -> Iterator[float]:
+    deadline = time.monotonic() + seconds
+    pause = _FIRST_PAUSE_SECONDS
+    yield pause
+    while time.monotonic() < deadline:
+        yield pause
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+    raise TimedOut(f"{condition!r} did not become true within {seconds:g} seconds")

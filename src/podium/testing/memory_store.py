@@ -1,22 +1,229 @@
-"""A whole store without a file."""
+"""A whole store in memory: its transactions work on a copy of the tables that replaces them on commit."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TypeVar
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.events import EventBody
-from podium.ports import Clock, Tx, View
+from podium.core.decisions import Approval, CallRecord, CallStatus, Receipt, digest_of
+from podium.core.errors import BadInput, LeaseLost, NotPossibleNow
+from podium.core.events import Event, EventBody, read_body
+from podium.core.ids import short_id
+from podium.core.model import Noun, json_of
+from podium.core.record_limits import refuse_heavy, refuse_long_key, refuse_long_keys
+from podium.core.work import QueueSpec, Run, RunStatus, Schedule, Signal, StepRecord, WorkerBeat
+from podium.ports import Clock, EventQuery, Store, Tx, View
 from podium.testing.clock import FixedClock
-from podium.testing.memory_tx import Clean, MemoryTx
 from podium.testing.memory_view import MemoryView, Tables
+
+N = TypeVar("N", bound=Noun)
+
+_NOT_KNOWN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
+
+Clean = Callable[[str], str]
+"""Takes a JSON text and gives it back without secrets."""
+
+
+class MemoryTx(MemoryView):
+    """A transaction at one moment. It belongs to whoever made the tables; nothing is shared until then."""
+
+    def __init__(self, tables: Tables, now: datetime, clean: Clean) -> None:
+        super().__init__(tables, now)
+        self._clean = clean
+
+    def append(self, run_id: str, body: EventBody) -> int:
+        text = json_of(body)
+        refuse_heavy(body, text)
+        seq = self.last_seq(run_id) + 1
+        self._tables.last_seqs[run_id] = seq
+        self._tables.last_position += 1
+        self._tables.events.append(
+            Event(
+                run_id=run_id,
+                seq=seq,
+                position=self.last_position(),
+                at=self._now,
+                body=read_body(json.loads(self._clean(text))),
+            )
+        )
+        return seq
+
+    def add_run(self, run: Run) -> Run:
+        twin = self._unfinished_twin(run)
+        if twin is not None:
+            return twin.model_copy(deep=True)
+        self._tables.runs[run.id] = self._kept(run)
+        return run
+
+    def save_run(self, run: Run) -> None:
+        # What was let in can also be claimed and ended; a result is new.
+        self._tables.runs[run.id] = self._kept(run) if run.result is not None else self._copy(run)
+
+    def drop_runs(self, run_ids: Sequence[str]) -> None:
+        for run_id in run_ids:
+            run = self.run(run_id)
+            if run is not None and not run.status.ended:
+                raise NotPossibleNow(
+                    f"run {run_id!r} is {run.status} and cannot be forgotten; "
+                    f"`podium cancel {short_id(run_id)}` ends it"
+                )
+        tables, gone = self._tables, set(run_ids)
+        tables.events = [event for event in tables.events if event.run_id not in gone]
+        tables.signals = [signal for signal in tables.signals if signal.run_id not in gone]
+        tables.steps = {key: step for key, step in tables.steps.items() if key[0] not in gone}
+        tables.calls = {key: call for key, call in tables.calls.items() if call.run_id not in gone}
+        for run_id in gone:
+            tables.runs.pop(run_id, None)
+            tables.last_seqs.pop(run_id, None)
+
+    def guard(self, run_id: str, fence: int) -> None:
+        run = self.run(run_id)
+        if run is None or run.owner is None or run.fence != fence:
+            raise LeaseLost(run_id)
+
+    def claim(
+        self, worker_id: str, queue: QueueSpec, flows: Sequence[str], now: datetime
+    ) -> Run | None:
+        if self._is_full(queue, now):
+            return None
+        ready = [run for run in self._of_queue(queue) if _is_ready(run, now) and run.flow in flows]
+        if not ready:
+            return None
+        first = min(ready, key=lambda run: (-run.priority, run.id))
+        claimed = first.model_copy(
+            update={
+                "status": RunStatus.RUNNING,
+                "owner": worker_id,
+                "fence": first.fence + 1,
+                "claimed_at": now,
+                "waiting_for": None,
+                "wake_at": None,
+            }
+        )
+        self.save_run(claimed)
+        return claimed.model_copy(deep=True)
+
+    def save_step(self, step: StepRecord) -> StepRecord:
+        kept = self._kept(step)
+        self._tables.steps[step.run_id, step.key] = kept
+        return kept.model_copy(deep=True)
+
+    def drop_steps(self, run_id: str, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._tables.steps.pop((run_id, key), None)
+        for call in self.calls(run_id):
+            if call.step_key in keys and call.status not in _NOT_KNOWN:
+                del self._tables.calls[call.key]
+
+    def add_signal(self, signal: Signal) -> None:
+        self._tables.signals.append(self._kept(signal))
+        run = self.run(signal.run_id)
+        if (
+            run is not None
+            and run.status is RunStatus.WAITING
+            and run.queue is not None
+            and run.owner is None
+        ):
+            self.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "not_before": None}))
+
+    def drop_signals(self, run_id: str) -> None:
+        kept = [signal for signal in self._tables.signals if signal.run_id != run_id]
+        self._tables.signals[:] = kept
+
+    def take_signal(self, run_id: str, name: str) -> Signal | None:
+        waiting = self.signals(run_id, name)
+        if not waiting:
+            return None
+        self._tables.signals.remove(waiting[0])
+        return waiting[0]
+
+    def save_call(self, call: CallRecord) -> None:
+        self._tables.calls[call.key] = self._kept(call)
+
+    def save_approval(self, approval: Approval) -> None:
+        self._tables.approvals[approval.id] = self._kept(approval)
+
+    def must_be_able_to_seal(self) -> None:
+        """A memory can always."""
+
+    def add_receipt(self, draft: Receipt) -> Receipt:
+        last = self.last_receipt(draft.run_id)
+        numbered = self._kept(draft).model_copy(
+            update={
+                "number": last.number + 1 if last else 1,
+                "previous": last.seal if last else "",
+                "seal": "",
+            }
+        )
+        # Without a key: enough to see a chain in tests, no proof against anybody.
+        sealed = numbered.model_copy(update={"seal": digest_of(numbered.model_dump(mode="json"))})
+        self._tables.receipts.append(sealed)
+        return sealed.model_copy(deep=True)
+
+    def count(self, counter: str, at: datetime, amount: float = 1.0) -> None:
+        refuse_long_key("counter", counter)
+        self._tables.counts.append((counter, at, amount))
+
+    def save_schedule(self, schedule: Schedule) -> None:
+        self._tables.schedules[schedule.name] = self._kept(schedule)
+
+    def drop_schedule(self, name: str) -> None:
+        self._tables.schedules.pop(name, None)
+
+    def save_worker(self, beat: WorkerBeat) -> None:
+        self._tables.workers[beat.id] = self._kept(beat)
+
+    def drop_worker(self, worker_id: str) -> None:
+        self._tables.workers.pop(worker_id, None)
+
+    def _kept(self, noun: N) -> N:
+        """A copy of a noun that may be kept; raises `BadInput` for one that may not."""
+        refuse_long_keys(noun)
+        refuse_heavy(noun, json_of(noun))
+        return self._copy(noun)
+
+    def _copy(self, noun: N) -> N:
+        """The noun as a database would give it back: through JSON, sharing nothing with the caller."""
+        return type(noun).model_validate_json(self._clean(json_of(noun)))
+
+    def _unfinished_twin(self, run: Run) -> Run | None:
+        if run.dedup_key is None:
+            return None
+        for other in self._tables.runs.values():
+            same = (other.queue, other.dedup_key) == (run.queue, run.dedup_key)
+            if same and not other.status.ended:
+                return other
+        return None
+
+    def _of_queue(self, queue: QueueSpec) -> list[Run]:
+        return [run for run in self._tables.runs.values() if run.queue == queue.name]
+
+    def _is_full(self, queue: QueueSpec, now: datetime) -> bool:
+        runs = self._of_queue(queue)
+        running = sum(run.status is RunStatus.RUNNING and run.owner is not None for run in runs)
+        window_start = now - timedelta(seconds=queue.rate_seconds)
+        started = sum(run.claimed_at is not None and run.claimed_at > window_start for run in runs)
+        return (queue.concurrency is not None and running >= queue.concurrency) or (
+            queue.rate_limit is not None and started >= queue.rate_limit
+        )
+
+
+def _is_ready(run: Run, now: datetime) -> bool:
+    return (
+        run.status is RunStatus.QUEUED
+        and run.owner is None
+        and not run.cancel_requested
+        and (run.not_before is None or run.not_before <= now)
+    )
+
 
 T = TypeVar("T")
 
@@ -146,3 +353,27 @@ class _Memory:
     def tell_listeners(self) -> None:
         for listener in tuple(self.listeners):
             listener.tell()
+
+
+class MemoryJournal:
+    """The events alone, of the store it is given or of one of its own."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store: Store = store if store is not None else MemoryStore()
+
+    async def append(self, run_id: str, body: EventBody) -> int:
+        return await self.store.write(lambda tx: tx.append(run_id, body))
+
+    def note(self, run_id: str, body: EventBody) -> None:
+        self.store.note(run_id, body)
+
+    async def read(self, query: EventQuery) -> list[Event]:
+        return await self.store.read(lambda view: view.events(query))
+
+    async def follow(self, query: EventQuery) -> AsyncIterator[Event]:
+        """`limit` is how many events are read at a time, not where following ends."""
+        async for _ in self.store.changes():
+            while page := await self.read(query):
+                for event in page:
+                    yield event
+                query = query.model_copy(update={"after_position": page[-1].position})

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TypeVar
 
-from podium.domain.errors import BadInput
-from podium.domain.events import Event, UsageRecorded
-from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
-from podium.domain.ids import SHORTEST_TAIL, tail_of
-from podium.domain.model import Noun
-from podium.domain.spending import Spent
-from podium.domain.work import (
+from podium.core.decisions import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt, Spent
+from podium.core.errors import BadInput
+from podium.core.events import Event, UsageRecorded
+from podium.core.ids import SHORTEST_TAIL, tail_of
+from podium.core.model import Noun
+from podium.core.work import (
     APPROVAL_SIGNAL,
     QueueTally,
     Run,

@@ -7,10 +7,10 @@ from podium.platform.lazy_exports import export_lazily
 if TYPE_CHECKING:
     from podium.tools.builtin import builtin_tools, checks_tool, own_tools
     from podium.tools.door import GatedDoor
+    from podium.tools.door_call import DoorSettings
     from podium.tools.registry import Registry, Tool
     from podium.tools.scope import Handler, ToolScope, in_thread
     from podium.tools.toolbox import LocalToolbox, ToolboxSettings
-    from podium.tools.wish import DoorSettings
 
 __all__ = [
     "DoorSettings",
@@ -41,6 +41,6 @@ export_lazily(
         "in_thread": "scope",
         "LocalToolbox": "toolbox",
         "ToolboxSettings": "toolbox",
-        "DoorSettings": "wish",
+        "DoorSettings": "door_call",
     },
 )

@@ -1,24 +1,137 @@
-"""The registry: tools with their schemas and handlers, loaded whole or not at all."""
+"""Registry of tools with schemas and handlers, loaded whole or not at all; a quick check of schemas; argument shapes for models.
+
+Holding a schema against the standard's own takes milliseconds, which a registry of a thousand tools
+cannot spend at each start. What is not surely sound here has to be looked at in that slow way.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.protocols import Validator
 
-from podium.domain.errors import BadInput, UnknownTool
-from podium.domain.gating import Access, ToolSpec
-from podium.domain.model import Json
-from podium.domain.schemas import validator_for
+from podium.core.decisions import Access, ToolSpec
+from podium.core.errors import BadInput, UnknownTool
+from podium.core.json_schema import validator_for
+from podium.core.model import Json
+from podium.core.tool_replies import offered_schema
 from podium.tools.scope import Handler
-from podium.tools.sound_schema import surely_sound
+
+_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+_DEEPEST = 50
+
+
+def surely_sound(schema: Json, depth: int = 0) -> bool:
+    """True: a schema of draft 2020-12 beyond doubt. False: it has to be checked properly.
+
+    Where references lead is not looked at.
+    """
+    if isinstance(schema, bool):
+        return True
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return False
+    return all(_is_sound(key, value, depth) for key, value in schema.items())
+
+
+def _is_sound(key: str, value: Json, depth: int) -> bool:
+    if key.startswith("x-"):
+        return True
+    if key in _SCHEMA:
+        return surely_sound(value, depth + 1)
+    if key in _SCHEMAS_BY_NAME:
+        return isinstance(value, dict) and _all_sound(list(value.values()), depth)
+    if key in _SCHEMA_LISTS:
+        return isinstance(value, list) and bool(value) and _all_sound(value, depth)
+    check = _VALUES.get(key)
+    return check is not None and check(value)
+
+
+def _all_sound(schemas: list[Json], depth: int) -> bool:
+    return all(surely_sound(each, depth + 1) for each in schemas)
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_anything(value: Json) -> bool:
+    return True
+
+
+def _is_flag(value: Json) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_list(value: Json) -> bool:
+    return isinstance(value, list)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_type(value: Json) -> bool:
+    if isinstance(value, str):
+        return value in _TYPES
+    return _are_names(value) and bool(value) and _TYPES.issuperset(value)
+
+
+def _are_names(value: Json) -> bool:
+    """Texts, none of them twice."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        return False
+    return all(one != other for one, other in pairwise(sorted(value)))
+
+
+@lru_cache(maxsize=1_000)
+def compiles(pattern: str) -> bool:
+    """Whether a `pattern` can be used at all; the standard's own schema does not look."""
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def _is_pattern(value: Json) -> bool:
+    return isinstance(value, str) and compiles(value)
+
+
+_SCHEMA = frozenset(
+    {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
+)
+_SCHEMAS_BY_NAME = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_VALUES: dict[str, Callable[[Json], bool]] = {
+    "type": _is_type,
+    "required": _are_names,
+    "enum": _is_list,
+    "pattern": _is_pattern,
+    **dict.fromkeys(
+        ("title", "description", "$comment", "format", "$schema", "$id", "$ref"), _is_text
+    ),
+    **dict.fromkeys(("default", "const"), _is_anything),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_count),
+    **dict.fromkeys(("minProperties", "maxProperties"), _is_count),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
+    "uniqueItems": _is_flag,
+    "examples": _is_list,
+}
+
 
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")
 
@@ -178,3 +291,79 @@ def _resolves(schema: dict[str, Json], reference: str) -> bool:
 
 def _place(path: Iterable[str | int]) -> str:
     return "/".join(str(part) for part in path) or "its top"
+
+
+_LONGEST = 800
+_MAX_SHAPE_DEPTH = 4
+_KINDS = {"string": "text", "null": "null", "boolean": "true|false"}
+_EXAMPLES: dict[str, Json] = {
+    "string": "text",
+    "integer": 1,
+    "number": 1,
+    "boolean": True,
+    "array": [],
+    "object": {},
+}
+
+
+def shape_of(spec: ToolSpec, fits: Callable[[Json], bool]) -> str:
+    """The arguments that models are shown, optional ones with `?`, and an example that `fits`."""
+    shape = _shape(offered_schema(spec.input_schema), 0)
+    takes = f"{spec.name} takes {shape}"[:_LONGEST]
+    example = _example(spec)
+    if not fits(example):
+        return takes
+    return f"{takes}, for example {json.dumps(example, ensure_ascii=False)}"
+
+
+def _shape(schema: Json, depth: int) -> str:
+    if not isinstance(schema, dict) or depth > _MAX_SHAPE_DEPTH:
+        return "anything"
+    if "enum" in schema:
+        return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
+        return "|".join(_shape(choice, depth + 1) for choice in choices)
+    kind = schema.get("type")
+    if kind == "array":
+        return f"[{_shape(schema.get('items'), depth + 1)}, …]"
+    if kind == "object" and schema.get("properties"):
+        required = schema.get("required", ())
+        fields = (
+            f"{name}{'' if name in required else '?'}: {_shape(inner, depth + 1)}"
+            for name, inner in schema["properties"].items()
+        )
+        return f"{{{', '.join(fields)}}}"
+    if kind == "object":
+        return "{}" if schema.get("additionalProperties") is False else "{name: value, …}"
+    return _KINDS.get(str(kind), str(kind or "anything"))
+
+
+def _example(spec: ToolSpec) -> Json:
+    """The schema's own, else one of the arguments that must be there."""
+    given = spec.input_schema.get("examples")
+    if given:
+        return given[0]
+    properties = spec.input_schema.get("properties", {})
+    paths = {path.name for path in spec.paths}
+    return {
+        name: "src/app.py" if name in paths else _value(properties.get(name))
+        for name in spec.input_schema.get("required", ())
+    }
+
+
+def _value(schema: Json) -> Json:
+    if not isinstance(schema, dict):
+        return None
+    if "default" in schema:
+        return schema["default"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if schema.get("type") == "array" and schema.get("minItems"):
+        return [_value(schema.get("items"))] * int(schema["minItems"])
+    if schema.get("type") == "object":
+        return {
+            name: _value(schema.get("properties", {}).get(name))
+            for name in schema.get("required", ())
+        }
+    return _EXAMPLES.get(str(schema.get("type")))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from podium.domain.errors import ToolBroke
-from podium.domain.gating import Call, Outcome
-from podium.domain.model import Json
+from podium.core.decisions import Call, Outcome
+from podium.core.errors import ToolBroke
+from podium.core.model import Json
 from podium.ports import Clock, Enclosures, Launcher
-from podium.tools.bounding import plain_text
+from podium.tools.output_text import plain_text
 
 P = ParamSpec("P")
 T = TypeVar("T")

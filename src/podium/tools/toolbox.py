@@ -8,14 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podium.domain.errors import (
-    BadArguments,
-    OutcomeUnknown,
-    Passing,
-    PodiumError,
-    RunMustStop,
-)
-from podium.domain.gating import (
+from podium.core.decisions import (
     Call,
     Outcome,
     PathUse,
@@ -25,14 +18,14 @@ from podium.domain.gating import (
     ToolSpec,
     canonical_json,
 )
-from podium.domain.model import Json, Noun
+from podium.core.errors import BadArguments, OutcomeUnknown, Passing, PodiumError, RunMustStop
+from podium.core.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
-from podium.tools.bounding import DEFAULT_RESULT_BYTES, Cleaner, clean_outcome
-from podium.tools.normalising import CommandSplitter, LooksSecret, Normaliser
+from podium.tools.normalization import CommandSplitter, LooksSecret, Normaliser
+from podium.tools.output_text import CANCELLED, DEFAULT_RESULT_BYTES, Cleaner, clean_outcome
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import ToolScope, to_the_end
-from podium.tools.searches import TooMuch, reached
-from podium.tools.wording import CANCELLED
+from podium.tools.search_scope import TooMuch, reached
 
 
 class ToolboxSettings(Noun):
@@ -218,7 +211,7 @@ class LocalToolbox:
         shown = clean_outcome(outcome, self._cleaner, most_bytes)
         if permit.settled is None and not self._registry.tool(permit.call.tool).is_own_words:
             # Late: its patterns take longer to compile than most calls are judged.
-            from podium.tools.marking import marked
+            from podium.tools.instruction_marks import marked
 
             shown = marked(shown, most_bytes)
         if permit.settled is None or checkpoint is not None:

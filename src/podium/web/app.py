@@ -10,14 +10,14 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from podium import __version__
+from podium.jobs.duet.pages.pane_socket import router as panes_router
 from podium.web.access.guards import Guards
 from podium.web.api import api_router
 from podium.web.api.health import liveness
 from podium.web.chat import chat_router, links_router
-from podium.web.desk import Desk
-from podium.web.faults import tell_faults
+from podium.web.context import Desk
 from podium.web.pages import pages_router
-from podium.web.panes.socket import router as panes_router
+from podium.web.problems import tell_faults
 
 STATIC = Path(__file__).parent / "static"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.model import Noun
+from podium.core.model import Noun
 
 
 class ConsoleSettings(Noun):

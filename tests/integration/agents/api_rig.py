@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from podium.agents.api import ApiAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.gating import DoorAnswer, Effect, Outcome, Tier, ToolSpec
-from podium.domain.model import Json
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.core.decisions import DoorAnswer, Effect, Outcome, Tier, ToolSpec
+from podium.core.model import Json
+from podium.core.turns import Turn, TurnLimits
 from podium.ports import HookDoors
 from podium.testing import (
     FakeEnclosures,

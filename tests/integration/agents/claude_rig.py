@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.claude import ClaudeCliAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
-from podium.domain.events import AnyEvent
-from podium.domain.gating import Call, Decision, Effect, GateContext
+from podium.core.decisions import Call, Decision, Effect, GateContext
+from podium.core.events import AnyEvent
+from podium.core.turns import Reply, Turn
 from podium.ports import Clock, Transcripts
 from podium.sandbox import (
     HookDoor,

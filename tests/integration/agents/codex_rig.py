@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.codex import CodexCliAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
-from podium.domain.events import AnyEvent
-from podium.domain.gating import Call, Decision, Effect, GateContext
-from podium.domain.model import Json
+from podium.core.decisions import Call, Decision, Effect, GateContext
+from podium.core.events import AnyEvent
+from podium.core.model import Json
+from podium.core.turns import Reply, Turn
 from podium.sandbox import (
     HookDoor,
     HookDoorSettings,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.acp import AcpAgent
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.gemini import GeminiCliAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
-from podium.domain.events import AnyEvent, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
-from podium.domain.gating import Call, Decision, Effect, GateContext
+from podium.core.decisions import Call, Decision, Effect, GateContext
+from podium.core.events import AnyEvent, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.turns import Reply, Turn
 from podium.ports import Clock, Transcripts
 from podium.sandbox import (
     HookDoor,

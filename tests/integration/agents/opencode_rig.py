@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.opencode import OpencodeCliAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
-from podium.domain.events import EventBody, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
-from podium.domain.gating import Call, Decision, Effect, GateContext
+from podium.core.decisions import Call, Decision, Effect, GateContext
+from podium.core.events import EventBody, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.turns import Reply, Turn
+from podium.platform.system_clock import SystemClock
 from podium.sandbox import HookDoor, LauncherSettings, ProcessLauncher, hook_command
 from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
-from podium.wiring.clock import SystemClock
 from tests.integration.agents import clis
 from tests.integration.agents.claude_rig import a_repository, git
 from tests.unit.tools.rig import SECRET, Rig, make_rig

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from podium.agents import AgentScript, ScriptedAgent
-from podium.domain.asking import Turn
-from podium.domain.gating import Effect
-from podium.domain.launching import Spawn
+from podium.core.decisions import Effect
+from podium.core.processes import Spawn
+from podium.core.turns import Turn
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from tests.integration.contract.media import processes_in
 from tests.integration.sandbox.door_rig import RealDoorRig

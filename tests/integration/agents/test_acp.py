@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from podium.agents.acp import AcpAgent
-from podium.agents.acp.gemini import GeminiSetup, is_gemini
-from podium.agents.acp.wishes import wishes_of
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import (
+from podium.agents.acp.gatekeeper import wishes_of
+from podium.agents.acp.setup import GeminiSetup, is_gemini
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.core.decisions import DoorAnswer, Effect, Outcome
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -32,8 +32,8 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.gating import DoorAnswer, Effect, Outcome
-from podium.domain.model import Json
+from podium.core.model import Json
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts, retry_until
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from podium.agents.acp import AcpAgent
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentRejected,
     AgentUnavailable,
@@ -21,7 +20,8 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.turns import TurnLimits
 from podium.testing import retry_until
 from tests.integration.agents import clis
 from tests.integration.agents.claude_rig import living

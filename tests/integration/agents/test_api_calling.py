@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
-from podium.agents.api.calling import Calling, Performed
-from podium.agents.api.choosing import ApiSettings
-from podium.agents.api.offering import Offer
-from podium.domain.errors import AgentRejected
+from podium.agents.api.settings import ApiSettings
+from podium.agents.api.tool_calls import Calling, Offer, Performed
+from podium.core.errors import AgentRejected
 from podium.sandbox import HookDoor
 from podium.testing import MemoryJournal
 from tests.unit.contract.function_calling import NAME, House

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podium.agents.api import choose
-from podium.agents.kit import AgentOptions
-from podium.domain.errors import AgentNotLoggedIn, BadInput
+from podium.agents.deps import AgentOptions
+from podium.core.errors import AgentNotLoggedIn, BadInput
 
 
 def options(**more: Any) -> AgentOptions:
@@ -129,7 +129,7 @@ def test_every_way_to_say_when_to_come_back_is_understood(
 ) -> None:
     from pydantic_ai.exceptions import ModelHTTPError
 
-    from podium.agents.api.waiting import time_to_ask_again
+    from podium.agents.api.errors import time_to_ask_again
 
     error = ModelHTTPError(429, "m", body, headers=headers)
     words = str((body or {}).get("error", {}).get("message", ""))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from podium.domain.asking import Turn
-from podium.domain.model import Json
+from podium.core.model import Json
+from podium.core.turns import Turn
 from tests.unit.contract.function_calling import CALLERS, Beat, Caller, House, note, say, wish
 
 every_api = pytest.mark.parametrize(

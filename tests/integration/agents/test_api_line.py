@@ -14,9 +14,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from podium.agents.api import line as line_module
-from podium.agents.api.line import Line
-from podium.domain.errors import AgentUnavailable
+from podium.agents.api import providers as line_module
+from podium.agents.api.providers import Line
+from podium.core.errors import AgentUnavailable
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import KEY, NOTE, OFFERED, PROVIDERS, ApiRig, allowed, script
 from tests.soaking import in_soak

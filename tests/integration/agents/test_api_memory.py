@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import pytest
 
 from podium.agents.api import ApiAgent
-from podium.agents.kit import AgentOptions
-from podium.domain.asking import Reply, TurnLimits
-from podium.domain.errors import BudgetSpent, NotPossibleNow
-from podium.domain.events import AnyEvent, EventBody, ModelAnswered
-from podium.domain.gating import DoorAnswer
+from podium.agents.deps import AgentOptions
+from podium.core.decisions import DoorAnswer
+from podium.core.errors import BudgetSpent, NotPossibleNow
+from podium.core.events import AnyEvent, EventBody, ModelAnswered
+from podium.core.turns import Reply, TurnLimits
 from podium.ports import Tx
 from podium.testing import MemoryStore, MemoryTranscripts
 from podium.testing.modelserver import ModelServer

@@ -13,7 +13,7 @@ from podium.agents.api import (
     OpenAiAgent,
     OpenRouterAgent,
 )
-from podium.domain.errors import AgentNotLoggedIn, BadInput
+from podium.core.errors import AgentNotLoggedIn, BadInput
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import KEY, ApiRig, script
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.api.system_prompt import system_prompt
+from podium.agents.api.turn import system_prompt
 from podium.testing import MemoryTranscripts
 from tests.unit.contract.function_calling import House
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import AgentRejected, BadInput, BudgetSpent, NotPossibleNow
+from podium.core.errors import AgentRejected, BadInput, BudgetSpent, NotPossibleNow
+from podium.core.turns import TurnLimits
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import (
     KEY,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
+from podium.core.decisions import Effect, Usage
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentRefused,
     AgentRejected,
@@ -21,7 +21,7 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.domain.gating import Effect, Usage
+from podium.core.turns import TurnLimits
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import KEY, NOTE, TWO_PROVIDERS, ApiRig, allowed, note, script

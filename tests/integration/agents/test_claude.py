@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from podium.agents.deps import AgentOptions
 from podium.agents.headless.claude import ClaudeCliAgent
-from podium.agents.kit import AgentOptions
-from podium.domain.errors import BadInput
-from podium.journal import FileTranscripts
+from podium.core.errors import BadInput
+from podium.store import FileTranscripts
 from tests.integration.agents import clis
 from tests.integration.agents.claude_rig import KEY, MODEL, claude_rig
 from tests.soaking import in_soak

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.claude.door import INTRODUCTION, ClaudeDoor
-from podium.agents.headless.claude.tools import translate
-from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
-from podium.domain.gating import DoorAnswer, Effect
-from podium.domain.model import Json
+from podium.agents.headless.claude.command import translate
+from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor
+from podium.core.decisions import DoorAnswer, Effect
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.model import Json
 from podium.testing import FakeTurnDoor
 from tests.integration.agents.claude_rig import ClaudeRig, claude_rig
 from tests.soaking import in_soak

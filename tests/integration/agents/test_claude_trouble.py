@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.claude.door import ClaudeDoor
-from podium.agents.headless.claude.ending import trouble_at_end
+from podium.agents.headless.claude.agent import trouble_at_end
 from podium.agents.headless.claude.records import Heard
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
+from podium.agents.headless.claude.session import ClaudeDoor
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -31,11 +30,12 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.launching import Ended
-from podium.domain.model import Json
+from podium.core.model import Json
+from podium.core.processes import Ended
+from podium.core.turns import TurnLimits
+from podium.platform.system_clock import SystemClock
 from podium.sandbox import HookDoor
 from podium.testing import FixedClock, retry_until
-from podium.wiring.clock import SystemClock
 from tests.integration.agents.claude_rig import ClaudeRig, claude_rig, living
 from tests.soaking import in_soak
 
@@ -381,7 +381,7 @@ async def test_a_program_that_asks_and_does_not_read_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ClaudeDoor, "answer", never_answered)
-    monkeypatch.setattr("podium.agents.headless.claude.talk.REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr("podium.agents.headless.claude.session.REFUSAL_SECONDS", 0.2)
     then = "for number in range(10_000): ask(number)\nimport time; time.sleep(60)"
     async with claude_rig(tmp_path, {}, options=pretending(ASKING + then)) as rig:
         error = await trouble(rig)

@@ -10,17 +10,11 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
+from podium.agents.deps import AgentOptions
 from podium.agents.headless.codex.agent import TRIED_VERSION, CodexCliAgent
-from podium.agents.kit import AgentOptions
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
-    AgentNotLoggedIn,
-    AgentRejected,
-    BadInput,
-    BudgetSpent,
-    ToolMissing,
-)
-from podium.domain.events import AgentProgressed
+from podium.core.errors import AgentNotLoggedIn, AgentRejected, BadInput, BudgetSpent, ToolMissing
+from podium.core.events import AgentProgressed
+from podium.core.turns import TurnLimits
 from podium.testing import retry_until
 from tests.integration.agents import clis
 from tests.integration.agents.codex_rig import KEY, MODEL, CodexRig, codex_rig

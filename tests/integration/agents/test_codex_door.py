@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.codex import home as codex_home
-from podium.agents.rpc import RpcPeer
-from podium.domain.errors import NeedsHuman, NotPossibleNow
-from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
-from podium.domain.gating import CallStatus
+from podium.agents.json_rpc import RpcPeer
+from podium.core.decisions import CallStatus
+from podium.core.errors import NeedsHuman, NotPossibleNow
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.testing import retry_until
 from tests.integration.agents import clis
 from tests.integration.agents.codex_rig import KEY, CodexRig, codex_rig, git, living

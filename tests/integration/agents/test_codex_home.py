@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel
 
+from podium.agents.headless.codex.agent import strict_schema
 from podium.agents.headless.codex.home import _git_folders, _roots, toml
-from podium.agents.headless.codex.schema import strict_schema
-from podium.agents.headless.codex.workspace import refuse_foreign_git
-from podium.domain.errors import NotPossibleNow
+from podium.agents.headless.codex.trust import refuse_foreign_git
+from podium.core.errors import NotPossibleNow
 from tests.integration.agents.codex_rig import a_repository, git
 
 _TEXT = st.text(st.characters(codec="utf-8"))

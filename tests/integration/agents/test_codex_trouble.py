@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex.trouble import again_at, trouble
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
+from podium.agents.headless.codex.errors import again_at, trouble
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -30,6 +29,7 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
+from podium.core.turns import TurnLimits
 from podium.sandbox import HookDoor
 from podium.testing import retry_until
 from tests.integration.agents import clis

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.command import CommandAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.errors import (
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.headless.command_agent import CommandAgent
+from podium.core.decisions import Effect
+from podium.core.errors import (
     AgentLost,
     AgentRejected,
     BadInput,
@@ -24,7 +24,7 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.gating import Effect
+from podium.core.turns import Turn, TurnLimits
 from podium.ports import Translate
 from podium.sandbox import HookDoor, ProcessLauncher, hook_command
 from podium.testing import (
@@ -239,7 +239,7 @@ async def test_a_large_answer_and_a_prompt_nobody_reads_do_no_harm(tmp_path: Pat
 async def test_a_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The real limits would take a quarter of a gigabyte to reach.
     for name, limit in (("ANSWER", 10_000), ("STREAM", 20_000)):
-        module = "podium.agents.headless.command.agent"
+        module = "podium.agents.headless.command_agent"
         monkeypatch.setattr(f"{module}.LARGEST_{name}_BYTES", limit)
     for output, limit in (("text", 10_000), ("json", 10_000), ("jsonl", 20_000)):
         agent = an_agent(tmp_path, "yes", options={"output": output})

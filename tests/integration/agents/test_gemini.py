@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from podium.agents.deps import AgentOptions
 from podium.agents.headless.gemini import GeminiCliAgent
-from podium.agents.headless.gemini.prompt import LONGEST_BYTES, prompt_for
-from podium.agents.kit import AgentOptions
-from podium.domain.errors import AgentNotLoggedIn, AgentRejected, ConfigInvalid, ContextOverflow
-from podium.journal import FileTranscripts
+from podium.agents.headless.gemini.tools import LONGEST_BYTES, prompt_for
+from podium.core.errors import AgentNotLoggedIn, AgentRejected, ConfigInvalid, ContextOverflow
+from podium.store import FileTranscripts
 from tests.integration.agents import clis
 from tests.integration.agents.claude_rig import git
 from tests.integration.agents.gemini_rig import KEY, MODEL, Steps, gemini_rig

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.gemini import layout as gemini_layout
-from podium.agents.headless.gemini.outcomes import outcome
-from podium.agents.headless.gemini.tools import translate
-from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
-from podium.domain.model import Json
+from podium.agents.headless.gemini import program as gemini_layout
+from podium.agents.headless.gemini.tools import outcome, translate
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.model import Json
 from podium.sandbox import hook_command
 from tests.integration.agents.claude_rig import git
 from tests.integration.agents.gemini_rig import Steps, gemini_rig

@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.gemini.ending import trouble_at_end
-from podium.agents.headless.gemini.records import Heard
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.errors import (
+from podium.agents.headless.gemini.records import Heard, trouble_at_end
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -28,7 +26,8 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.launching import Ended
+from podium.core.processes import Ended
+from podium.core.turns import Turn, TurnLimits
 from podium.testing import FakeTurnDoor, FixedClock, MemoryTranscripts, retry_until
 from tests.integration.agents.claude_rig import living
 from tests.integration.agents.gemini_rig import GeminiRig, Steps, gemini_rig

@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 
 from podium.agents.acp import AcpAgent
-from podium.agents.headless.claude.door import ClaudeDoor
-from podium.agents.headless.claude.without_hands import TOOLBOX as CLAUDE_TOOLBOX
+from podium.agents.headless.claude.command import TOOLBOX as CLAUDE_TOOLBOX
+from podium.agents.headless.claude.session import ClaudeDoor
 from podium.agents.headless.codex.hook import is_spared, spared_by
-from podium.agents.headless.codex.tools import Judged
-from podium.agents.headless.codex.without_hands import Toolbox, models_without_hands
-from podium.agents.headless.gemini import layout as gemini_layout
-from podium.agents.headless.handless import NoHands
-from podium.domain.approving import grant
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
-from podium.domain.gating import DoorAnswer, Effect
-from podium.domain.launching import Ended
-from podium.domain.model import Json
+from podium.agents.headless.codex.tools import Judged, Toolbox, models_without_hands
+from podium.agents.headless.gemini import program as gemini_layout
+from podium.agents.headless.mcp_only import NoHands
+from podium.core.approval_steps import grant
+from podium.core.decisions import DoorAnswer, Effect
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.model import Json
+from podium.core.processes import Ended
 from podium.ports import Tx
 from podium.testing import FakeLauncher, FakeTurnDoor
 from tests.integration.agents.claude_rig import ClaudeRig, claude_rig

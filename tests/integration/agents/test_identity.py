@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless import identity
-from podium.agents.headless.identity import identity_for
-from podium.agents.kit import AgentKit
-from podium.domain.launching import Ended, Spawn
+from podium.agents.deps import AgentKit
+from podium.agents.headless import git_identity
+from podium.agents.headless.git_identity import identity_for
+from podium.core.processes import Ended, Spawn
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
 
@@ -59,7 +59,7 @@ class Somebody:
 
 @pytest.fixture
 def somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Somebody:
-    monkeypatch.setattr(identity, "_known", {})
+    monkeypatch.setattr(git_identity, "_known", {})
     return Somebody(tmp_path)
 
 
@@ -116,7 +116,7 @@ async def test_a_pipe_in_the_place_of_a_repository_is_not_waited_on(
 ) -> None:
     (tmp_path / "odd").mkdir()
     os.mkfifo(tmp_path / "odd/.git")
-    files = list(identity._files_of_git(somebody.home, tmp_path / "odd"))
+    files = list(git_identity._files_of_git(somebody.home, tmp_path / "odd"))
     assert [file.name for file in files[2:]] == ["config", "config.worktree"]
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.opencode import agent as opencode
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentRejected,
     AgentUnavailable,
     BudgetSpent,
     ToolMissing,
 )
-from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
+from podium.core.turns import TurnLimits
 from podium.testing import retry_until
 from tests.integration.agents import clis
 from tests.integration.agents.opencode_rig import KEY, MODEL, Steps, opencode_rig

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from podium.agents.rpc import LineClosed, Params, RpcError, RpcPeer, talking
-from podium.domain.errors import AgentLost
-from podium.domain.launching import Spawn
-from podium.domain.model import Json
+from podium.agents.json_rpc import LineClosed, Params, RpcError, RpcPeer, talking
+from podium.core.errors import AgentLost
+from podium.core.model import Json
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher
 
 OTHER_SIDE = """
@@ -188,7 +188,7 @@ async def test_leaving_drops_what_is_still_being_answered(tmp_path: Path) -> Non
 async def test_who_asks_and_never_reads_is_not_asked_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.agents.rpc.REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr("podium.agents.json_rpc.REFUSAL_SECONDS", 0.2)
     ours = Ours()
     ours.wait.clear()
     async with talk(tmp_path, ours) as peer:

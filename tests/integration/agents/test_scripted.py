@@ -13,8 +13,8 @@ import pytest
 
 import podium
 from podium.agents import AgentScript, ScriptedAgent
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.errors import (
+from podium.core.decisions import CallStatus, Effect, Tier, ToolSpec, Usage
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -26,8 +26,8 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.domain.events import ToolCompleted
-from podium.domain.gating import CallStatus, Effect, Tier, ToolSpec, Usage
+from podium.core.events import ToolCompleted
+from podium.core.turns import Turn, TurnLimits
 from podium.ports import HookDoors, Toolbox
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import (

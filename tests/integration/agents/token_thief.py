@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from podium.domain.model import Json
+from podium.core.model import Json
 
 THIEF = r"""
 import json, os, pathlib, socket, sys

@@ -15,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.domain.workspaces import WorkspaceRecord, WorkspaceWish
-from podium.journal import Redactor
+from podium.app.secrets import secret_finder
+from podium.core.workspaces import WorkspaceRecord, WorkspaceWish
+from podium.git import GitWorkspaces
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Launcher
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.wiring.secrets import secret_finder
-from podium.workspaces.git import GitWorkspaces
+from podium.store import Redactor
 from tests.integration.attacks.template import Template, remove_tree
 
 FORBIDDEN = ("conf/prod", "deploy/keys")

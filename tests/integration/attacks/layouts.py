@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from podium.domain.errors import PodiumError
-from podium.domain.gating import Effect
-from podium.domain.launching import Confinement, ExecRules, Mount, ProcessLimits, Spawn
-from podium.gate import RuleGate, exec_rules
+from podium.core.decisions import Effect
+from podium.core.errors import PodiumError
+from podium.core.processes import Confinement, ExecRules, Mount, ProcessLimits, Spawn
+from podium.policy import RuleGate, exec_rules
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining.mechanism import LANDLOCK, Mechanism
+from podium.sandbox.confining.canary import LANDLOCK, Mechanism
 from podium.sandbox.confining.proxy import serve_network
 from tests.integration.attacks.arena import FORBIDDEN, SEARCH_PATH, Arena
 from tests.integration.sandbox.terminals import on_terminal

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from podium.domain.workspaces import WorkspaceRecord
+from podium.core.workspaces import WorkspaceRecord
 from tests.integration.attacks.arena import FORBIDDEN, Places
 
 _OF_SUPERVISOR = ("delivered", "delivering", "quarantine", "turn", "keeper", "lock", "git", "home")

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import ImportRefused
+from podium.app.agent_builder import build_agent
+from podium.app.app import Podium, open_podium
+from podium.config.configuration import load_configuration
+from podium.core.errors import ImportRefused
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
 from podium.testing.modelserver import ModelServer
-from podium.wiring.agents import build_agent
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium, open_podium
 from tests.integration.attacks.arena import FORBIDDEN, SEARCH_PATH, Arena
 from tests.integration.attacks.branch import wrong_with_branch
 from tests.integration.attacks.cases import ATTACKS

@@ -12,20 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from podium.domain.asking import Turn
-from podium.domain.encoded_secrets import EncodedSecrets
-from podium.domain.errors import SecretsCommitted
-from podium.domain.events import Event, NoteTaken, RunFailed
-from podium.domain.gating import Tier
-from podium.domain.work import Failure, Run, RunStatus
-from podium.domain.workspaces import KNOWN_SECRET
-from podium.journal import FileTranscripts, Redactor
+from podium.app.app import Podium
+from podium.app.notices import Happening, notice_of
+from podium.app.secrets import secret_finder
+from podium.core.decisions import Tier
+from podium.core.encoded_secrets import EncodedSecrets
+from podium.core.errors import SecretsCommitted
+from podium.core.events import Event, NoteTaken, RunFailed
+from podium.core.turns import Turn
+from podium.core.work import Failure, Run, RunStatus
+from podium.core.workspaces import KNOWN_SECRET
 from podium.ports import Tx
+from podium.store import FileTranscripts, Redactor
 from podium.tools.packs.hiding import Hiding
-from podium.usecases.notify import Happening
-from podium.wiring import Podium
-from podium.wiring.notice_words import notice_of
-from podium.wiring.secrets import secret_finder
 from tests.integration.attacks.encodings import ENCODINGS
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 from tests.soaking import examples, in_soak

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from podium.domain.gating import Approval, ApprovalStatus
-from podium.web.access.cookies import cookie_name
-from podium.web.access.entering import FORM_WORD
-from podium.web.access.people import ConsoleRole, Person
-from podium.web.chat.opening import link_maker
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.web.access.authentication import FORM_WORD, cookie_name
+from podium.web.access.tokens import ConsoleRole, Person
+from podium.web.chat.links import link_maker
 from tests.integration.web.chat_stage import CHAT, ChatStage, chatting
 from tests.integration.web.waiting import add_approval, add_run
 

@@ -6,11 +6,13 @@ from typing import Any
 
 from benchmarks.measuring import opened_engine, opened_store
 from benchmarks.past import add_past
-from podium.domain.ids import short_id
+from podium.app.databases import prune
+from podium.app.run_list import list_runs
+from podium.app.run_report import show_run
+from podium.core.ids import short_id
 from podium.engine import FlowDefinition
 from podium.engine.distributed.database import migrate
 from podium.ports import FlowContext, RunQuery, Step
-from podium.usecases import list_runs, prune, show_run
 
 RUNS = 40
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge.claims import claim_named
+from podium.jobs.sense.io.inbox import claim_named
 from tests.soaking import in_soak
 from tests.unit.bridge.inbox_rig import FOLDERS, dropped, inbox_at
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge.record import FileRecord
-from podium.bridge.tick_files import RecordFiles
-from podium.domain.errors import LockHeld, NotPossibleNow
-from podium.domain.sensing import Bundle, Look, PlanItem, PlannerStatus, Sensed, SenseMemory
+from podium.core.errors import LockHeld, NotPossibleNow
+from podium.jobs.sense.io.record import FileRecord
+from podium.jobs.sense.io.tick_files import RecordFiles
+from podium.jobs.sense.models import Bundle, Look, PlanItem, PlannerStatus, Sensed, SenseMemory
 from podium.ports import SenseRecord
 from podium.testing import FixedClock
 from tests.unit.bridge.inbox_rig import without_secret

@@ -14,12 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.bridge import locking
-from podium.bridge.record import FileRecord
-from podium.bridge.rotating import LineFile
-from podium.bridge.tick_files import one_line
-from podium.domain.errors import NotPossibleNow
-from podium.domain.sensing import CandidateStanding, PlannerStatus, TickOutcome
+from podium.core.errors import NotPossibleNow
+from podium.jobs.sense.io import safe_files
+from podium.jobs.sense.io.record import FileRecord
+from podium.jobs.sense.io.tick_files import LineFile, one_line
+from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
 from podium.testing import FixedClock
 from tests.integration.bridge.test_record import FILES, record_at
 from tests.unit.bridge.inbox_rig import without_secret
@@ -29,7 +28,7 @@ NIGHT = datetime(2026, 11, 15, 22, tzinfo=UTC)
 _WRITER = """
 import sys
 from pathlib import Path
-from podium.bridge.rotating import LineFile
+from podium.jobs.sense.io.tick_files import LineFile
 log = LineFile(Path(sys.argv[1]), "logs/x.log", limit_bytes=4000)
 sys.stdin.readline()
 for number in range(100):
@@ -39,8 +38,8 @@ for number in range(100):
 _FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from podium.bridge.rotating import LineFile
-from podium.domain.errors import NotPossibleNow
+from podium.jobs.sense.io.tick_files import LineFile
+from podium.core.errors import NotPossibleNow
 log = LineFile(Path(sys.argv[1]), "logs/x.log", limit_bytes=100_000)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 log.add("x" * 60)
@@ -177,7 +176,7 @@ def test_a_file_turned_over_while_a_writer_waits_gets_no_more_lines(
 ) -> None:
     log = LineFile(tmp_path, "x.log", limit_bytes=1000)
     log.add("old")
-    taken = locking._taken
+    taken = safe_files._taken
 
     def turned_over_first(handle: int) -> bool:
         if not (tmp_path / "x.log.1").exists():
@@ -185,7 +184,7 @@ def test_a_file_turned_over_while_a_writer_waits_gets_no_more_lines(
         return taken(handle)
 
     # The moment between opening a file and having its lock cannot be met from outside.
-    monkeypatch.setattr(locking, "_taken", turned_over_first)
+    monkeypatch.setattr(safe_files, "_taken", turned_over_first)
     log.add("new")
     assert (tmp_path / "x.log.1").read_text() == "old\n"
     assert (tmp_path / "x.log").read_text() == "new\n"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.bridge.placing import make_folder, place_new, place_over, placed, take_away
-from podium.bridge.scaffold import Scaffolded, write_layout
-from podium.bridge.schedulers import Schedule
-from podium.domain.errors import NotPossibleNow
+from podium.core.errors import NotPossibleNow
+from podium.jobs.sense.io.layout import Scaffolded, write_layout
+from podium.jobs.sense.io.safe_files import make_folder, place_new, place_over, placed, take_away
+from podium.jobs.sense.io.schedulers import Schedule
 
 SAMPLES = {"gmx_plan_idle.json": '{"items": []}\n'}
 SHIM = "g/tools/gmx_clc_orchestrator.zsh"

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge import FileRecord, RecordFiles
-from podium.bridge.installing import (
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.jobs.sense.io import FileRecord, RecordFiles
+from podium.jobs.sense.io.installation import (
     home_in,
     last_tick,
     not_written_down,
@@ -20,7 +21,7 @@ from podium.bridge.installing import (
     scheduler,
     standings,
 )
-from podium.bridge.schedulers import (
+from podium.jobs.sense.io.schedulers import (
     Cron,
     Launchd,
     Machine,
@@ -31,8 +32,7 @@ from podium.bridge.schedulers import (
     service_of,
     timer_of,
 )
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.sensing import PlannerStatus, SenseMemory
+from podium.jobs.sense.models import PlannerStatus, SenseMemory
 from podium.sandbox import ProcessLauncher
 from podium.testing import FixedClock
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge import CommandSource, FiguresSource, GitSource
-from podium.domain.errors import CallRefused
-from podium.domain.launching import Confinement, Ended, Mount, Spawn
+from podium.core.errors import CallRefused
+from podium.core.processes import Confinement, Ended, Mount, Spawn
+from podium.jobs.sense.io import CommandSource, FiguresSource, GitSource
 from podium.ports import Launcher, Source
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeLauncher

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge import FileSource, FolderSource, LogSource
-from podium.bridge.sources import finding
-from podium.bridge.sources.kit import NotSensed
-from podium.domain.sensing import Condition
+from podium.jobs.sense.io import FileSource, FolderSource, LogSource
+from podium.jobs.sense.io.sources import file_selection
+from podium.jobs.sense.io.sources.file_selection import NotSensed
+from podium.jobs.sense.models import Condition
 from tests.unit.bridge.sources_rig import LONG_AGO, SECRET, Rig, names, only
 
 DEEP = 5_000
@@ -187,11 +187,11 @@ async def test_a_folder_swapped_for_a_symlink_before_the_file_is_opened_leads_no
     rig.root = tmp_path / "root"
     rig.write("state/a.json", '"inside"')
     (tmp_path / "a.json").write_text('"outside"')
-    found = finding.find(rig.root, "state/a.json", lambda path: False)
+    found = file_selection.find(rig.root, "state/a.json", lambda path: False)
     (rig.root / "state").rename(rig.root / "moved")
     (rig.root / "state").symlink_to(tmp_path)
     with pytest.raises(NotSensed) as raised:
-        finding.read_whole(rig.root, found, 1_000)
+        file_selection.read_whole(rig.root, found, 1_000)
     assert raised.value.condition == "unreadable"
 
 

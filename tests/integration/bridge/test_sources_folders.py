@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podium.bridge import FileSource, FolderSource, LogSource
-from podium.domain.sensing import Look
+from podium.jobs.sense.io import FileSource, FolderSource, LogSource
+from podium.jobs.sense.models import Look
 from podium.ports import Source
 from tests.soaking import examples
 from tests.unit.bridge.sources_rig import LONG_AGO, NOON, Rig, names
@@ -141,7 +141,7 @@ def test_two_processes_give_the_same_mark(rig: Rig) -> None:
         rig.write(f"acks/ä{number}.ack.json", "1")
     program = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from podium.testing import FixedClock; from podium.bridge import FolderSource, SourceKit\n"
+        "from podium.testing import FixedClock; from podium.jobs.sense.io import FolderSource, SourceKit\n"
         "kit = SourceKit(Path(sys.argv[1]), FixedClock(), str, lambda path: False)\n"
         "print(asyncio.run(FolderSource(kit, 'acks', 'acks').mark()))"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge import HttpSource
+from podium.jobs.sense.io import HttpSource
 from tests.unit.bridge.sources_rig import SECRET, Rig, only
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.bridge.trust_book import FileTrustBook
-from podium.domain.errors import NotPossibleNow
-from podium.domain.gating import Tier
-from podium.domain.trust import TrustEntry, granted_tier, standings
+from podium.core.decisions import Tier
+from podium.core.errors import NotPossibleNow
+from podium.jobs.sense.io.record import FileTrustBook
+from podium.jobs.sense.trust import TrustEntry, granted_tier, standings
 from podium.ports import TrustBook
 from tests.soaking import examples
 from tests.unit.bridge.inbox_rig import without_secret

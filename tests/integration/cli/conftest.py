@@ -21,7 +21,7 @@ def desk(
         monkeypatch.setenv(name, desk.environ[name])
     # Who runs the tests is not for them to choose, and the operating system is who says it.
     users = SimpleNamespace(getpwuid=lambda uid: SimpleNamespace(pw_name="ann"))
-    monkeypatch.setattr("podium.wiring.identity.pwd", users)
+    monkeypatch.setattr("podium.config.os_user.pwd", users)
     monkeypatch.chdir(desk.project)
     return desk
 

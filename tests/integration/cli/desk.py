@@ -17,12 +17,12 @@ from unittest.mock import patch
 
 import pytest
 
-from podium.cli.edge import run
-from podium.domain.gating import Approval, Tier
-from podium.domain.work import Run, RunStatus
-from podium.wiring.clock import SystemIds
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium, open_podium
+from podium.app.app import Podium, open_podium
+from podium.cli.error_report import run
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Approval, Tier
+from podium.core.work import Run, RunStatus
+from podium.platform.system_clock import SystemIds
 
 T = TypeVar("T")
 

@@ -6,12 +6,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from podium.cli.edge import run
-from podium.domain.errors import AgentLost, TimedOut
+from podium.app.app import Podium
+from podium.app.flow_registry import FLOWS
+from podium.cli.error_report import run
+from podium.core.errors import AgentLost, TimedOut
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowContext, Step
-from podium.wiring.flows import FLOWS
-from podium.wiring.podium import Podium
 
 NAME = "marks"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.agents.about import ABOUT
+from podium.agents.kinds import ABOUT
+from podium.app.agent_builder import KINDS
 from podium.testing.modelserver import ModelServer
-from podium.wiring.agents import KINDS
 from tests.integration.agents import clis
 from tests.integration.cli.desk import Desk
 

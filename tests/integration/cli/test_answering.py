@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podium.domain.gating import Approval, Tier, TierTerm
-from podium.domain.ids import short_id
-from podium.domain.model import Json
-from podium.domain.work import Run
+from podium.app.app import Podium
+from podium.core.decisions import Approval, Tier, TierTerm
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.core.work import Run
 from podium.ports import Tx
-from podium.telling.untrusted import shown_json, shown_line, shown_text
-from podium.wiring.podium import Podium
+from podium.render.text import shown_json, shown_line, shown_text
 from tests.integration.cli.desk import Desk
 
 HIDDEN = "first\n\x1b[2Jrm \u202e-rf\u200b /\nlast"

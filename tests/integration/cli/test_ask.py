@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from podium.domain.operating import OperatorMode
+from podium.jobs.operator.models import OperatorMode
 from tests.integration.cli.asking import (
     NEW_LEAD,
     PUBLISHED,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.ids import short_id
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.core.ids import short_id
 from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.domain.ids import short_id
-from podium.domain.operating import OperatorAnswer
-from podium.domain.work import Failure, Run, RunStatus
-from podium.wiring.operating import OperatorWish, build_operator
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.core.ids import short_id
+from podium.core.work import Failure, Run, RunStatus
+from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.models import OperatorAnswer
 from tests.integration.cli.asking import (
     NEW_LEAD,
     commands_in,

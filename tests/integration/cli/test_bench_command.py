@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 import podium.cli.commands.bench as command
+from podium.cli.reply_bench import Length
+from podium.jobs.duet.bench import handoffs
+from podium.jobs.duet.bench.failures import Trouble
+from podium.jobs.duet.bench.handoffs import DuetScore, Handoff, KindScore
 from podium.testing.replies import Expected, ReplyCase, reply_cases
-from podium.wiring import bench_duet
-from podium.wiring.bench_contract import Length
-from podium.wiring.bench_duet import DuetScore
-from podium.wiring.bench_duet_tally import Handoff, KindScore
-from podium.wiring.bench_duet_troubles import Trouble
 from tests.integration.cli.desk import Desk
 
 
@@ -99,7 +98,7 @@ def duet_gives(score: DuetScore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(handoffs)
         return score
 
-    monkeypatch.setattr(bench_duet, "bench_duet", bench)
+    monkeypatch.setattr(handoffs, "bench_duet", bench)
     return asked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from podium.cli.edge import run
+from podium.cli.error_report import run
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.sense_rig import break_down, delivered, lay_out, ticked
 

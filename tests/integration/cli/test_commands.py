@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.events import NoteTaken
-from podium.domain.ids import short_id
-from podium.domain.work import Run, RunStatus
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.core.events import NoteTaken
+from podium.core.ids import short_id
+from podium.core.work import Run, RunStatus
 from tests.integration.cli.desk import AS_OS_USER, Desk
 
 TWINS = ("run_00000000000070008000feedface0001", "run_00000000000070008000feedface0002")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.work import Run, RunStatus, WorkerBeat
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.core.work import Run, RunStatus, WorkerBeat
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.postgres import PostgresServer

@@ -14,17 +14,15 @@ from typing import Any
 
 import pytest
 
-from podium.cli.demo_end import PHASES, Told, missing, show
-from podium.cli.demo_host import DemoFailed
-from podium.cli.demo_sample import BASE, Sample, demo_environ
-from podium.cli.demo_story import Story
+from podium.app.app import open_podium
+from podium.app.receipts import Fault, Verdict
 from podium.cli.screen import Screen
-from podium.domain.events import ChecksRan, StageEnded
-from podium.domain.gating import Receipt, Usage
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Receipt, Usage
+from podium.core.events import ChecksRan, StageEnded
+from podium.jobs.pipeline.commands.demo import PHASES, Told, missing, show
+from podium.jobs.pipeline.demo_run import BASE, DemoFailed, Sample, Story, demo_environ
 from podium.testing import retry_until_blocking
-from podium.usecases import Verdict
-from podium.usecases.verify_receipts import Fault
-from podium.wiring import load_configuration, open_podium
 from tests.integration.cli.desk import Desk
 from tests.integration.docs.state_page import unnamed
 from tests.pictures import DEMO, drawn_lines, not_printed

@@ -10,14 +10,19 @@ from typing import Any
 
 import pytest
 
-from podium.domain.events import NoteTaken
-from podium.wiring.checkup.agents import check_any, check_kinds
-from podium.wiring.checkup.approvers import check_approvers
-from podium.wiring.checkup.confinement import Ways, check_limits, check_sandbox, confining_ways
-from podium.wiring.checkup.finding import Finding
-from podium.wiring.checkup.record import check_heads, check_receipt_key, check_traces
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.app.checkup.agents import check_any, check_kinds
+from podium.app.checkup.check import Finding
+from podium.app.checkup.machine import (
+    Ways,
+    check_approvers,
+    check_limits,
+    check_sandbox,
+    confining_ways,
+)
+from podium.app.checkup.record import check_heads, check_receipt_key, check_traces
+from podium.config.configuration import load_configuration
+from podium.core.events import NoteTaken
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 

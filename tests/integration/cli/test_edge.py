@@ -10,9 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from podium.cli.app import COMMANDS, Entry, build
-from podium.cli.command import command_app
-from podium.domain.errors import (
+from podium.cli.app import COMMANDS, Entry, build, command_app
+from podium.core.errors import (
     BudgetSpent,
     CallRefused,
     Interrupted,
@@ -142,7 +141,9 @@ def test_whatever_a_command_raises_has_its_exit_code(
     module.__dict__["app"] = app
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(COMMANDS, "burst", Entry("burst", "Bursts."))
-    monkeypatch.setattr("podium.cli.edge.build", build.__wrapped__)  # another command each time
+    monkeypatch.setattr(
+        "podium.cli.error_report.build", build.__wrapped__
+    )  # another command each time
     monkeypatch.setenv("HOME", "/nonexistent")
     said = desk.run("burst")
     assert (said.code, said.out) == (code, "")

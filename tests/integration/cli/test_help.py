@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.app import COMMANDS, build
-from podium.cli.command import LazyCommands
+from podium.cli.app import COMMANDS, LazyCommands, build
 from tests.integration.cli.desk import Desk
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.app.flow_registry import FLOWS
+from podium.core.work import Run, RunStatus
 from podium.testing import retry_until_blocking
-from podium.wiring.flows import FLOWS
-from podium.wiring.podium import Podium
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.cli.hosting_program import NAME, build
 from tests.soaking import in_soak

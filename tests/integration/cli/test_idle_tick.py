@@ -13,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from podium.bridge.locking import held_alone
-from podium.cli.idle_tick import answer_idle_tick, parse_arguments
-from podium.domain.gating import Tier
-from podium.domain.trust import TrustEntry
+from podium.config.configuration import load_configuration
+from podium.config.folders import find_folders
+from podium.config.trust import TrustBook
+from podium.core.decisions import Tier
+from podium.jobs.sense.composition import trust_of
+from podium.jobs.sense.idle_tick import IdleTick, answer_idle_tick, make_idle_tick, parse_arguments
+from podium.jobs.sense.io.safe_files import held_alone
+from podium.jobs.sense.trust import TrustEntry
+from podium.platform.system_clock import SystemClock
 from podium.testing import FixedClock
-from podium.wiring.clock import SystemClock
-from podium.wiring.configuration import load_configuration
-from podium.wiring.folders import find_folders
-from podium.wiring.idle_tick import IdleTick, make_idle_tick
-from podium.wiring.sensing import trust_of
-from podium.wiring.trust import TrustBook
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.cli.sense_rig import HEALTH, break_down, lay_out, ticked
 
@@ -234,7 +233,7 @@ def test_variables_of_others_do_not_matter(idle: Desk) -> None:
 def test_another_version_takes_an_ordinary_tick(
     idle: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.wiring.idle_tick.__version__", "999")
+    monkeypatch.setattr("podium.jobs.sense.idle_tick.__version__", "999")
     assert made(idle) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.work import RunStatus
+from podium.core.work import RunStatus
 from tests.integration.cli.desk import Desk
 
 BROKEN = "mode: supervised\nagnets: {}\nmood: bad\n"

@@ -10,10 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from podium.domain.gating import Approval, Tier
-from podium.web.access.people import ConsoleRole
-from podium.web.access.tokens import TokenBook, console_folder
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.core.decisions import Approval, Tier
+from podium.web.access.tokens import ConsoleRole, TokenBook, console_folder
 from tests.integration.cli.desk import Desk
 
 pytestmark = pytest.mark.usefixtures("roofing")
@@ -67,7 +66,7 @@ def test_a_second_name_in_the_same_shell_does_not_complete_a_chain(
     (desk.home / "config.yaml").unlink()
     # Nor does another name of the same user of the operating system.
     users = SimpleNamespace(getpwuid=lambda uid: SimpleNamespace(pw_name="bob"))
-    monkeypatch.setattr("podium.wiring.identity.pwd", users)
+    monkeypatch.setattr("podium.config.os_user.pwd", users)
     said = desk.run("approve", asked)
     assert (said.code, "under another name" in said.err) == (1, True)
     assert desk.run("approvals", asked, "--json").json["approval"]["status"] == "pending"

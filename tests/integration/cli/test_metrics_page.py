@@ -12,18 +12,18 @@ from typing import TypeVar
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from podium.app.app import Podium
 from podium.cli import metrics_page as page_module
-from podium.cli import scraped
+from podium.cli import metrics_server
 from podium.cli.metrics_page import MetricsReading, metrics_page
-from podium.cli.scraped import Address, Page, read_address, served
-from podium.domain.errors import BadInput, StoreBusy, UserMustAct
-from podium.domain.work import QueueSpec
+from podium.cli.metrics_server import Address, Page, read_address, served
+from podium.config.configuration import load_configuration
+from podium.core.errors import BadInput, StoreBusy, UserMustAct
+from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
-from podium.journal.figures import StoreFigures
 from podium.ports import FlowContext, Step, View
+from podium.telemetry.exposition import StoreFigures
 from podium.testing import FixedClock, MemoryStore, retry_until
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium
 
 T = TypeVar("T")
 
@@ -236,10 +236,10 @@ async def test_only_what_is_a_get_of_a_page_is_answered_with_one(
 async def test_who_is_slow_to_ask_or_to_be_answered_is_not_waited_for(
     address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scraped, "REQUEST_SECONDS", 0.01)
+    monkeypatch.setattr(metrics_server, "REQUEST_SECONDS", 0.01)
     assert (await asked(address, b"GET /metr")).startswith("HTTP/1.1 408 ")
-    monkeypatch.setattr(scraped, "REQUEST_SECONDS", 30.0)
-    monkeypatch.setattr(scraped, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(metrics_server, "REQUEST_SECONDS", 30.0)
+    monkeypatch.setattr(metrics_server, "ANSWER_SECONDS", 0.01)
     assert (await asked(address, b"GET /late HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 503 ")
 
 
@@ -248,7 +248,7 @@ async def test_more_lines_than_a_few_are_cut_and_those_before_still_answered(
 ) -> None:
     held = [
         await asyncio.open_connection(address.host, address.port)
-        for _ in range(scraped.MOST_CONNECTIONS)
+        for _ in range(metrics_server.MOST_CONNECTIONS)
     ]
     assert await asked(address, b"GET /metrics HTTP/1.1\r\n\r\n") == ""
     reader, writer = held[0]

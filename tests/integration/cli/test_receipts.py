@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from podium.domain.gating import Outcome
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.core.decisions import Outcome
 from tests.integration.cli.desk import Desk
 
 RUN = "run_00000000000070008000feedface0001"

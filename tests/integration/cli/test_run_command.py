@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.core.work import Run, RunStatus
 from podium.testing import retry_until_blocking
-from podium.wiring.podium import Podium
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.cli.pipeline_rig import (
     AUDITORS,

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 import pytest
 
 from podium.cli.screen import Screen
-from podium.domain.events import Event, EventBody, NoteTaken, RunNeededHuman
-from podium.domain.ids import short_id
-from podium.telling.event_words import event_line
+from podium.core.events import Event, EventBody, NoteTaken, RunNeededHuman
+from podium.core.ids import short_id
+from podium.render.event import event_line
 from tests.integration.cli.desk import Desk
 
 

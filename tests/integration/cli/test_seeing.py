@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from podium.cli.seeing_words import age, worker_name
-from podium.domain.events import StepStarted
-from podium.domain.ids import short_id
-from podium.domain.work import Run, RunStatus
+from podium.app.app import open_podium
+from podium.config.configuration import load_configuration
+from podium.core.events import StepStarted
+from podium.core.ids import short_id
+from podium.core.work import Run, RunStatus
 from podium.ports import Tx
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import open_podium
+from podium.render.work_tables import age, worker_name
 from tests.integration.cli.desk import Desk
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge.locking import held_alone
-from podium.cli.edge import run
-from podium.wiring.clock import SystemClock
+from podium.cli.error_report import run
+from podium.jobs.sense.io.safe_files import held_alone
+from podium.platform.system_clock import SystemClock
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.sense_rig import SUMMARY_END, break_down, delivered, lay_out, ticked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.cli.edge import run
+from podium.cli.error_report import run
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.sense_rig import break_down, delivered, lay_out, ticked
 from tests.integration.cli.test_on_terminals import at_a_terminal

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.ids import short_id
+from podium.core.ids import short_id
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.sense_rig import INBOX, delivered, lay_out, ticked

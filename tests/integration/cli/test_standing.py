@@ -6,13 +6,13 @@ import re
 import signal
 from datetime import UTC, datetime
 
-from podium.domain.events import RunStarted, StepCompleted, StepStarted
-from podium.domain.ids import short_id
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.app.run_list import INTERRUPTED, ShownStatus
+from podium.core.events import RunStarted, StepCompleted, StepStarted
+from podium.core.ids import short_id
+from podium.core.work import Run, RunStatus
 from podium.ports import Tx
 from podium.testing import retry_until_blocking
-from podium.usecases import INTERRUPTED, ShownStatus
-from podium.wiring.podium import Podium
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_hosting import (
     ended,

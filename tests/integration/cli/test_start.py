@@ -56,7 +56,9 @@ def test_help_lists_every_command_without_loading_one(desk: Desk) -> None:
     assert said.code == 0
     assert all(f"\n  {name} " in said.out for name in COMMANDS)
     loaded = modules_after(desk, ("--help",))
-    assert not [name for name in loaded if name.startswith("podium.cli.commands.")]
+    assert not [
+        name for name in loaded if name.startswith(("podium.cli.commands.", "podium.jobs."))
+    ]
     assert "pydantic" not in loaded
 
 
@@ -118,32 +120,39 @@ def test_every_command_is_tried_below() -> None:
 
 def test_no_command_loads_what_it_does_not_need(desk: Desk) -> None:
     loaded = modules_after(desk, *ONE_OF_EACH.values())
-    assert {f"podium.cli.commands.{name}" for name in ONE_OF_EACH} <= loaded
+    assert {COMMANDS[name].app.partition(":")[0] for name in ONE_OF_EACH} <= loaded
     assert not loaded & HEAVY
 
 
 def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None:
     desk.add_run()
     loaded = modules_after(desk, ("runs",), ("approve", "abcd1234"))
-    assert "podium.journal.store" in loaded
-    rooms = {"podium.gate", "podium.tools", "podium.sandbox", "podium.engine", "rich", "jsonschema"}
+    assert "podium.store.sqlite_store" in loaded
+    rooms = {
+        "podium.policy",
+        "podium.tools",
+        "podium.sandbox",
+        "podium.engine",
+        "rich",
+        "jsonschema",
+    }
     assert not loaded & rooms
 
 
 def test_list_of_runs_needs_no_event_no_redaction_and_no_other_use_case(desk: Desk) -> None:
     desk.add_run()
     loaded = modules_after(desk, ("runs",))
-    assert "podium.usecases.list_runs" in loaded
-    unneeded = {"podium.domain.events", "podium.journal.redaction", "podium.usecases.show_run"}
+    assert "podium.app.run_list" in loaded
+    unneeded = {"podium.core.events", "podium.store.redaction", "podium.app.run_report"}
     assert not loaded & unneeded
 
 
 def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: Desk) -> None:
     loaded = modules_after(desk, ("policy", "check", "--", "ls"))
-    assert "podium.gate.rule_gate" in loaded
-    rooms = {"podium.workspaces", "podium.sandbox", "podium.journal.store", "podium.engine"}
+    assert "podium.policy.rule_gate" in loaded
+    rooms = {"podium.git", "podium.sandbox", "podium.store.sqlite_store", "podium.engine"}
     assert not loaded & (
-        rooms | {"podium.tools.door", "podium.tools.marking", "podium.domain.events"}
+        rooms | {"podium.tools.door", "podium.tools.instruction_marks", "podium.core.events"}
     )
 
 
@@ -152,10 +161,10 @@ def test_status_of_a_pair_that_is_not_up_loads_neither_its_siblings_nor_terminal
     desk: Desk,
 ) -> None:
     loaded = modules_after(desk, ("duet", "status"))
-    assert "podium.cli.duet_steering" in loaded
-    siblings = {"bringing", "keyboard", "log", "queueing", "remote", "sending"}
-    assert not loaded & {f"podium.cli.duet_{name}" for name in siblings}
-    assert not loaded & {"podium.agents", "podium.sandbox", "podium.gate", "podium.tools"}
+    assert "podium.jobs.duet.commands.status" in loaded
+    siblings = {"lifecycle", "log", "tasks", "terminals"}
+    assert not loaded & {f"podium.jobs.duet.commands.{name}" for name in siblings}
+    assert not loaded & {"podium.agents", "podium.sandbox", "podium.policy", "podium.tools"}
 
 
 @pytest.mark.soak
@@ -198,14 +207,21 @@ def test_idle_tick_needs_neither_settings_nor_typer_nor_an_event_loop(desk: Desk
     command = ("sense", "--once", "--if-changed")
     loaded = [modules_after(desk, command) for _ in range(3)]
     assert "pydantic" in loaded[1]
-    assert not loaded[2] & {"pydantic", "typer", "asyncio", "yaml", "sqlite3", "podium.cli.edge"}
+    assert not loaded[2] & {
+        "pydantic",
+        "typer",
+        "asyncio",
+        "yaml",
+        "sqlite3",
+        "podium.cli.error_report",
+    }
 
 
 def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: Desk) -> None:
     loaded = modules_after(desk, ("ask", "run the tests"))
-    assert "podium.flows.operator.operator" in loaded
-    rooms = {"podium.engine", "podium.gate", "podium.sandbox", "podium.agents", "podium.testing"}
-    assert not loaded & (rooms | {"podium.flows.pipeline", "podium.domain.events", "rich"})
+    assert "podium.jobs.operator.operator" in loaded
+    rooms = {"podium.engine", "podium.policy", "podium.sandbox", "podium.agents", "podium.testing"}
+    assert not loaded & (rooms | {"podium.jobs.pipeline", "podium.core.events", "rich"})
 
 
 ENDING = """

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain import errors
-from podium.domain.events import ANY_EVENT
+from podium.core import errors
+from podium.core.events import ANY_EVENT
 from tests.integration.cli.desk import Desk
 from tests.integration.deploy.frozen_project import FrozenProject
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from podium.cli.trace_folding import MOST_OPEN, Folding, Totals
-from podium.cli.trace_words import Timeline
-from podium.domain import events as e
-from podium.domain.asking import ModelAnswer, Stop, WishedCall
-from podium.domain.gating import Usage
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.core import events as e
+from podium.core.decisions import Usage
+from podium.core.turns import ModelAnswer, Stop, WishedCall
+from podium.core.work import Run, RunStatus
+from podium.render.trace import Timeline
+from podium.render.trace_rows import MOST_OPEN, Folding, Totals
 from podium.testing import retry_until_blocking
-from podium.wiring.podium import Podium
 from tests.integration.cli.desk import Desk
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202eevil\nnext"

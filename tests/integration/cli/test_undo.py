@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.ids import short_id
+from podium.core.ids import short_id
 from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, nothing_was_made, object_of
 from tests.integration.cli.desk import Desk
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from podium.app.app import Podium
+from podium.app.uninstall import Outcome, Uninstaller
 from podium.cli.commands.uninstall import remove_package_command
-from podium.domain.duets import Pair, Seat
-from podium.domain.work import RunStatus
+from podium.core.work import RunStatus
+from podium.jobs.duet.claims import claim
+from podium.jobs.duet.models import Pair, Seat
 from podium.platform import hold_folder
-from podium.wiring.duet_claims import claim
-from podium.wiring.podium import Podium
-from podium.wiring.uninstall import Outcome, Uninstaller
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.integration.cli.test_run_command import a_worker
@@ -353,7 +353,7 @@ def test_an_open_record_blocks_and_nobody_opens_it_during_a_removal(
         return [blocker.busy for blocker in (await other.survey(everywhere=False)).blockers]
 
     assert desk.within(survey) == [True]
-    monkeypatch.setattr("podium.wiring.state_lock._UNINSTALL_SECONDS", 0.0)
+    monkeypatch.setattr("podium.app.state_lock._UNINSTALL_SECONDS", 0.0)
     handle = hold_folder(desk.project / ".podium", alone=True)
     result = desk.run("runs")
     os.close(handle)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from podium.app.inventory import foreign_contents
 from podium.platform import hold_folder
-from podium.wiring.inventory import foreign_contents
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import perform
 from tests.integration.cli.test_uninstall import (
@@ -82,7 +82,7 @@ def test_a_state_folder_that_vanishes_during_the_look_is_a_lock_and_not_a_refusa
         shutil.rmtree(state)
         return foreign_contents(state)
 
-    monkeypatch.setattr("podium.wiring.uninstall.foreign_contents", removed_meanwhile)
+    monkeypatch.setattr("podium.app.uninstall.foreign_contents", removed_meanwhile)
     result = desk.run("uninstall", "--yes", "--json")
     assert (result.code, "meanwhile; run `podium uninstall` again" in why(result)) == (7, True)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.telling.untrusted import coloured_text, safe_line, safe_text
+from podium.render.text import coloured_text, safe_line, safe_text
 from tests.integration.cli.desk import Desk
 
 CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}

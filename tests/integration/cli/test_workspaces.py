@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.commands.workspaces import span
-from podium.cli.workspace_words import age, size
-from podium.domain.errors import BadInput
-from podium.domain.ids import short_id
-from podium.domain.work import RunStatus
-from podium.domain.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.app.app import Podium
+from podium.cli.commands.workspaces import age, size, span
+from podium.core.errors import BadInput
+from podium.core.ids import short_id
+from podium.core.work import RunStatus
+from podium.core.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
 from podium.ports import Workspace
-from podium.wiring import Podium
 from tests.integration.cli.desk import Desk
 
 GIT = {

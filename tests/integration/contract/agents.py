@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from podium.agents import AgentScript, ScriptedAgent
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import AgentLost
-from podium.domain.gating import Effect
+from podium.core.decisions import Effect
+from podium.core.errors import AgentLost
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import Agent
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FakeAgent

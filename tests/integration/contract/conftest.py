@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.journal import StoreJournal
-from podium.journal.postgres import prepare
 from podium.ports import Journal, Store
+from podium.store import StoreJournal
+from podium.store.postgres import prepare
 from podium.testing import FixedClock, MemoryJournal
 from tests.integration.contract.clocks import SharedClock
 from tests.integration.contract.databases import DATABASES, Database

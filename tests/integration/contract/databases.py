@@ -8,10 +8,10 @@ from typing import Protocol
 
 import pytest
 
-from podium.journal import SqlStore
-from podium.journal.postgres_store import PostgresStore
-from podium.journal.transaction import Queued
 from podium.ports import Clock, Store
+from podium.store import SqlStore
+from podium.store.postgres_store import PostgresStore
+from podium.store.transaction import Queued
 from podium.testing import MemoryStore, SteadyIds
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple, Protocol
 import psycopg
 import pytest
 
-from podium.domain.events import Event
-from podium.domain.work import Run, RunStatus, WorkerBeat
+from podium.core.events import Event
+from podium.core.work import Run, RunStatus, WorkerBeat
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine, RunEngine
 from podium.engine.distributed import DbosEngine, enqueue
-from podium.journal.postgres_presence import PostgresPresence
-from podium.journal.postgres_store import PostgresStore
 from podium.ports import Clock, Engine, EventQuery, Ids, Store, View
+from podium.store.postgres_presence import PostgresPresence
+from podium.store.postgres_store import PostgresStore
 from podium.testing import SteadyIds, retry_until
 from tests.integration.contract.clocks import SharedClock
 from tests.integration.contract.databases import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.claude import ClaudeCliAgent
 from podium.agents.headless.codex import CodexCliAgent
 from podium.agents.headless.gemini import GeminiCliAgent
-from podium.agents.kit import AgentKit, AgentOptions
 from podium.ports import Agent
 from podium.testing import MemoryTranscripts
 from podium.testing.modelserver import ModelServer

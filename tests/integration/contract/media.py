@@ -18,13 +18,13 @@ from typing import Any
 
 import yaml
 
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.events import AnyEvent
+from podium.app.agent_builder import build_agent
+from podium.app.app import Podium, open_podium
+from podium.config.configuration import load_configuration
+from podium.core.events import AnyEvent
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import Agent, EventQuery
 from podium.testing.modelserver import ModelServer
-from podium.wiring.agents import build_agent
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium, open_podium
 from tests.integration.agents import clis
 
 KEY = "sk-loopback-3fA9cX7pQ2mZ8vK1"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import AgentLost, TimedOut
-from podium.domain.events import AgentProgressed, ApprovalRequested, ToolCompleted, ToolRefused
-from podium.domain.gating import Effect
+from podium.core.decisions import Effect
+from podium.core.errors import AgentLost, TimedOut
+from podium.core.events import AgentProgressed, ApprovalRequested, ToolCompleted, ToolRefused
 from podium.ports import Agent
 from podium.testing import retry_until
 from tests.integration.contract.agents import (

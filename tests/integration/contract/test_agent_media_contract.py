@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from podium.domain.asking import Reply
-from podium.domain.errors import (
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentUnavailable,
@@ -24,7 +23,7 @@ from podium.domain.errors import (
     ReplyInvalid,
     TimedOut,
 )
-from podium.domain.events import (
+from podium.core.events import (
     AgentProgressed,
     ApprovalRequested,
     NoteTaken,
@@ -32,6 +31,7 @@ from podium.domain.events import (
     ToolRefused,
     ToolRequested,
 )
+from podium.core.turns import Reply
 from podium.testing import retry_until
 from tests.integration.contract.media import (
     ACP,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.events import RunCancelRequested, RunRetried
-from podium.domain.work import QueueSpec, Run, RunStatus
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.events import RunCancelRequested, RunRetried
+from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, RunQuery, Step
 from podium.testing import retry_until

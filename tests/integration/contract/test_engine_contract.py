@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.domain.errors import (
+from podium.core.decisions import Outcome
+from podium.core.errors import (
     AgentLost,
     BadInput,
     BudgetSpent,
@@ -21,9 +22,8 @@ from podium.domain.errors import (
     TimedOut,
     UnknownId,
 )
-from podium.domain.events import NoteTaken
-from podium.domain.gating import Outcome
-from podium.domain.work import RunStatus
+from podium.core.events import NoteTaken
+from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, Retry, RunQuery, Step, Tx
 from podium.testing import retry_until

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadInput, StepFailed
-from podium.domain.limits import LARGEST_JSON
-from podium.domain.work import RunStatus
+from podium.core.errors import BadInput, StepFailed
+from podium.core.record_limits import LARGEST_JSON
+from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, Step
 from tests.integration.contract.engines import EngineRoom

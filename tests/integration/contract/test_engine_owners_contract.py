@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import FlowChanged, FlowUnknown, LockHeld, NotPossibleNow
-from podium.domain.work import QueueSpec, RunStatus
+from podium.core.errors import FlowChanged, FlowUnknown, LockHeld, NotPossibleNow
+from podium.core.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
 from podium.engine.ownership import known_run
 from podium.ports import FlowContext, Step, Tx

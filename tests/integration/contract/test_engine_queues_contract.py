@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from podium.domain.errors import BadInput, FlowUnknown
-from podium.domain.work import QueueSpec, Run, RunStatus, Schedule
+from podium.core.errors import BadInput, FlowUnknown
+from podium.core.work import QueueSpec, Run, RunStatus, Schedule
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.engine.heartbeat import Heartbeat
+from podium.engine.liveness import Heartbeat
 from podium.engine.ownership import known_run
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, RunQuery, Step, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
-from podium.wiring.clock import SystemClock, SystemIds
 from tests.integration.contract.engines import EngineRoom, MortalEngine
 
 T = TypeVar("T")

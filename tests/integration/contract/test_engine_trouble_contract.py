@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from podium.domain.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy, StoreFull
-from podium.domain.events import NoteTaken
-from podium.domain.work import QueueSpec, RunStatus
+from podium.core.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy, StoreFull
+from podium.core.events import NoteTaken
+from podium.core.work import QueueSpec, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.ports import FlowContext, RunQuery, Step, Tx, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow, TimedOut
-from podium.domain.gating import ApprovalStatus
-from podium.domain.work import QueueSpec, RunStatus
+from podium.core.decisions import ApprovalStatus
+from podium.core.errors import NotPossibleNow, TimedOut
+from podium.core.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, Step
 from podium.testing import FixedClock, retry_until

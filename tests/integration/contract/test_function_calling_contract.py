@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.asking import Reply
-from podium.domain.events import (
+from podium.core.events import (
     ApprovalRequested,
     ToolCompleted,
     ToolFailed,
     ToolRefused,
     ToolRequested,
 )
-from podium.domain.model import Json
+from podium.core.model import Json
+from podium.core.turns import Reply
 from tests.unit.contract.function_calling import (
     CALLERS,
     INPUT,

@@ -10,12 +10,11 @@ from typing import Protocol
 
 import pytest
 
-from podium.bridge import FolderInbox
-from podium.domain.errors import BadInput
-from podium.domain.orders import Ack, Claim, Operation, WorkOrder
+from podium.core.errors import BadInput
+from podium.jobs.sense.io import FolderInbox
+from podium.jobs.sense.orders.work_order import Ack, Claim, Operation, WorkOrder, order_text
 from podium.ports import Inbox
 from podium.testing import MemoryInbox
-from podium.wiring.order_text import order_text
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, inbox_at
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -5,13 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from podium.domain.events import (
-    AgentProgressed,
-    AgentReplied,
-    Event,
-    NoteTaken,
-    RunParked,
-)
+from podium.core.events import AgentProgressed, AgentReplied, Event, NoteTaken, RunParked
 from podium.ports import EventQuery, Journal, Store
 from podium.testing import retry_until
 from tests.integration.contract.databases import Database

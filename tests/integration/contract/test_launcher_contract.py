@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ToolMissing
-from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.errors import ToolMissing
+from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
 from podium.ports import Launcher, Process
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FakeLauncher

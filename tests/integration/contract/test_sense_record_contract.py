@@ -8,9 +8,9 @@ from typing import Protocol
 
 import pytest
 
-from podium.domain.errors import LockHeld
-from podium.domain.model import Json
-from podium.domain.sensing import Bundle, Look, PlannerStatus, Sensed, SenseMemory, TickOutcome
+from podium.core.errors import LockHeld
+from podium.core.model import Json
+from podium.jobs.sense.models import Bundle, Look, PlannerStatus, Sensed, SenseMemory, TickOutcome
 from podium.ports import SenseRecord
 from podium.testing import MemorySenseRecord
 from tests.integration.bridge.test_record import FILES, MEMORY, record_at

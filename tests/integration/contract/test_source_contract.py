@@ -9,7 +9,8 @@ from typing import Protocol
 
 import pytest
 
-from podium.bridge import (
+from podium.core.processes import Confinement
+from podium.jobs.sense.io import (
     CommandSource,
     FileSource,
     FolderSource,
@@ -17,8 +18,7 @@ from podium.bridge import (
     LogSource,
     SourceKit,
 )
-from podium.domain.launching import Confinement
-from podium.domain.sensing import Sensed
+from podium.jobs.sense.models import Sensed
 from podium.ports import Source
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FixedClock, FixedSource

@@ -9,8 +9,8 @@ from typing import Never
 
 import pytest
 
-from podium.domain.errors import LeaseLost, NotPossibleNow
-from podium.domain.work import RunStatus
+from podium.core.errors import LeaseLost, NotPossibleNow
+from podium.core.work import RunStatus
 from podium.ports import EventQuery, RunQuery, Store, Tx, View
 from podium.testing import FixedClock, retry_until
 from tests.integration.contract.databases import Database

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.limits import LARGEST_JSON, LONGEST_KEY_BYTES
-from podium.domain.work import QueueSpec, RunStatus, Schedule, WorkerBeat
+from podium.core.errors import BadInput
+from podium.core.record_limits import LARGEST_JSON, LONGEST_KEY_BYTES
+from podium.core.work import QueueSpec, RunStatus, Schedule, WorkerBeat
 from podium.ports import EventQuery, Store, Tx
 from tests.unit.contract.nouns import (
     NOON,

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from podium.domain.events import NoteTaken, RunParked
-from podium.domain.gating import Approval, ApprovalStatus, CallStatus, Receipt
-from podium.domain.ids import short_id, tail_of
-from podium.domain.work import Run, RunStatus, Schedule, StepStatus, WorkerBeat
+from podium.core.decisions import Approval, ApprovalStatus, CallStatus, Receipt
+from podium.core.events import NoteTaken, RunParked
+from podium.core.ids import short_id, tail_of
+from podium.core.work import Run, RunStatus, Schedule, StepStatus, WorkerBeat
 from podium.ports import EventQuery, RunQuery, Store, Tx, View
 from podium.testing import FixedClock
 from tests.unit.contract.nouns import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from podium.domain.work import QueueSpec, QueueTally, Run, RunStatus, Schedule
+from podium.core.work import QueueSpec, QueueTally, Run, RunStatus, Schedule
 from podium.ports import Store, Tx, View
 from podium.testing import FixedClock
 from tests.integration.contract.databases import Database

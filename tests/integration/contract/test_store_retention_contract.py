@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.work import Run, RunStatus
+from podium.core.errors import NotPossibleNow
+from podium.core.work import Run, RunStatus
 from podium.ports import EventQuery, Store, Tx
 from tests.integration.contract.databases import Database
 from tests.unit.contract.nouns import (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from podium.domain.events import NoteTaken, UsageRecorded
-from podium.domain.gating import Usage
-from podium.domain.spending import Spent
+from podium.core.decisions import Spent, Usage
+from podium.core.events import NoteTaken, UsageRecorded
 from podium.ports import Store, Tx
 from podium.testing import FixedClock
 from tests.unit.contract.nouns import a_run

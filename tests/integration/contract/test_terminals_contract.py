@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from podium.domain.errors import (
+from podium.core.errors import (
     AgentLost,
     BadInput,
     CallRefused,
@@ -21,8 +21,8 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.keyboards import KeyboardHold
-from podium.domain.terminals import KeysPressed, NewSize, Terminal
+from podium.core.keyboards import KeyboardHold
+from podium.core.terminals import KeysPressed, NewSize, Terminal
 from podium.ports import Terminals
 from podium.rpc import reach, reach_tls, serve, serve_tls
 from podium.testing import MemoryTerminals, retry_until

@@ -10,23 +10,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.approving import grant, reject
-from podium.domain.errors import CallInDoubt, NotPossibleNow
-from podium.domain.events import (
-    AnyEvent,
-    ApprovalConsumed,
-    ApprovalExpired,
-    ApprovalRequested,
-    RunRetried,
-    ToolAbandoned,
-    ToolCompleted,
-    ToolFailed,
-    ToolInDoubt,
-    ToolRefused,
-    ToolRequested,
-    ToolResolved,
-)
-from podium.domain.gating import (
+from podium.app.run_control import resolve_call
+from podium.core.approval_steps import grant, reject
+from podium.core.decisions import (
     Access,
     Approval,
     ApprovalStatus,
@@ -47,11 +33,25 @@ from podium.domain.gating import (
     ToolSpec,
     Usage,
 )
-from podium.domain.model import Noun
+from podium.core.errors import CallInDoubt, NotPossibleNow
+from podium.core.events import (
+    AnyEvent,
+    ApprovalConsumed,
+    ApprovalExpired,
+    ApprovalRequested,
+    RunRetried,
+    ToolAbandoned,
+    ToolCompleted,
+    ToolFailed,
+    ToolInDoubt,
+    ToolRefused,
+    ToolRequested,
+    ToolResolved,
+)
+from podium.core.model import Noun
 from podium.ports import EventQuery, Gate, Store, ToolDoor, Tx
 from podium.testing import FixedClock, ScriptedGate, ScriptedToolDoor, SteadyIds, decision
 from podium.tools import DoorSettings, GatedDoor
-from podium.usecases.resolve import resolve_call
 from tests.integration.contract.databases import Database
 
 RUN = "run_1"

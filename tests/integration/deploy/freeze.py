@@ -21,9 +21,9 @@ from typing import Any
 import yaml
 
 from podium import __version__
-from podium.domain.work import RunStatus
+from podium.app.app import Podium
+from podium.core.work import RunStatus
 from podium.testing.tui_zoo import Answers, zoo_command
-from podium.wiring.podium import Podium
 from tests.integration.cli.asking import NEW_LEAD
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.pipeline_rig import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.wiring.configuration import KNOWN_VARIABLES
+from podium.config.configuration import KNOWN_VARIABLES
 from tests.integration.deploy.rig import DEPLOY, podium_words
 from tests.integration.deploy.test_containers import COMPOSE, WORKERS
 from tests.integration.deploy.test_systemd import unit

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podium.domain.work import RunStatus
-from podium.journal.postgres import prepare
+from podium.core.work import RunStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Tx
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store.postgres import prepare
 from tests.integration.deploy.rig import (
     ROLES,
     give_passwords,
@@ -125,7 +125,7 @@ def test_a_worker_has_the_same_four_rights_on_every_table(database: Database) ->
 async def test_the_store_does_all_its_work_as_podium_worker(
     database: Database, tmp_path: Path
 ) -> None:
-    from podium.journal.postgres_store import PostgresStore  # it needs psycopg
+    from podium.store.postgres_store import PostgresStore  # it needs psycopg
 
     store = await PostgresStore.open(
         database.url("podium_worker"),

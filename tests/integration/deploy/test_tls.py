@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from podium.domain.errors import StoreUnusable
-from podium.journal.postgres import connect, prepare
+from podium.core.errors import StoreUnusable
+from podium.store.postgres import connect, prepare
 from podium.testing import retry_until_blocking
 from tests.integration.deploy.rig import (
     make_certificates,

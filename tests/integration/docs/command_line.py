@@ -11,9 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from podium.cli.app import build
-from podium.cli.edge import USAGE_ERROR
-from podium.cli.options import Options
+from podium.cli.app import Options, build
+from podium.cli.error_report import USAGE_ERROR
 
 _ENDS = {"&&", "||", ";", "|", "&"}
 _REDIRECTS = {">", ">>", "<"}

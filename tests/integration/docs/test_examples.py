@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from podium.agents import AgentScript
-from podium.wiring.parsing import parse_located
-from podium.wiring.settings import SettingsFile
+from podium.config.located_yaml import parse_located
+from podium.config.settings import SettingsFile
 from tests.integration.docs.command_line import commands, usage_problem
 from tests.integration.docs.warm_interpreter import run_file, run_text
 

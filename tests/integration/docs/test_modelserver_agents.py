@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from podium.app.agent_builder import KINDS
+from podium.app.agent_status import round_trip
+from podium.app.app import open_podium
+from podium.config.configuration import load_configuration
 from podium.testing.modelserver import ModelServer
-from podium.wiring import load_configuration, open_podium
-from podium.wiring.agents import KINDS
-from podium.wiring.standing import round_trip
 from tests.integration.agents import clis
 from tests.soaking import in_soak
 

@@ -10,11 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from podium.cli.app import COMMANDS
-from podium.domain.errors import BadInput
-from podium.domain.events import ANY_EVENT
-from podium.wiring.parsing import parse_located
-from podium.wiring.settings import SettingsFile
-from podium.wiring.settings_schema import settings_schema
+from podium.config.located_yaml import parse_located
+from podium.config.schema import settings_schema
+from podium.config.settings import SettingsFile
+from podium.core.errors import BadInput
+from podium.core.events import ANY_EVENT
 from scripts.reference_pages import commands_page, events_page, settings_page
 from tests.integration.docs.test_examples import ROOT, Block, blocks, is_settings
 

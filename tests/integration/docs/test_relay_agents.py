@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from podium.app.agent_status import round_trip
+from podium.app.app import open_podium
+from podium.config.configuration import load_configuration
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
 from podium.testing.modelserver.relay import Exchange, ExchangeFolder, Relay
-from podium.wiring import load_configuration, open_podium
-from podium.wiring.standing import round_trip
 from tests.integration.docs.test_modelserver_agents import PROGRAMS, SELDOM, settings_on_the_page
 from tests.soaking import in_soak
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from podium.domain import errors
-from podium.domain.work import RunStatus
+from podium.core import errors
+from podium.core.work import RunStatus
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents import clis
 from tests.integration.docs.command_line import commands, usage_problem

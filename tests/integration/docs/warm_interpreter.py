@@ -15,13 +15,13 @@ from pathlib import Path
 
 _LOADED = (
     *("asyncio", "httpx", "pydantic", "sqlite3", "tree_sitter_bash", "typer", "yaml"),
-    *("podium.agents", "podium.engine", "podium.gate", "podium.journal", "podium.library"),
+    *("podium.agents", "podium.engine", "podium.policy", "podium.store", "podium.library"),
     *(
         "podium.sandbox",
         "podium.testing",
         "podium.tools",
         "podium.usecases",
-        "podium.wiring.podium",
+        "podium.app.app",
     ),
 )
 _PATIENCE_SECONDS = 120.0

@@ -11,7 +11,7 @@ import sys
 from podium.agents.bus import Asked, BusPeer
 from podium.agents.bus.peer import Tell
 from podium.agents.bus.wire import Join
-from podium.domain.messages import Message, block_of
+from podium.core.turns import Message, block_of
 from podium.testing.tui_zoo.prompts import wanted_by
 
 

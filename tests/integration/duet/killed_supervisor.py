@@ -9,11 +9,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from podium.domain.duets import DUET
+from podium.jobs.duet.bench.fake_pair import Theatre, ZooPair, theatre
+from podium.jobs.duet.models import DUET
 from podium.ports import RunQuery
 from podium.testing.tui_zoo import Answers
-from podium.wiring.bench_duet_stage import ZooPair
-from podium.wiring.bench_duet_theatre import Theatre, theatre
 
 
 def a_pair(folder: Path, executer: str) -> ZooPair:

@@ -13,18 +13,18 @@ from typing import Any
 
 import yaml
 
-from podium.domain.duets import DUET, DuetJob, Pair
-from podium.domain.events import AnyEvent
-from podium.domain.terminals import NewSize
-from podium.domain.work import Run
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.events import AnyEvent
+from podium.core.terminals import NewSize
+from podium.core.work import Run
+from podium.jobs.duet.claims import grant
+from podium.jobs.duet.models import DUET, DuetJob, Pair
+from podium.jobs.duet.pairs import PairWishes, pair_named
+from podium.jobs.duet.project_terminals import terminals_of_project
+from podium.jobs.duet.terminals import take_down
 from podium.ports import EventQuery
 from podium.testing.modelserver import ModelServer
-from podium.wiring.configuration import load_configuration
-from podium.wiring.duet_api import terminals_of_project
-from podium.wiring.duet_grants import grant
-from podium.wiring.duet_pairs import PairWishes, pair_named
-from podium.wiring.duet_terminals import take_down
-from podium.wiring.podium import Podium
 from tests.integration.agents import clis
 
 KEY = "sk-live-hunter2-hunter2-hunter2"

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 import podium.rpc
-from podium.domain.errors import BadInput, CallRefused, NeedsHuman
-from podium.domain.terminals import KeysPressed, Terminal
+from podium.app.app import Podium, open_podium
+from podium.config.configuration import load_configuration
+from podium.core.errors import BadInput, CallRefused, NeedsHuman
+from podium.core.terminals import KeysPressed, Terminal
+from podium.jobs.duet.project_terminals import api_socket, settings_digest, terminals_of_project
 from podium.rpc import Greeting, RemoteTerminals, reach, serve
 from podium.testing import MemoryTerminals, retry_until
-from podium.wiring.configuration import load_configuration
-from podium.wiring.duet_api import api_socket, settings_digest, terminals_of_project
-from podium.wiring.podium import Podium, open_podium
 from tests.integration.cli.desk import Desk
 from tests.integration.duet.stage import Hall
 from tests.integration.duet.terminals import Theatre, theatre
@@ -206,7 +206,7 @@ def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not
     socket.touch()
     # The only way to have it missing where all others need it.
     monkeypatch.delattr(podium.rpc, "finding", raising=False)
-    monkeypatch.setitem(sys.modules, "podium.rpc.finding", None)
+    monkeypatch.setitem(sys.modules, "podium.jobs.duet.daemon", None)
 
     told = hall.duet("status", "--json")
     far = hall.duet("screen", "planner", "--at", str(socket))

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from podium.agents.bus import endpoint_of
-from podium.wiring.configuration import load_configuration
-from podium.wiring.local_sockets import local_socket
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.app.local_sockets import local_socket
+from podium.config.configuration import load_configuration
 from tests.integration.cli.desk import Desk
 
 BRAIN = Path(__file__).with_name("bus_brain.py")

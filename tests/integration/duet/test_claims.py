@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.duets import Pair, Seat
-from podium.domain.errors import BadInput, ConfigInvalid, NotPossibleNow
-from podium.wiring.configuration import load_configuration
-from podium.wiring.duet_claims import as_claimed, claim, let_go
-from podium.wiring.duet_pairs import all_pairs, duet_options, keep_pair, kept_pair, socket_path
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
+from podium.jobs.duet.claims import as_claimed, claim, let_go
+from podium.jobs.duet.models import Pair, Seat
+from podium.jobs.duet.pairs import all_pairs, duet_options, keep_pair, kept_pair, socket_path
 
 
 @pytest.fixture

@@ -15,13 +15,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from podium.domain.duets import DUET
-from podium.domain.events import LegOpened
-from podium.domain.work import RunStatus
+from podium.core.events import LegOpened
+from podium.core.work import RunStatus
+from podium.jobs.duet.bench.fake_pair import ZooPair, ZooSeat, theatre
+from podium.jobs.duet.models import DUET
 from podium.ports import EventQuery, RunQuery
 from podium.testing.tui_zoo.prompts import wanted_by
-from podium.wiring.bench_duet_stage import ZooPair, ZooSeat
-from podium.wiring.bench_duet_theatre import theatre
 from tests.integration.duet.killed_supervisor import a_pair
 from tests.unit.sandbox.trees import ROOT
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.duets import DUET, DuetJob
-from podium.domain.events import AgentReplied, MessageHeard
-from podium.domain.work import RunStatus
-from podium.usecases import approve
+from podium.app.approvals import approve
+from podium.core.events import AgentReplied, MessageHeard
+from podium.core.work import RunStatus
+from podium.jobs.duet.models import DUET, DuetJob
 from tests.integration.duet.real_pairs import ID, body_in, leaks, nasty, real_pair, script
 
 CLIS = ("claude", "codex", "gemini")

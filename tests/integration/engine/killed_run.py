@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from podium.domain.work import RunStatus
+from podium.core.work import RunStatus
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.journal import SqlStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, RunQuery, Step
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store import SqlStore
 
 STEPS = 10
 RUN_ID = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"

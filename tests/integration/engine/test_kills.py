@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import Run, RunStatus, StepRecord
-from podium.journal import quick_check
+from podium.core.work import Run, RunStatus, StepRecord
+from podium.store import quick_check
 from tests.integration.engine.killed_run import RUN_ID, STEPS
 
 SCRIPT = Path(__file__).with_name("killed_run.py")

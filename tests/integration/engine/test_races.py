@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import LockHeld, NotPossibleNow
-from podium.domain.gating import Approval, Tier
-from podium.domain.work import QueueSpec, Run
+from podium.app.approvals import approve
+from podium.core.decisions import Approval, Tier
+from podium.core.errors import LockHeld, NotPossibleNow
+from podium.core.work import QueueSpec, Run
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.journal import SqlStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, Store, Tx
-from podium.usecases import approve
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store import SqlStore
 
 CLOCK, IDS = SystemClock(), SystemIds()
 QUEUE = QueueSpec(name="work", worker_concurrency=1)

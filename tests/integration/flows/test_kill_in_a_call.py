@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.cli.edge import run
+from podium.cli.error_report import run
 from podium.testing import retry_until_blocking
 from tests.soaking import in_soak
 

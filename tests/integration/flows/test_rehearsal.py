@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.cli.edge import run as run_podium
-from podium.domain.errors import ApprovalClosed
-from podium.domain.events import Event, ToolRefused
-from podium.domain.gating import ApprovalStatus
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.app.approvals import approve, reject
+from podium.app.receipts import verify_receipts
+from podium.cli.error_report import run as run_podium
+from podium.config.configuration import load_configuration
+from podium.config.trust import TrustBook
+from podium.core.decisions import ApprovalStatus
+from podium.core.errors import ApprovalClosed
+from podium.core.events import Event, ToolRefused
+from podium.core.work import Run, RunStatus
+from podium.jobs.rehearsal.composition import rehearsal_plan
 from podium.ports import EventQuery
 from podium.testing import retry_until
-from podium.usecases import approve, reject, verify_receipts
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium
-from podium.wiring.rehearsing import rehearsal_plan
-from podium.wiring.trust import TrustBook
 
 
 def project(

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.approving import grant
-from podium.domain.errors import CallInDoubt
-from podium.domain.events import ToolAbandoned
-from podium.domain.gating import Call, CallStatus, Effect, Outcome, Permit, Refusal
-from podium.domain.launching import Held
-from podium.domain.work import Run, RunStatus
-from podium.flows.rollback import ROLLED_BACK, roll_back_calls
+from podium.agents.turn_rollback import ROLLED_BACK, roll_back_calls
+from podium.app.approvals import approve
+from podium.app.receipts import verify_receipts
+from podium.core.approval_steps import grant
+from podium.core.decisions import Call, CallStatus, Effect, Outcome, Permit, Refusal
+from podium.core.errors import CallInDoubt
+from podium.core.events import ToolAbandoned
+from podium.core.processes import Held
+from podium.core.work import Run, RunStatus
 from podium.ports import RunQuery
 from podium.testing import ScriptedGate, decision, retry_until_blocking
-from podium.usecases import approve, verify_receipts
 from tests.integration.pipeline.rig import (
     RIGHT,
     TASK,

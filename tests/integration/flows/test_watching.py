@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from podium.domain.asking import Reply, Turn
-from podium.domain.events import WorkspaceChecked
-from podium.domain.work import RunStatus
-from podium.domain.workspaces import RefsSeen, TurnEnd, Violation
-from podium.flows import Player, Purse, ask
-from podium.flows.watching import watched
+from podium.agents.budget_tracker import Purse
+from podium.agents.turn_rollback import watched
+from podium.agents.turn_step import Player, ask
+from podium.core.events import WorkspaceChecked
+from podium.core.turns import Reply, Turn
+from podium.core.work import RunStatus
+from podium.core.workspaces import RefsSeen, TurnEnd, Violation
 from podium.ports import FlowContext, Workspace
 from podium.sandbox import ProcessLauncher
 from tests.integration.workspaces.rig import Place, git

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.forging import PullRequestWish
-from podium.domain.launching import Ended, Spawn
+from podium.core.forge import PullRequestWish
+from podium.core.processes import Ended, Spawn
+from podium.git.forge import ForgeSettings, RepositoryForge
 from podium.ports.launcher import Process
 from podium.sandbox import ProcessLauncher
 from podium.testing import FixedClock
-from podium.workspaces.forge import ForgeSettings, RepositoryForge
 from tests.integration.forge.github_server import TOKEN
 from tests.integration.workspaces.rig import commit, git
 

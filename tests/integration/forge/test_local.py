@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
+from podium.core.errors import NotPossibleNow
 from tests.integration.forge.rig import BRANCH, Yard
 from tests.integration.workspaces.rig import git
 

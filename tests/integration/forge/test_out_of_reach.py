@@ -9,16 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.domain.errors import ForgeUnavailable, RateLimited
-from podium.domain.work import RunStatus
-from podium.flows.pipeline import handing_over
-from podium.flows.pipeline.handing_over import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    PATIENCE,
-    Trouble,
-    trouble_of,
-)
+from podium.core.errors import ForgeUnavailable, RateLimited
+from podium.core.work import RunStatus
+from podium.jobs.pipeline import handover
+from podium.jobs.pipeline.handover import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, Trouble, trouble_of
 from podium.testing import retry_until
 from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubServer, Told
 from tests.integration.pipeline.rig import Project, smooth
@@ -65,8 +59,8 @@ def published(tmp_path: Path, github: GitHubServer) -> Published:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses that a test can wait for."""
-    monkeypatch.setattr(handing_over, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(handing_over, "LONGEST_PAUSE", timedelta(milliseconds=200))
+    monkeypatch.setattr(handover, "FIRST_PAUSE", timedelta(milliseconds=50))
+    monkeypatch.setattr(handover, "LONGEST_PAUSE", timedelta(milliseconds=200))
 
 
 @pytest.mark.soak
@@ -118,7 +112,7 @@ async def test_a_person_is_asked_when_it_lasts_for_hours(
     quick: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(handing_over, "PATIENCE", timedelta(milliseconds=10))
+    monkeypatch.setattr(handover, "PATIENCE", timedelta(milliseconds=10))
     github.creating = IN_TROUBLE
     run = await published.run()
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)

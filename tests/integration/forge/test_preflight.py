@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.forging import Preflight
+from podium.core.forge import Preflight
 from tests.integration.forge.description import recorded
 from tests.integration.forge.github_server import (
     BAD_TOKEN,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ForgeUnavailable, NotPossibleNow, RateLimited
+from podium.core.errors import ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.testing import FixedClock
 from tests.integration.forge.github_server import (
     BAD_TOKEN,

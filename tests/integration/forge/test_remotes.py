@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.workspaces.forge.github import api_url_of
-from podium.workspaces.forge.remotes import find_remotes, read_address
-from podium.workspaces.git.git import Git
+from podium.core.errors import BadInput
+from podium.git.forge.github import api_url_of
+from podium.git.forge.remotes import find_remotes, read_address
+from podium.git.git_command import Git
 from tests.integration.forge.rig import Yard
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
+from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubServer, trouble
 from tests.integration.forge.https_remote import serving_git
 from tests.integration.forge.rig import BRANCH, Yard

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.gate import split_command
-from podium.gate.shell import read_line
+from podium.policy import split_command
+from podium.policy.shell import read_line
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Decision, Effect
-from podium.gate import split_command
-from podium.usecases import PolicyCase, policy_cases
-from podium.wiring.policy_cases import shipped_cases
+from podium.app.policy_trial import PolicyCase, policy_cases, shipped_cases
+from podium.core.decisions import Decision, Effect
+from podium.policy import split_command
 from tests.integration.gate.scripts_that_run_git import Shell, script
 from tests.soaking import in_soak
 from tests.unit.gate.rig import command_call, context_for, gate_of

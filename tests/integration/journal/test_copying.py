@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow, StoreUnusable
-from podium.domain.work import Run, Schedule, WorkerBeat
-from podium.journal import SqlStore
-from podium.journal.copying import RowDigest, TableCopied, copy_database
-from podium.journal.receipts import verify
-from podium.journal.view import SqlView
-from podium.journal.whole import Row, WholeDatabase, database_named, selection, tables
+from podium.core.errors import NotPossibleNow, StoreUnusable
+from podium.core.work import Run, Schedule, WorkerBeat
 from podium.ports import RunQuery, Tx
+from podium.store import SqlStore
+from podium.store.database_copy import RowDigest, TableCopied, copy_database
+from podium.store.database_snapshot import Row, WholeDatabase, database_named, selection, tables
+from podium.store.receipts import verify
+from podium.store.view import SqlView
 from podium.testing import FixedClock, SteadyIds
 from tests.unit.contract.nouns import (
     NOON,
@@ -179,8 +179,8 @@ async def test_a_copy_that_is_killed_leaves_the_target_empty(
     )
     program = (
         "import os, signal, sys\n"
-        "from podium.journal.copying import copy_database\n"
-        "from podium.journal.whole import database_named\n"
+        "from podium.store.database_copy import copy_database\n"
+        "from podium.store.database_snapshot import database_named\n"
         "def kill(doing, rows, of):\n"
         "    if doing == 'comparing events': os.kill(os.getpid(), signal.SIGKILL)\n"
         "copy_database(database_named(sys.argv[1]), database_named(sys.argv[2]), tell=kill)\n"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from podium.domain.errors import (
+from podium.core.errors import (
     BadInput,
     PodiumError,
     StoreAway,
@@ -22,10 +22,10 @@ from podium.domain.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
-from podium.journal import postgres
-from podium.journal.postgres import PostgresConnection, connect, explain, prepare, schema_version
-from podium.journal.postgres_connection import name_of, translated
-from podium.journal.sqlite import SCHEMA_VERSION
+from podium.store import postgres
+from podium.store.postgres import PostgresConnection, connect, explain, prepare, schema_version
+from podium.store.postgres_connection import name_of, translated
+from podium.store.sqlite import SCHEMA_VERSION
 from podium.testing import retry_until
 from tests.postgres import PostgresServer
 from tests.soaking import in_soak
@@ -98,7 +98,7 @@ def test_preparing_twice_changes_nothing(
     assert line.execute("SELECT name FROM schedules").fetchall() == [("kept",)]
 
 
-_PREPARE = "import sys; from podium.journal.postgres import prepare; prepare(sys.argv[1])"
+_PREPARE = "import sys; from podium.store.postgres import prepare; prepare(sys.argv[1])"
 
 
 @pytest.mark.soak

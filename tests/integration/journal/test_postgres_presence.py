@@ -13,15 +13,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from podium.domain.errors import LockHeld, StoreAway
-from podium.domain.work import WorkerBeat
-from podium.journal.postgres_presence import LOST_LINE_SECONDS, PostgresPresence
-from podium.journal.postgres_store import PostgresStore
+from podium.core.errors import LockHeld, StoreAway
+from podium.core.work import WorkerBeat
+from podium.store.postgres_presence import LOST_LINE_SECONDS, PostgresPresence
+from podium.store.postgres_store import PostgresStore
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 
 HELD = """
 import asyncio, sys
-from podium.journal.postgres_presence import PostgresPresence
+from podium.store.postgres_presence import PostgresPresence
 
 async def main(url):
     await PostgresPresence(url).enter("worker_a")

@@ -18,17 +18,17 @@ from typing import Any
 import psycopg
 import pytest
 
-from podium.domain.errors import BadInput, StoreAway, StoreUnusable
-from podium.domain.events import NoteTaken
-from podium.domain.gating import Receipt, Tier
-from podium.domain.work import Run, Signal
-from podium.journal import StoreJournal, verify
-from podium.journal.gathering import LARGEST_MESSAGE, GatheringConnection
-from podium.journal.postgres import COMMIT_LOCK, connect
-from podium.journal.postgres_store import PostgresStore
+from podium.core.decisions import Receipt, Tier
+from podium.core.errors import BadInput, StoreAway, StoreUnusable
+from podium.core.events import NoteTaken
+from podium.core.work import Run, Signal
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Tx, View
+from podium.store import StoreJournal, verify
+from podium.store.postgres import COMMIT_LOCK, connect
+from podium.store.postgres_driver import LARGEST_MESSAGE, GatheringConnection
+from podium.store.postgres_store import PostgresStore
 from podium.testing import retry_until
-from podium.wiring.clock import SystemClock, SystemIds
 from tests.postgres import PostgresServer
 from tests.soaking import in_soak
 
@@ -38,9 +38,9 @@ ALL = EventQuery(limit=100_000)
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from podium.domain.events import NoteTaken
-from podium.journal.postgres_store import PostgresStore
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.core.events import NoteTaken
+from podium.store.postgres_store import PostgresStore
+from podium.platform.system_clock import SystemClock, SystemIds
 
 async def main(url, folder, name, count):
     store = await PostgresStore.open(url, folder=Path(folder), clock=SystemClock(), ids=SystemIds())
@@ -56,9 +56,9 @@ asyncio.run(main(*sys.argv[1:]))
 STOPPED = """
 import asyncio, os, signal, sys, time
 from pathlib import Path
-from podium.domain.events import NoteTaken
-from podium.journal.postgres_store import PostgresStore
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.core.events import NoteTaken
+from podium.store.postgres_store import PostgresStore
+from podium.platform.system_clock import SystemClock, SystemIds
 
 tries = 0
 
@@ -175,7 +175,7 @@ async def test_a_commit_of_another_process_is_told_by_notice(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without the look, only a notice can wake.
-    monkeypatch.setattr("podium.journal.standing.LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr("podium.store.postgres_presence.LOOK_SECONDS", 3600.0)
     async with opened(postgres_url, tmp_path) as here:
         async with asyncio.timeout(120):
             changes = here.changes()
@@ -280,7 +280,7 @@ async def test_a_server_that_stays_away_fails_works_with_an_error_that_passes(
 async def test_closing_does_not_wait_for_a_server_that_is_away(
     own_postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.journal.writer.CLOSING_SECONDS", 0.1)
+    monkeypatch.setattr("podium.store.writer.CLOSING_SECONDS", 0.1)
     url = own_postgres.url(own_postgres.create_database())
     store = await PostgresStore.open(
         url, folder=tmp_path, clock=SystemClock(), ids=SystemIds(), patience_seconds=3600

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from podium.domain.errors import BadInput, StoreUnusable, UserMustAct
-from podium.domain.gating import Receipt, Tier, Usage
-from podium.journal.receipts import Anchors, FindingKind, Head, Sealer, load_or_create_key, verify
+from podium.core.decisions import Receipt, Tier, Usage
+from podium.core.errors import BadInput, StoreUnusable, UserMustAct
+from podium.store.receipts import Anchors, FindingKind, Head, Sealer, load_or_create_key, verify
 from tests.soaking import examples
 
 RUN = "run_one"
@@ -301,7 +301,7 @@ def test_the_key_is_made_once_for_this_user_alone(tmp_path: Path) -> None:
 
 def test_processes_that_race_for_the_key_get_the_same_one(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from podium.journal.receipts import load_or_create_key\n"
+        "import sys; from pathlib import Path; from podium.store.receipts import load_or_create_key\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "for n in range(20): print(load_or_create_key(Path(sys.argv[1]) / str(n) / 'key').hex())\n"
     )

@@ -11,12 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from podium.domain.errors import BadInput
-from podium.domain.events import ApprovalRequested, ToolCompleted, read_body
-from podium.domain.gating import Call, CallRecord, CallStatus, Decision, Effect, Tier
-from podium.domain.ids import mint_id
-from podium.domain.model import Json
-from podium.journal.redaction import Redactor
+from podium.core.decisions import Call, CallRecord, CallStatus, Decision, Effect, Tier
+from podium.core.errors import BadInput
+from podium.core.events import ApprovalRequested, ToolCompleted, read_body
+from podium.core.ids import mint_id
+from podium.core.model import Json
+from podium.store.redaction import Redactor
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import examples
 

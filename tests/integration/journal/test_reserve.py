@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import StoreFull
-from podium.domain.events import NoteTaken
-from podium.journal.reserve import LAST_BYTES, RESERVE_BYTES, Reserve, free_bytes
-from podium.journal.sqlite import explain
-from podium.journal.store import SqlStore
+from podium.core.errors import StoreFull
+from podium.core.events import NoteTaken
+from podium.store.disk_reserve import LAST_BYTES, RESERVE_BYTES, Reserve, free_bytes
+from podium.store.sqlite import explain
+from podium.store.sqlite_store import SqlStore
 from podium.testing import FixedClock, SteadyIds
 
 

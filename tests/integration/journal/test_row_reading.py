@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import StoreUnusable
-from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
-from podium.journal import SqlStore
-from podium.journal.open_store import MOST_UNREADABLE, OpenStore
-from podium.journal.postgres_store import PostgresStore
-from podium.journal.transaction import SqlTransaction
+from podium.core.errors import StoreUnusable
+from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
+from podium.platform.system_clock import SystemIds
 from podium.ports import RunQuery, Tx
+from podium.store import SqlStore
+from podium.store.open_store import MOST_UNREADABLE, OpenStore
+from podium.store.postgres_store import PostgresStore
+from podium.store.transaction import SqlTransaction
 from podium.testing import FixedClock
-from podium.wiring.clock import SystemIds
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECRET = "hunter2-hunter2"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.journal.secret_variables import looks_secret, secrets_in
+from podium.store.secret_shapes import looks_secret, secrets_in
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import (
+from podium.core.errors import (
     StoreBusy,
     StoreCorrupt,
     StoreForeign,
@@ -22,12 +22,12 @@ from podium.domain.errors import (
     StoreNewer,
     StoreReadOnly,
 )
-from podium.domain.work import RunStatus
-from podium.journal import sqlite
-from podium.journal.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, explained, prepare
-from podium.journal.statements import microseconds
-from podium.journal.view import SqlView
+from podium.core.work import RunStatus
 from podium.ports import EventQuery
+from podium.store import sqlite
+from podium.store.rows import microseconds
+from podium.store.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, explained, prepare
+from podium.store.view import SqlView
 from tests.unit.contract.nouns import NOON, a_run
 
 MAKING_SECONDS = 0.024
@@ -348,8 +348,8 @@ PRAGMA application_id={APPLICATION_ID};
 _MAKE = """
 import sys
 from pathlib import Path
-from podium.journal.sqlite import prepare
-import podium.journal.schema, sqlalchemy.dialects.sqlite
+from podium.store.sqlite import prepare
+import podium.store.schema, sqlalchemy.dialects.sqlite
 print("ready", flush=True)
 prepare(Path(sys.argv[1]))
 """

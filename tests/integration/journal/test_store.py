@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, StoreFull, StoreUnusable
-from podium.domain.events import NoteTaken
-from podium.domain.gating import Receipt, Tier
-from podium.domain.work import Run, Signal, StepRecord, StepStatus
-from podium.journal import Redactor, SqlStore, StoreJournal, verify
-from podium.journal.sqlite_driver import SqliteDriver
+from podium.core.decisions import Receipt, Tier
+from podium.core.errors import BadInput, StoreFull, StoreUnusable
+from podium.core.events import NoteTaken
+from podium.core.work import Run, Signal, StepRecord, StepStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Tx
+from podium.store import Redactor, SqlStore, StoreJournal, verify
+from podium.store.sqlite_store import SqliteDriver
 from podium.testing import FixedClock, SteadyIds, retry_until
-from podium.wiring.clock import SystemClock, SystemIds
 
 RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
 SECRET = "hunter2-and-more"
@@ -268,9 +268,9 @@ def _add_receipt(draft: Receipt, tx: Tx) -> Receipt:
 _APPEND = """
 import asyncio, sys
 from pathlib import Path
-from podium.domain.events import NoteTaken
-from podium.journal import SqlStore
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.core.events import NoteTaken
+from podium.store import SqlStore
+from podium.platform.system_clock import SystemClock, SystemIds
 
 async def main(count):
     folder = Path(sys.argv[1])

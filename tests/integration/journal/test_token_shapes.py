@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from podium.journal.token_shapes import hide_tokens, may_hold_token
+from podium.store.secret_shapes import hide_tokens, may_hold_token
 from tests.linear_cost import assert_linear_cost
 
 # Put together here, so that no scanner of repositories takes this file for a leak.

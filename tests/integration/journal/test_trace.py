@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.events import Event, NoteTaken
-from podium.journal.trace import TraceWriter
+from podium.core.errors import BadInput
+from podium.core.events import Event, NoteTaken
+from podium.store.trace import TraceWriter
 from podium.testing import retry_until_blocking
 
 RUN = "run_one"
@@ -26,8 +26,8 @@ PRELUDE = """
 import signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from podium.domain.events import Event, NoteTaken
-from podium.journal.trace import TraceWriter
+from podium.core.events import Event, NoteTaken
+from podium.store.trace import TraceWriter
 folder, count, size = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 def event(seq):
     at = datetime(2026, 1, 2, tzinfo=UTC)

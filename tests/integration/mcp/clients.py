@@ -11,11 +11,12 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from podium.domain.work import Run
+from podium.app.app import Podium, open_podium
+from podium.app.approvals import approve
+from podium.config.configuration import load_configuration
+from podium.core.work import Run
 from podium.mcp import Desk as McpDesk
 from podium.mcp import build_server, served_over_http
-from podium.usecases import approve
-from podium.wiring import Podium, load_configuration, open_podium
 from tests.integration.cli.desk import Desk
 
 TOKEN = "a-token-for-tests-only"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from podium.domain.work import QueueSpec
+from podium.core.work import QueueSpec
 from podium.mcp.server import LARGEST_ARGUMENTS_BYTES
 from podium.testing import retry_until
 from tests.integration.cli.desk import AS_OS_USER, Desk
@@ -256,7 +256,7 @@ async def test_what_breaks_inside_is_told_and_the_door_stays_open(
         raise RuntimeError("within")
 
     # Nothing that a client can say breaks it, so it is broken from here.
-    monkeypatch.setattr("podium.mcp.people.ask", broken)
+    monkeypatch.setattr("podium.mcp.run_tools.ask", broken)
     async with beside(desk) as caller:
         assert caller.podium is not None
         caller.podium.tell = heard.append

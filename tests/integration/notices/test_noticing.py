@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Tier
-from podium.domain.ids import short_id
+from podium.app.app import Podium
+from podium.app.notices import Happening, notice_of, notices_told
+from podium.config.chat_settings import NoticeSettings
+from podium.config.trust import TrustBook
+from podium.core.decisions import Tier
+from podium.core.ids import short_id
 from podium.notices import FileToldBook
 from podium.ports import EventQuery
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
-from podium.usecases.notify import Happening
-from podium.wiring import Podium, TrustBook
-from podium.wiring.chat_settings import NoticeSettings
-from podium.wiring.notice_words import notice_of
-from podium.wiring.noticing import notices_told
 from tests.unit.notices.stage import Listener, add_run, ask, end, listening, podium_in
 
 MINE = """

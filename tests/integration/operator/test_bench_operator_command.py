@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import podium.wiring.bench_operator as bench
-import podium.wiring.bench_tally as tallying
-from podium.domain.gating import Tier
-from podium.flows.operator.judgement.judging import judge
+import podium.jobs.operator.bench.tally as tallying
+import podium.jobs.operator.bench.utterance_score as bench
+from podium.core.decisions import Tier
+from podium.jobs.operator.judgement.judge import judge
 from podium.testing.utterances import utterance_cases
 from tests.integration.cli.desk import Desk
 

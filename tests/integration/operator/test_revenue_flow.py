@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.domain.operating import OperatorAnswer
-from podium.flows.operator import Operator
-from podium.usecases import verify_receipts
-from podium.wiring.configuration import load_configuration
-from podium.wiring.operating import OperatorWish, build_operator
-from podium.wiring.podium import open_podium
+from podium.app.app import open_podium
+from podium.app.receipts import verify_receipts
+from podium.config.configuration import load_configuration
+from podium.jobs.operator import Operator
+from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.models import OperatorAnswer
 from tests.integration.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway, sms_gateway
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
 

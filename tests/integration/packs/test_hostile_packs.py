@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import PackInvalid
-from podium.journal import SqlStore
+from podium.core.errors import PackInvalid
+from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds
 from podium.tools.packs import load_pack, pack_digest, shipped_packs
 from podium.tools.packs.checks.references import reference_problems

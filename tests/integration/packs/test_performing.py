@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import CallInDoubt
-from podium.domain.gating import Call, Outcome, PlanPlace, Receipt, Tier
-from podium.journal import SqlStore
+from podium.core.decisions import Call, Outcome, PlanPlace, Receipt, Tier
+from podium.core.errors import CallInDoubt
+from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds, retry_until
 from podium.tools.packs import load_pack, pack_tools
 from tests.soaking import in_soak
@@ -553,7 +553,9 @@ def test_calls_of_a_pack_carry_no_setting(tmp_path: Path) -> None:
 async def test_a_declared_secret_comes_back_in_no_result_and_no_error(
     tmp_path: Path, stores: SqlStore, said: str
 ) -> None:
-    code = f"from podium.domain.errors import ToolBroke\nasync def book(arguments, scope):\n    {said}\n"
+    code = (
+        f"from podium.core.errors import ToolBroke\nasync def book(arguments, scope):\n    {said}\n"
+    )
     registry = registry_with("/tools/1/handler", "desk.repairs:book")
     registry["tools"][0]["verify"] = []
     workshop = open_workshop(tmp_path, stores, registry=registry, **{"desk/repairs.py": code})

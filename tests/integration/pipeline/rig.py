@@ -11,12 +11,13 @@ from typing import Any
 
 import yaml
 
-from podium.domain.work import Run
-from podium.flows.pipeline.slugs import slug_of
+from podium.app.app import Podium, open_podium
+from podium.app.approvals import approve, reject
+from podium.config.configuration import load_configuration
+from podium.core.work import Run
+from podium.jobs.pipeline.composition import pipeline_job
+from podium.jobs.pipeline.plain_text import slug_of
 from podium.ports import EventQuery
-from podium.usecases import approve, reject
-from podium.wiring import Podium, load_configuration, open_podium
-from podium.wiring.pipelining import pipeline_job
 from tests.repositories import copy_repository
 
 TASK = "Make the sum right"

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import RunStatus
+from podium.core.work import RunStatus
+from podium.jobs.pipeline.composition import pipeline_job
 from podium.ports import EventQuery
-from podium.wiring.pipelining import pipeline_job
 from tests.integration.pipeline.rig import (
     RIGHT,
     TASK,

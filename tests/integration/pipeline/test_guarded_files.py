@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
-from podium.usecases import approve, reject
+from podium.app.approvals import approve, reject
+from podium.core.work import Run, RunStatus
 from tests.integration.pipeline.rig import (
     VERIFICATION_PATH,
     Project,

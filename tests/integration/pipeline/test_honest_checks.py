@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
+from podium.core.work import Run, RunStatus
 from tests.integration.pipeline.rig import TEST, Project, audits, develops, smooth, turn, writes
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadInput, ConfigInvalid
-from podium.domain.work import Run, RunStatus
+from podium.core.errors import BadInput, ConfigInvalid
+from podium.core.work import Run, RunStatus
 from tests.integration.pipeline.rig import PLAN, Project, develops, plans, says, smooth
 from tests.soaking import in_soak
 

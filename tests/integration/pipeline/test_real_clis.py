@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.work import RunStatus
+from podium.core.work import RunStatus
 from podium.testing.modelserver import ModelServer
 from tests.integration.contract.media import CLAUDE, CODEX, GEMINI, KEY, NONCE, Medium
 from tests.integration.pipeline.rig import (

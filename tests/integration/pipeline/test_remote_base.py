@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from podium.domain.forging import RemoteBase
-from podium.domain.work import RunStatus
-from podium.workspaces.forge import RepositoryForge
-from podium.workspaces.forge.remotes import Remotes
+from podium.core.forge import RemoteBase
+from podium.core.work import RunStatus
+from podium.git.forge import RepositoryForge
+from podium.git.forge.remotes import Remotes
 from tests.integration.pipeline.rig import FEAT, RIGHT, WRONG, Project, audits, smooth, turn, writes
 from tests.soaking import in_soak
 

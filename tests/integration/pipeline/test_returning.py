@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.work import Run, RunStatus
+from podium.core.work import Run, RunStatus
 from tests.integration.pipeline.rig import PLAN, RIGHT, Project, audits, develops, plans, smooth
 from tests.soaking import in_soak
 

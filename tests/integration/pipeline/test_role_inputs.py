@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
-from podium.usecases import approve
+from podium.app.approvals import approve
+from podium.core.work import Run, RunStatus
 from tests.integration.pipeline.rig import (
     PLAN,
     PLAN_PATH,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
-from podium.wiring.secrets import secret_finder
-from podium.workspaces.git import commit_scan
+from podium.app.secrets import secret_finder
+from podium.core.work import Run, RunStatus
+from podium.git import commit_scan
 from tests.integration.pipeline.rig import (
     PLAN,
     PLAN_PATH,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.edge import run as run_command
+from podium.cli.error_report import run as run_command
 from tests.integration.pipeline.rig import Project, audits, develops, smooth
 from tests.integration.pipeline.test_story import Done, succeeded
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from podium.domain.errors import ApprovalClosed
-from podium.domain.work import Run, RunStatus
+from podium.app.approvals import approve
+from podium.core.errors import ApprovalClosed
+from podium.core.work import Run, RunStatus
 from podium.testing import retry_until
-from podium.usecases import approve
 from tests.integration.pipeline.rig import (
     FEAT,
     PLAN,

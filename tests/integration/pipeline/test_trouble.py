@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.domain.errors import BadInput
-from podium.domain.work import RunStatus
+from podium.core.errors import BadInput
+from podium.core.work import RunStatus
+from podium.jobs.pipeline import composition
 from podium.testing import retry_until
-from podium.wiring import pipelining
 from tests.integration.pipeline.rig import RIGHT, TEST, Project, develops, smooth, turn
 
 
@@ -117,7 +117,7 @@ async def test_a_disk_with_next_to_nothing_left_is_told_of_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path).build(smooth())
-    monkeypatch.setattr(pipelining, "LEAST_FREE_BYTES", 10**18)
+    monkeypatch.setattr(composition, "LEAST_FREE_BYTES", 10**18)
     with pytest.raises(BadInput, match="MB are free"):
         await project.run()
     assert project.git("branch", "--list", "task/*") == ""

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from podium.agents import GeminiAgent
-from podium.domain.asking import Reply, Turn
-from podium.domain.events import PlaybookEnded
-from podium.domain.playbook_runs import Criterion
-from podium.flows.playbook.news import Earlier, go_on, in_a_new_conversation, not_met
+from podium.core.events import PlaybookEnded
+from podium.core.turns import Reply, Turn
+from podium.jobs.playbook.conversation import Earlier, go_on, in_a_new_conversation, not_met
+from podium.jobs.playbook.run_models import Criterion
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer
 from tests.integration.cli.desk import Desk

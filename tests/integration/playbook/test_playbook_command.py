@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from podium.flows.playbook import playbook_schema, profile_schema
+from podium.jobs.playbook import playbook_schema, profile_schema
 from tests.integration.cli.desk import Desk
 from tests.unit.playbook.files import PLAYBOOK, PROFILE, write
 

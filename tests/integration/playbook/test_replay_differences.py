@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import podium.tools
-from podium.cli.edge import run
-from podium.flows.playbook import prompting
+from podium.cli.error_report import run
+from podium.jobs.playbook import prompt
+from podium.jobs.playbook.replay import recording
 from podium.tools import builtin_tools
-from podium.wiring.replay import reading
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.playbook.replay_rig import MIXED, Events, edited, first
 from tests.integration.playbook.stage import Stage
@@ -246,7 +246,7 @@ def test_a_changed_prompt_is_found_where_the_agent_is_asked(
     project: Path, replay: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Patched because the words around a playbook change with a new version of Podium only."""
-    monkeypatch.setattr(prompting, "_RULES", prompting._RULES.replace("no hands", "two hands"))
+    monkeypatch.setattr(prompt, "_RULES", prompt._RULES.replace("no hands", "two hands"))
     found = differing(replay(trace_in(project), "--json"))
     assert (found["type"], fields_of(found)) == ("agent_asked", ["prompt"])
     (each,) = found["fields"]
@@ -324,7 +324,7 @@ def test_a_trace_that_is_too_large_is_not_held_in_memory(
     project: Path, replay: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Patched because a trace of that size would take minutes to make."""
-    monkeypatch.setattr(reading, "MOST_EVENTS", 5)
+    monkeypatch.setattr(recording, "MOST_EVENTS", 5)
     said = replay(trace_in(project))
     assert (said.code, "too large to be replayed" in said.err) == (2, True)
 

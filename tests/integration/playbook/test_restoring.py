@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.domain.playbook_runs import PLAYBOOK
-from podium.domain.work import Run, RunStatus
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.core.work import Run, RunStatus
+from podium.jobs.playbook.run_models import PLAYBOOK
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.playbook.stage import EDIT, Stage, call, result_of
 

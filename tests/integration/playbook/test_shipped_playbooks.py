@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from podium.agents import GeminiAgent
-from podium.domain.errors import BadInput
-from podium.domain.events import Event
+from podium.core.errors import BadInput
+from podium.core.events import Event
+from podium.jobs.playbook.samples import INPUTS, lay_out, sample_names, shipped_playbooks
 from podium.library import load_profile, run_playbook
 from podium.testing.modelserver import ModelServer
-from podium.wiring.playbook_samples import INPUTS, lay_out, sample_names, shipped_playbooks
 from tests.integration.cli.desk import Desk
 from tests.soaking import in_soak
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.wiring.playbook_samples import sample_names, shipped_playbooks
+from podium.jobs.playbook.samples import sample_names, shipped_playbooks
 from tests.integration.cli.desk import Desk
 
 RECORD_ANEW = "if that is meant to be so, `sh scripts/playbook-traces` records the traces anew"

@@ -18,12 +18,12 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from grpc import aio
 
 from podium import rpc
-from podium.domain.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, PodiumError
-from podium.domain.terminals import KeysPressed, Terminal
+from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, PodiumError
+from podium.core.terminals import KeysPressed, Terminal
 from podium.rpc import Certificates, Greeting, reach, reach_tls, serve, serve_tls
 from podium.rpc.generated import podium_pb2 as pb
 from podium.rpc.generated.podium_pb2_grpc import TerminalsServicer, TerminalsStub
-from podium.rpc.translating import MOST_PICTURE_CHARACTERS
+from podium.rpc.messages import MOST_PICTURE_CHARACTERS
 from podium.testing import MemoryTerminals
 from tests.integration.rpc.papers import authority, certificates
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Confinement, Ended, Mount, Spawn
+from podium.core.processes import Confinement, Ended, Mount, Spawn
 from podium.sandbox import LauncherSettings, ProcessLauncher
-from podium.sandbox.confining.canary import candidates
-from podium.sandbox.confining.mechanism import Mechanism
+from podium.sandbox.confining.canary import Mechanism, candidates
 
 PREFIX = os.path.realpath(sys.base_prefix)
 PYTHON = os.path.realpath(sys.executable)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here
 
 

@@ -6,10 +6,10 @@ import asyncio
 import json
 from typing import Any
 
-from podium.domain.asking import Turn
-from podium.domain.events import EventBody
-from podium.domain.gating import CallStatus, Effect, Tier, ToolSpec
-from podium.domain.model import Json
+from podium.core.decisions import CallStatus, Effect, Tier, ToolSpec
+from podium.core.events import EventBody
+from podium.core.model import Json
+from podium.core.turns import Turn
 from podium.ports import EventQuery, Toolbox, ToolDoor
 from podium.sandbox import HookDoor, HookDoorSettings, TurnDoor
 from podium.testing import (

@@ -14,7 +14,7 @@ import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until
 from tests.unit.sandbox.trees import ROOT
@@ -118,7 +118,7 @@ def is_gone(pid: int) -> bool:
 
 _ASK = """
 import asyncio, json, sys
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher, serve_network
 from tests.integration.sandbox.confined import mechanisms
 launcher = ProcessLauncher(serve=serve_network({}), mechanism=mechanisms()[sys.argv[1]])

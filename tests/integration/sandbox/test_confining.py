@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow, ToolMissing, WorkspaceTampered
-from podium.domain.launching import Mount
+from podium.core.errors import NotPossibleNow, ToolMissing, WorkspaceTampered
+from podium.core.processes import Mount
 from podium.sandbox import ProcessLauncher
 from tests.integration.sandbox.confined import Place, achieved, picture
 

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NoSandbox, NotPossibleNow
-from podium.domain.launching import Confinement, Ended, Spawn
+from podium.core.errors import NoSandbox, NotPossibleNow
+from podium.core.processes import Confinement, Ended, Spawn
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import canary
-from podium.sandbox.confining.canary import Canary, try_out
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Canary, Mechanism, try_out
 from tests.integration.sandbox.confined import Place
 
 ANY = Mechanism(name=BUBBLEWRAP, bubblewrap="/usr/bin/bwrap")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import CallRefused
-from podium.domain.launching import ExecRules, ProgramRules, SubcommandRules
+from podium.core.errors import CallRefused
+from podium.core.processes import ExecRules, ProgramRules, SubcommandRules
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import filters, seccomp
 from podium.sandbox.confining.exec_rules import Rules, as_data, from_data, judge

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.launching import Confinement
+from podium.core.errors import NotPossibleNow
+from podium.core.processes import Confinement
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import filters, landlock
-from podium.sandbox.confining.listeners import ports_inside, proxy_port
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
+from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
+from podium.sandbox.confining.preparation import ports_inside, proxy_port
 from podium.sandbox.confining.upstream import proxy_env
 from tests.integration.sandbox.confined import Place, achieved, launcher_by
 

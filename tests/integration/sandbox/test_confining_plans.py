@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Confinement, ExecRules, Mount
-from podium.sandbox.confining import filters, inside
+from podium.core.processes import Confinement, ExecRules, Mount
+from podium.sandbox.confining import filters, view
 from podium.sandbox.confining.bubblewrap import options
-from podium.sandbox.confining.inside import Inside, not_for_everybody
 from podium.sandbox.confining.plan import Plan
 from podium.sandbox.confining.seatbelt import profile
 from podium.sandbox.confining.seccomp import ALLOW, NOTIFY, Rule, Where, assemble, refused
 from podium.sandbox.confining.syscalls import MACHINES, Machine
-from podium.sandbox.confining.unmounted import reach, shown_folders
+from podium.sandbox.confining.view import Inside, not_for_everybody, reach, shown_folders
 
 WORK = Mount(source="/work", target="/work", writable=True)
 
@@ -61,7 +60,7 @@ def test_what_only_root_may_read_is_kept_from_it_in_every_folder_of_the_owner(
     for name, mode in (("app/key", 0o600), ("app/read", 0o644), ("closed", 0o700), ("gone", 0o600)):
         (tmp_path / name).chmod(mode)
     # The folders of the machine itself are not a test's to write in.
-    monkeypatch.setattr(inside, "_OWNED", (str(tmp_path),))
+    monkeypatch.setattr(view, "_OWNED", (str(tmp_path),))
     assert len(not_for_everybody(str(tmp_path))) == 3
     (tmp_path / "gone").unlink()
     words = words_of(Confinement(kind="kernel"), as_root=True)
@@ -72,7 +71,7 @@ def test_what_only_root_may_read_is_kept_from_it_in_every_folder_of_the_owner(
 
 
 def test_the_folders_that_hold_an_owners_own_files_are_all_looked_through() -> None:
-    assert {"/etc", "/opt", "/usr/local"} <= set(inside._OWNED)
+    assert {"/etc", "/opt", "/usr/local"} <= set(view._OWNED)
 
 
 def test_only_an_open_network_is_shared() -> None:

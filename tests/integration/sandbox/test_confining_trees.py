@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.launching import Mount, ProcessLimits
+from podium.core.errors import NotPossibleNow
+from podium.core.processes import Mount, ProcessLimits
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
+from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
 from podium.sandbox.guard.processes import entry_of, status_of
 from podium.testing import retry_until
 from tests.integration.sandbox.confined import Place

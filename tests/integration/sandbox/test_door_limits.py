@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import CallRefused
-from podium.domain.events import ToolCompleted, ToolRefused
-from podium.domain.gating import Call, Decision, Effect, Outcome, Refusal, Tier
-from podium.domain.model import Json
-from podium.sandbox.door_limits import CallLimits
+from podium.core.decisions import Call, Decision, Effect, Outcome, Refusal, Tier
+from podium.core.errors import CallRefused
+from podium.core.events import ToolCompleted, ToolRefused
+from podium.core.model import Json
+from podium.core.turns import TurnLimits
+from podium.sandbox.hook_state import CallLimits
 from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say
 
 RigOf = type[DoorRig]

@@ -6,18 +6,12 @@ from typing import Any
 
 import pytest
 
-from podium.domain.asking import ModelAnswer, Turn
-from podium.domain.errors import NotPossibleNow
-from podium.domain.events import (
-    EventBody,
-    ModelAnswered,
-    RunRetried,
-    ToolRefused,
-    UsageRecorded,
-)
-from podium.domain.gating import Effect, Usage
+from podium.core.decisions import Effect, Usage
+from podium.core.errors import NotPossibleNow
+from podium.core.events import EventBody, ModelAnswered, RunRetried, ToolRefused, UsageRecorded
+from podium.core.turns import ModelAnswer, Turn
 from podium.sandbox import HookDoor
-from podium.sandbox.door_memory import TurnMemory, memory_of
+from podium.sandbox.hook_state import TurnMemory, memory_of
 from podium.testing import MemoryJournal
 from tests.integration.sandbox.door_rig import TURN, DoorRig
 

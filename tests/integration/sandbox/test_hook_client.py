@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Effect
-from podium.domain.launching import Ended, Spawn
-from podium.domain.model import Json
+from podium.core.decisions import Effect
+from podium.core.model import Json
+from podium.core.processes import Ended, Spawn
 from podium.sandbox import ProcessLauncher, hook_client, hook_command
 from podium.testing import retry_until
 from tests.integration.sandbox.door_rig import TURN, DoorRig

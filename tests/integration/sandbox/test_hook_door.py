@@ -13,19 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from podium.domain.asking import Finish
-from podium.domain.errors import BadInput, CallInDoubt, NotPossibleNow, TimedOut
-from podium.domain.events import (
-    AgentProgressed,
-    ApprovalRequested,
-    NoteTaken,
-    ToolAbandoned,
-    ToolCompleted,
-    ToolFailed,
-    ToolRefused,
-    ToolRequested,
-)
-from podium.domain.gating import (
+from podium.core.decisions import (
     Access,
     Call,
     CallStatus,
@@ -39,12 +27,24 @@ from podium.domain.gating import (
     ToolSpec,
     call_fingerprint,
 )
-from podium.domain.launching import Spawn
-from podium.domain.model import Json
-from podium.journal import Redactor
+from podium.core.errors import BadInput, CallInDoubt, NotPossibleNow, TimedOut
+from podium.core.events import (
+    AgentProgressed,
+    ApprovalRequested,
+    NoteTaken,
+    ToolAbandoned,
+    ToolCompleted,
+    ToolFailed,
+    ToolRefused,
+    ToolRequested,
+)
+from podium.core.model import Json
+from podium.core.processes import Spawn
+from podium.core.turns import Finish
 from podium.ports import Checkpoint
 from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, TurnDoor
-from podium.sandbox.door_calls import TurnCalls, as_it_is
+from podium.sandbox.hook_calls import TurnCalls, as_it_is
+from podium.store import Redactor
 from podium.testing import FakeTool, FakeToolbox, MemoryJournal, retry_until
 from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say, say_raw
 from tests.unit.tools.rig import make_rig

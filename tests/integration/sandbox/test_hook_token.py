@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from podium.domain.approving import grant
-from podium.domain.events import NoteTaken, ToolRefused
-from podium.domain.gating import ApprovalStatus, CallStatus, Effect
-from podium.domain.model import Json
+from podium.core.approval_steps import grant
+from podium.core.decisions import ApprovalStatus, CallStatus, Effect
+from podium.core.events import NoteTaken, ToolRefused
+from podium.core.model import Json
 from podium.ports import ANY_USE, Tx, nameless_use
 from podium.sandbox import HookDoorSettings, TurnDoor
 from podium.testing import FixedClock, retry_until

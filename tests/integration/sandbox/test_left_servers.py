@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.launching import Confinement, Spawn
+from podium.core.errors import NotPossibleNow
+from podium.core.processes import Confinement, Spawn
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server, end_orphans
 from podium.testing import retry_until_blocking
 from tests.unit.sandbox.trees import ESCAPES, ROOT, alive, new_token, python

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from podium.domain import telling
-from podium.domain.gating import CallStatus, Effect
-from podium.domain.launching import Spawn
-from podium.domain.model import Json
+from podium.core import tool_replies
+from podium.core.decisions import CallStatus, Effect
+from podium.core.model import Json
+from podium.core.processes import Spawn
 from podium.ports import Process
 from podium.sandbox import ProcessLauncher, mcp_server_command
 from podium.sandbox.mcp_door import LONGEST_NAME, LONGEST_RESULT_CHARACTERS
@@ -284,7 +284,7 @@ async def test_with_the_token_of_a_hook_nothing_is_shown_or_performed() -> None:
 
 def test_names_are_offered_as_every_cli_takes_them() -> None:
     names = ["read_file", "pack.tool/x", "pack tool x", "z" * 100, "z" * 99, "ö"]
-    offered = telling.offered_names(names, LONGEST_NAME)
+    offered = tool_replies.offered_names(names, LONGEST_NAME)
     assert list(offered.values()) == names
     assert [name for name in offered if len(name) > LONGEST_NAME] == []
     assert list(offered)[:3] == ["read_file", "pack_tool_x", "pack_tool_x_2"]

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podium.domain.launching import Confinement
+from podium.core.processes import Confinement
 from podium.sandbox.confining.hosts import (
     Destination,
     is_listed,
     may_be_dialled,
     read_destination,
 )
-from podium.sandbox.confining.listeners import PROXY_PORTS, ports_inside, proxy_port
+from podium.sandbox.confining.preparation import PROXY_PORTS, ports_inside, proxy_port
 from podium.sandbox.confining.proxy import TreeNetwork
 from podium.sandbox.confining.upstream import Upstream
 

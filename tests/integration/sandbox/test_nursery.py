@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
+from podium.core.errors import NotPossibleNow
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.sandbox.guard.processes import Entry, entry_of
-from podium.sandbox.nursery import Nursery
+from podium.sandbox.guard_pool import Nursery
 from podium.testing import retry_until, retry_until_blocking
 from tests.unit.sandbox.trees import ROOT, alive, new_token, python
 
@@ -161,7 +161,7 @@ def test_a_forked_copy_of_podium_starts_trees_of_its_own() -> None:
 
 COPYING = """
 import asyncio, os
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.processes import entry_of
 async def nursery():
@@ -176,7 +176,7 @@ if copy: asyncio.run(nursery())
 
 PODIUM = """
 import asyncio
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher
 async def main():
     process = await ProcessLauncher().start(Spawn(argv=("sleep", "1000"), cwd="/"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow, ToolMissing, UserMustAct
-from podium.domain.launching import ExecRules, ProcessLimits, Spawn
+from podium.core.errors import NotPossibleNow, ToolMissing, UserMustAct
+from podium.core.processes import ExecRules, ProcessLimits, Spawn
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.sandbox.terminal.papers import remove_stale_papers
 from podium.testing import retry_until
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, mechanisms

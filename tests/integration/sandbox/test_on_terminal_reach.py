@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.domain.gating import Effect
-from podium.domain.launching import Mount, Spawn
+from podium.core.decisions import Effect
+from podium.core.processes import Mount, Spawn
 from podium.ports import ANY_USE
 from podium.sandbox import HookDoorSettings, ProcessLauncher, hook_command
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, picture
 from tests.integration.sandbox.door_rig import TURN, DoorRig
 from tests.integration.sandbox.terminals import command_of_a_dead_podium, on_terminal

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import TmuxServer
-from podium.domain.launching import Spawn
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from podium.core.processes import Spawn
+from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import House, a_server, short_folder
 from tests.integration.sandbox.confined import Place, mechanism_here
@@ -36,7 +36,7 @@ STARTER = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from podium.agents.tui import Panes, Program
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from podium.sandbox import ProcessLauncher, serve_network
 from tests.integration.agents.tui.rig import a_server
 from tests.integration.sandbox.confined import mechanisms

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, ToolMissing, UserMustAct
-from podium.domain.launching import Confinement, Mount, ProcessLimits, Spawn
+from podium.core.errors import BadInput, NotPossibleNow, ToolMissing, UserMustAct
+from podium.core.processes import Confinement, Mount, ProcessLimits, Spawn
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.sandbox.orphans import MARK_NAME
 from tests.unit.sandbox.trees import alive, new_token, python

@@ -7,8 +7,8 @@ import tracemalloc
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.launching import ProcessLimits
+from podium.core.errors import NotPossibleNow
+from podium.core.processes import ProcessLimits
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from tests.unit.sandbox.trees import python
 

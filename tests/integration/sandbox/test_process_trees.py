@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import ProcessLimits
+from podium.core.processes import ProcessLimits
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until, retry_until_blocking

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podium.sandbox.confining.canary import candidates
-from podium.sandbox.confining.guarded_places import Places
+from podium.sandbox.confining.layouts import Places
 from tests.unit.sandbox.installations import made, places, program, written
 
 
@@ -202,7 +202,7 @@ def test_a_place_is_known_by_what_it_is_and_not_by_its_name_alone(tmp_path: Path
     made(one / "in", other)
     code = (
         "import sys; from pathlib import Path;"
-        "from podium.sandbox.confining.guarded_places import Places;"
+        "from podium.sandbox.confining.layouts import Places;"
         "places = Places(sys.argv[1:2]); other = Path(sys.argv[2]);"
         "print(places.are_at(other), places.hold(other / 'in'), places.lie_in(other))"
     )

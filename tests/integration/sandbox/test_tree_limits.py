@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Confinement, Ended, Mount, ProcessLimits, Spawn
+from podium.core.processes import Confinement, Ended, Mount, ProcessLimits, Spawn
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.cgroups import ControlGroup, parents
 from podium.tools.builtin.commands import failure

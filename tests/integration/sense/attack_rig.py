@@ -14,12 +14,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from podium.domain.errors import PodiumError
-from podium.domain.gating import Outcome, Refusal
-from podium.domain.model import Json
-from podium.domain.orders import Operation
-from podium.flows.sense.options import SenseOptions
-from podium.gate import (
+from podium.app.approvals import approve
+from podium.app.confining_launcher import ConfiningLauncher
+from podium.config.settings import SandboxSettings
+from podium.core.decisions import Outcome, Refusal
+from podium.core.errors import PodiumError
+from podium.core.model import Json
+from podium.jobs.sense.operations import order_tools, sense_tools
+from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.orders.policy import OrderFence, worker_layer
+from podium.jobs.sense.orders.work_order import Operation
+from podium.policy import (
     PolicyLayer,
     RuleGate,
     compile_policy,
@@ -37,12 +42,6 @@ from podium.tools import (
     ToolboxSettings,
     builtin_tools,
 )
-from podium.tools.orders import order_tools, sense_tools
-from podium.usecases.approve import approve
-from podium.wiring.confining import ConfiningLauncher
-from podium.wiring.order_fence import OrderFence
-from podium.wiring.sense_policy import worker_layer
-from podium.wiring.settings import SandboxSettings
 
 RUN = "run_1"
 SECRET = "sk-proj-0123456789abcdef0123456789"

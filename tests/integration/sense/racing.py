@@ -13,9 +13,9 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podium.bridge.trust_book import FileTrustBook
-from podium.domain.gating import Tier
-from podium.domain.trust import TrustEntry
+from podium.core.decisions import Tier
+from podium.jobs.sense.io.record import FileTrustBook
+from podium.jobs.sense.trust import TrustEntry
 
 BATCH = 20
 """Orders that one plan makes."""

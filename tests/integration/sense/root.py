@@ -10,11 +10,12 @@ from typing import Any
 
 import yaml
 
-from podium.domain.sensing import TickOutcome
-from podium.domain.work import QueueSpec
-from podium.flows.sense import SENSE, tick
-from podium.wiring import Podium, load_configuration
-from podium.wiring.sensing import tick_kit
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.work import QueueSpec
+from podium.jobs.sense import SENSE, tick
+from podium.jobs.sense.composition import tick_kit
+from podium.jobs.sense.models import TickOutcome
 
 FOLDERS = (
     "CLC",

@@ -10,21 +10,19 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.agents.contract.instructions import with_form
-from podium.bridge.installing import last_tick
-from podium.cli.sense_words import weight_words
-from podium.domain.events import AgentAsked
-from podium.domain.orders import WorkOrder
-from podium.domain.sensing import Bundle, Look, Sensed, notices_of
-from podium.flows.sense import wording
-from podium.flows.sense.bundling import bundle_json
-from podium.flows.sense.evidence import Evidence, paths_in
-from podium.flows.sense.kit import OpsReply
-from podium.flows.sense.options import Profile, SenseOptions
-from podium.flows.sense.parsing import parse_plan
-from podium.flows.sense.planning import PlanReply, planning_prompt
-from podium.flows.sense.situation import Situation
-from podium.flows.sense.wording import writing_prompt
+from podium.agents.contract.agent import with_form
+from podium.core.events import AgentAsked
+from podium.jobs.sense.candidate_report import weight_words
+from podium.jobs.sense.deps import OpsReply
+from podium.jobs.sense.io.installation import last_tick
+from podium.jobs.sense.models import Bundle, Look, Sensed, notices_of
+from podium.jobs.sense.options import Profile, SenseOptions
+from podium.jobs.sense.orders import operation_writer
+from podium.jobs.sense.orders.operation_writer import Evidence, paths_in, writing_prompt
+from podium.jobs.sense.orders.work_order import WorkOrder
+from podium.jobs.sense.planning.bundle import bundle_json
+from podium.jobs.sense.planning.plan_parser import parse_plan
+from podium.jobs.sense.planning.planner import PlanReply, Situation, planning_prompt
 from podium.ports import EventQuery
 from tests.unit.sense.station import HEALTH, INBOX, REPORT, Post, Station, item, plan
 
@@ -245,7 +243,7 @@ async def test_a_candidate_that_waits_since_an_earlier_version_is_delivered(
     station = with_writer(tmp_path, {"ops": [REPORT], "cannot": ""}, tasks=["see g/docs/a.md"])
     station.write("g/docs/a.md", "alpha\n")
     with monkeypatch.context() as patched:
-        patched.setattr(wording, "evidence", nothing)
+        patched.setattr(operation_writer, "evidence", nothing)
         async with station.open() as post:
             [candidate] = (await post.tick(manual=True)).candidates
     async with station.open() as post:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.model import Json
-from podium.domain.orders import MOST_OPS, WorkOrder
-from podium.flows.sense.parsing import parse_plan
-from podium.wiring.order_text import order_text
+from podium.core.model import Json
+from podium.jobs.sense.orders.work_order import MOST_OPS, WorkOrder, order_text
+from podium.jobs.sense.planning.plan_parser import parse_plan
 from tests.integration.sense.attack_rig import Ground, Hands
 
 ATTACKS = yaml.safe_load((Path(__file__).parent / "attacks.yaml").read_text())

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.flows.sense.plan_schema import MOST_BYTES, plan_schema, work_order_schema
+from podium.jobs.sense.planning.plan_schema import MOST_BYTES, plan_schema, work_order_schema
 from tests.integration.cli.desk import Desk
 
-SAMPLES = Path(str(files("podium.flows.sense") / "samples"))
+SAMPLES = Path(str(files("podium.jobs.sense") / "samples"))
 
 
 @pytest.fixture

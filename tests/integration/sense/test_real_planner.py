@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.sensing import PlannerStatus, TickOutcome
+from podium.jobs.sense.models import PlannerStatus, TickOutcome
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents import clis
 from tests.integration.contract.media import GEMINI, KEY

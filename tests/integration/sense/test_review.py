@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.model import Json
-from podium.domain.work import Run, RunStatus
-from podium.flows.sense import WORK_ORDER
+from podium.core.errors import NotPossibleNow
+from podium.core.model import Json
+from podium.core.work import Run, RunStatus
+from podium.jobs.sense import WORK_ORDER
+from podium.jobs.sense.orders.policy import LAUNCHERS
+from podium.jobs.sense.orders.worker import inbox_tender
 from podium.testing import retry_until
-from podium.wiring.ordering import inbox_tender
-from podium.wiring.sense_policy import LAUNCHERS
 from tests.integration.sense.attack_rig import Ground, Hands
 from tests.unit.sense.dying import Death
 from tests.unit.sense.station import ACKS, CLAIMED, DONE, INBOX, PARKED, Post, Station

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.model import Json
-from podium.domain.orders import LONGEST_OUTPUT, OP_TOOLS
-from podium.domain.work import RunStatus
-from podium.flows.sense import WORK_ORDER
+from podium.app.run_control import resume
+from podium.core.model import Json
+from podium.core.work import RunStatus
+from podium.jobs.sense import WORK_ORDER
+from podium.jobs.sense.orders.work_order import LONGEST_OUTPUT, OP_TOOLS
 from podium.testing import retry_until
-from podium.usecases import resume
 from tests.unit.sense.dying import Death, When
 from tests.unit.sense.station import (
     ACKS,

@@ -14,18 +14,17 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadInput, ConfigInvalid
+from podium.core.errors import BadInput, ConfigInvalid
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer, Script
 from podium.testing.modelserver.cassette import (
     CassetteReader,
     CassetteWriter,
     Recorded,
+    normal_text,
     without_secrets,
 )
-from podium.testing.modelserver.digest import normal_text
-from podium.testing.modelserver.taping import Recorder
-from podium.testing.modelserver.upstream import Upstream
+from podium.testing.modelserver.recorder import Recorder, Upstream
 from tests.integration.testing.modelserver_client import PROTOCOLS, ask, question, send, text_of
 
 KEY = "sk-very-secret-1234"

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podium.domain.errors import BadInput
+from podium.core.errors import BadInput
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
-from podium.testing.modelserver import http as wire
+from podium.testing.modelserver import http_server as wire
 from tests.integration.testing.modelserver_client import ask, question, send, text_of
 
 SCRIPT = {"default": {"steps": ["hi"]}}

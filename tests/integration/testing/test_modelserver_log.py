@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 import pytest
 
-from podium.domain.errors import TimedOut
+from podium.core.errors import TimedOut
 from podium.testing.modelserver import ModelServer, SeenRequest
-from podium.testing.modelserver.requests import KEEP_REQUESTS
+from podium.testing.modelserver.request_log import KEEP_REQUESTS
 from tests.integration.testing.modelserver_client import PROTOCOLS, ask, question, send
 
 SCRIPT = {"default": {"steps": ["hi"]}}

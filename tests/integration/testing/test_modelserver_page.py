@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from podium.config.located_yaml import parse_located
 from podium.testing.modelserver import ModelServer, Rule, Script, Step
-from podium.testing.modelserver.digest import CONTEXT_TAGS, VOLATILE_KEYS
+from podium.testing.modelserver.cassette import CONTEXT_TAGS, VOLATILE_KEYS
 from podium.testing.modelserver.script import Fault, ProtocolName
-from podium.wiring.parsing import parse_located
 from tests.integration.testing.modelserver_client import ask, text_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "modelserver.md").read_text()

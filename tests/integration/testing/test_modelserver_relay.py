@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
+from podium.core.errors import NotPossibleNow
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
 from podium.testing.modelserver.relay import ExchangeFolder, Relay

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Outcome
+from podium.core.decisions import Outcome
 from podium.testing import retry_until
 from tests.unit.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadArguments
-from podium.domain.gating import Permit
+from podium.core.decisions import Permit
+from podium.core.errors import BadArguments
 from tests.soaking import in_soak
 from tests.unit.tools.rig import Rig, make_rig
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from podium.domain.launching import Ended, Spawn
+from podium.core.processes import Ended, Spawn
 from podium.sandbox import ProcessLauncher
-from podium.tools import walking
+from podium.tools import text_search
 from tests.unit.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
 
 
@@ -172,8 +172,8 @@ async def test_a_file_name_that_is_no_text_does_not_break_the_list(rig: Rig) -> 
 
 
 def test_a_glob_of_many_stars_is_matched_quickly() -> None:
-    assert not walking.matches("a" * 250, "a*" * 40 + "b")
-    assert not walking.matches("/".join("a" * 100), "**/a/" * 40 + "b")
+    assert not text_search.matches("a" * 250, "a*" * 40 + "b")
+    assert not text_search.matches("/".join("a" * 100), "**/a/" * 40 + "b")
 
 
 async def test_text_is_found_with_its_place(rig: Rig) -> None:
@@ -220,7 +220,7 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The limit is shortened so that the test need not wait for all of it.
-    monkeypatch.setattr("podium.tools.builtin.reading._SEARCH_SECONDS", 0.5)
+    monkeypatch.setattr("podium.tools.builtin.file_lookup._SEARCH_SECONDS", 0.5)
     (rig.root / "evil").write_text("a" * 60 + "!")
 
     outcome = await rig.use("search_text", pattern=r"(a+)+$")
@@ -285,7 +285,7 @@ async def test_more_files_than_one_search_takes_are_left_out_and_it_says_so(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The limit is lowered so that the test need not make that many files.
-    monkeypatch.setattr("podium.tools.builtin.reading._LONGEST_LIST_BYTES", 20)
+    monkeypatch.setattr("podium.tools.builtin.file_lookup._LONGEST_LIST_BYTES", 20)
     for number in range(5):
         (rig.root / f"file{number}").write_text("needle\n")
 

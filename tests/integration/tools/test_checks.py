@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadArguments, BadInput
-from podium.domain.gating import Call, Effect, GateContext, Refusal
+from podium.core.decisions import Call, Effect, GateContext, Refusal
+from podium.core.errors import BadArguments, BadInput
 from podium.testing import ScriptedGate, decision
 from podium.tools import checks_tool
 from tests.unit.tools.rig import SECRET, Rig, make_rig

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Effect, Outcome, Refusal
-from podium.domain.model import Json
+from podium.core.decisions import Effect, Outcome, Refusal
+from podium.core.model import Json
 from podium.tools import builtin_tools, checks_tool
 from tests.unit.gate.rig import gate_of
 from tests.unit.tools.rig import Rig, make_rig

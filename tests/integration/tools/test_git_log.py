@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadArguments
+from podium.core.errors import BadArguments
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import (
+from podium.core.decisions import (
     Budget,
     Call,
     Decision,
@@ -16,10 +16,10 @@ from podium.domain.gating import (
     Tier,
     ToolSpec,
 )
-from podium.domain.model import Json
-from podium.domain.work import Run
+from podium.core.model import Json
+from podium.core.work import Run
 from podium.testing import ScriptedGate, decision
-from podium.tools.judging import SpecDigests
+from podium.tools.door_request import SpecDigests
 from tests.unit.tools.rig import RUN, Rig, a_tool, make_rig
 
 LIMIT = Budget(scope="run", usd=2)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from podium.domain.events import ToolCompleted, ToolFailed
-from podium.domain.gating import Outcome, canonical_json
-from podium.domain.model import Json
-from podium.domain.telling import NOTE
-from podium.tools.marking import MOST_MARKS, marked, marks_in
+from podium.core.decisions import Outcome, canonical_json
+from podium.core.events import ToolCompleted, ToolFailed
+from podium.core.model import Json
+from podium.core.tool_replies import NOTE
+from podium.tools.instruction_marks import MOST_MARKS, marked, marks_in
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import examples
 from tests.unit.tools.rig import Rig, a_tool, make_rig

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Outcome
-from podium.domain.telling import LONGEST_STREAM, NOTE, offered_schema, told_outcome
+from podium.core.decisions import Outcome
+from podium.core.tool_replies import LONGEST_STREAM, NOTE, offered_schema, told_outcome
 from podium.tools import builtin_tools
 from podium.tools.builtin import checks_tool
 from tests.unit.tools.rig import Rig, a_tool, make_rig

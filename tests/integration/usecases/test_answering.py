@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from podium.domain.approvals import Approver
-from podium.domain.errors import AmbiguousId, ApprovalClosed, NotPossibleNow, UnknownId
-from podium.domain.events import read_body
-from podium.domain.gating import Approval, ApprovalStatus
-from podium.domain.ids import short_id
-from podium.domain.work import RunStatus
+from podium.app.approvals import approve, list_approvals, reject
+from podium.core.approvals import Approver
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.errors import AmbiguousId, ApprovalClosed, NotPossibleNow, UnknownId
+from podium.core.events import read_body
+from podium.core.ids import short_id
+from podium.core.work import RunStatus
 from podium.ports import EventQuery
-from podium.usecases import approve, list_approvals, reject
 from tests.unit.usecases.scene import Scene
 
 ANN = "ann"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, FlowUnknown, NotPossibleNow, UnknownId
-from podium.domain.ids import short_id
-from podium.domain.work import Run, RunStatus
+from podium.app.run_control import cancel, resume, retry, see_through
+from podium.core.errors import BadInput, FlowUnknown, NotPossibleNow, UnknownId
+from podium.core.ids import short_id
+from podium.core.work import Run, RunStatus
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.ports import FlowContext, Step
-from podium.usecases import cancel, resume, retry, see_through
 from tests.unit.usecases.scene import Scene
 
 

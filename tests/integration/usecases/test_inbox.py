@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.gating import ApprovalStatus, Tier
-from podium.domain.work import Run, RunStatus
+from podium.app.approvals import approve, reject
+from podium.app.inbox import see_card, see_inbox
+from podium.app.resubmission import Begin, resubmit
+from podium.core.decisions import ApprovalStatus, Tier
+from podium.core.errors import NotPossibleNow
+from podium.core.work import Run, RunStatus
 from podium.ports import Engine, Tx
-from podium.usecases import approve, reject, resubmit, see_card, see_inbox
-from podium.usecases.resubmit import Begin
 from tests.unit.usecases.scene import Scene
 
 

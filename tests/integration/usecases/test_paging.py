@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.errors import UnknownId
-from podium.domain.gating import Budget, Usage
-from podium.domain.spending import counts_of
-from podium.domain.work import Run, StepRecord, StepStatus
+from podium.app.costs import see_budgets
+from podium.app.run_log import list_events, list_run_events, list_steps
+from podium.core.decisions import Budget, Usage, counts_of
+from podium.core.errors import UnknownId
+from podium.core.work import Run, StepRecord, StepStatus
 from podium.ports import Tx
-from podium.usecases.list_events import list_events, list_run_events
-from podium.usecases.list_steps import list_steps
-from podium.usecases.see_budgets import see_budgets
 from tests.unit.usecases.scene import Scene
 
 

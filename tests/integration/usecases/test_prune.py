@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.work import Run, RunStatus
+from podium.app.databases import BATCH_RUNS, prune
+from podium.core.errors import BadInput
+from podium.core.work import Run, RunStatus
 from podium.ports import RunQuery, Tx
-from podium.usecases import prune
-from podium.usecases.prune import BATCH_RUNS
 from tests.unit.usecases.scene import Scene
 
 MONTH = timedelta(days=30)

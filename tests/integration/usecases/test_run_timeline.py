@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from podium.domain import events as e
-from podium.domain.work import Failure
-from podium.usecases.look_at_run import WINDOW, log_before, newest_events
-from podium.usecases.run_timeline import CHECKS, PERSON, PODIUM, run_timeline
-from podium.usecases.see_runs import RunsWish, see_runs
+from podium.app.run_list import RunsWish, see_runs
+from podium.app.run_timeline import (
+    CHECKS,
+    PERSON,
+    PODIUM,
+    WINDOW,
+    log_before,
+    newest_events,
+    run_timeline,
+)
+from podium.core import events as e
+from podium.core.work import Failure
 from tests.unit.usecases.scene import Scene
 
 

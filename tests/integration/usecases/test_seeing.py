@@ -11,16 +11,15 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from podium.domain.events import RunStarted, StepCompleted, StepStarted, UsageRecorded
-from podium.domain.gating import Usage
-from podium.domain.ids import short_id
-from podium.domain.spending import counts_of
-from podium.domain.work import QueueSpec, Run, RunStatus, WorkerBeat
+from podium.app import workload as watching
+from podium.app.workload import WorkWatch, see_queues, see_workers
+from podium.core.decisions import Usage, counts_of
+from podium.core.events import RunStarted, StepCompleted, StepStarted, UsageRecorded
+from podium.core.ids import short_id
+from podium.core.work import QueueSpec, Run, RunStatus, WorkerBeat
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.ports import Engine, FlowContext, Step, Store, Tx, View
 from podium.testing import retry_until
-from podium.usecases import WorkWatch, see_queues, see_workers
-from podium.usecases import watch_work as watching
 from tests.unit.usecases.scene import Scene
 
 T = TypeVar("T")

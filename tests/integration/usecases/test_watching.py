@@ -8,29 +8,17 @@ from contextlib import aclosing
 
 import pytest
 
-from podium.domain.errors import BadInput, UnknownId
-from podium.domain.events import (
-    AgentReplied,
-    EventBody,
-    StepCompleted,
-    StepStarted,
-    UsageRecorded,
-)
-from podium.domain.gating import Receipt, Usage
-from podium.domain.ids import short_id
-from podium.domain.work import RunStatus, StepRecord, StepStatus
+from podium.app.id_lookup import find_call_key
+from podium.app.receipts import Fault, Finding, follow_receipts, list_receipts, verify_receipts
+from podium.app.run_list import list_runs
+from podium.app.run_log import follow_logs
+from podium.app.run_report import PAGE, show_run
+from podium.core.decisions import Receipt, Usage
+from podium.core.errors import BadInput, UnknownId
+from podium.core.events import AgentReplied, EventBody, StepCompleted, StepStarted, UsageRecorded
+from podium.core.ids import short_id
+from podium.core.work import RunStatus, StepRecord, StepStatus
 from podium.ports import RunQuery, Tx
-from podium.usecases import (
-    find_call_key,
-    follow_logs,
-    follow_receipts,
-    list_receipts,
-    list_runs,
-    show_run,
-    verify_receipts,
-)
-from podium.usecases.verify_receipts import Fault, Finding
-from podium.usecases.who_worked import PAGE
 from tests.unit.usecases.scene import Scene
 
 

@@ -14,15 +14,16 @@ from uuid import uuid4
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from podium.domain.gating import Approval, Tier
-from podium.domain.model import Json
-from podium.domain.work import Run
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Approval, Tier
+from podium.core.model import Json
+from podium.core.work import Run
 from podium.web.app import build_app
 from podium.web.chat.plain import signature
-from podium.web.desk import Desk
-from podium.web.serving import served
+from podium.web.context import Desk
+from podium.web.server import served
 from podium.web.settings import ConsoleSettings
-from podium.wiring import Podium, load_configuration
 from tests.unit.notices.stage import add_run, ask
 
 DISCORD_KEY = Ed25519PrivateKey.from_private_bytes(b"podium tests, and nothing else..")

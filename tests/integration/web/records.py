@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from podium.domain.events import (
-    ApprovalRequested,
-    BranchDelivered,
-    NoteTaken,
-    RunFailed,
-    RunStarted,
-    RunSucceeded,
-    StepCompleted,
-    StepStarted,
-)
-from podium.domain.gating import (
+from podium.app.app import Podium
+from podium.core.decisions import (
     Approval,
     CallRecord,
     CallStatus,
@@ -25,11 +16,20 @@ from podium.domain.gating import (
     Receipt,
     Tier,
     Usage,
+    counts_of,
 )
-from podium.domain.spending import counts_of
-from podium.domain.work import Failure, Run, RunStatus, StepRecord, StepStatus
+from podium.core.events import (
+    ApprovalRequested,
+    BranchDelivered,
+    NoteTaken,
+    RunFailed,
+    RunStarted,
+    RunSucceeded,
+    StepCompleted,
+    StepStarted,
+)
+from podium.core.work import Failure, Run, RunStatus, StepRecord, StepStatus
 from podium.ports import Tx
-from podium.wiring import Podium
 
 
 @dataclass

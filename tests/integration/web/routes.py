@@ -9,7 +9,7 @@ from fastapi.routing import iter_route_contexts
 
 from podium.web.access.guards import OPEN_BELOW, OPEN_PATHS
 from podium.web.app import build_app
-from podium.web.desk import Desk
+from podium.web.context import Desk
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 

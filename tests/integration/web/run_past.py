@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from podium.domain import events as e
-from podium.domain.gating import (
+from podium.app.app import Podium
+from podium.core import events as e
+from podium.core.decisions import (
     CallRecord,
     CallStatus,
     Decision,
@@ -16,11 +17,10 @@ from podium.domain.gating import (
     Tier,
     TierTerm,
     Usage,
+    counts_of,
 )
-from podium.domain.spending import counts_of
-from podium.domain.work import Failure, Run, RunStatus
+from podium.core.work import Failure, Run, RunStatus
 from podium.ports import Tx
-from podium.wiring import Podium
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\x1b[31m\u202e"
 SEEN = "<script>window.hacked=1</script>"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from podium.cli.edge import run
-from podium.domain.events import NoteTaken
+from podium.app.app import Podium
+from podium.app.flow_registry import FLOWS
+from podium.cli.error_report import run
+from podium.core.events import NoteTaken
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowContext, Step
 from podium.testing import retry_until
-from podium.wiring.flows import FLOWS
-from podium.wiring.podium import Podium
 
 NAME = "held"
 BEGUN, LET_GO = "begun", "let-go"

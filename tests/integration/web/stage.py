@@ -10,15 +10,14 @@ from pathlib import Path
 
 import httpx
 
-from podium.web.access.people import ConsoleRole
+from podium.app.app import Podium, open_podium
+from podium.app.flow_registry import FLOWS, FlowBuilder
+from podium.config.configuration import load_configuration
+from podium.web.access.tokens import ConsoleRole
 from podium.web.app import build_app
-from podium.web.desk import Desk
-from podium.web.serving import served
+from podium.web.context import Desk
+from podium.web.server import served
 from podium.web.settings import ConsoleSettings
-from podium.wiring import Podium
-from podium.wiring.configuration import load_configuration
-from podium.wiring.flows import FLOWS, FlowBuilder
-from podium.wiring.podium import open_podium
 
 ALL_ROLES = frozenset(ConsoleRole)
 

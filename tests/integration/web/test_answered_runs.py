@@ -7,20 +7,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podium.cli.answering import answered
-from podium.domain.gating import Approval, ApprovalStatus
-from podium.domain.ids import short_id
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium, open_podium
+from podium.app.chat import ChatDesk
+from podium.app.work_request import answered_queue, queues_of
+from podium.cli.commands.approvals import answered
+from podium.config.chat_settings import SenderSettings
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.ids import short_id
+from podium.core.work import Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.mcp.desk import Desk as McpDesk
-from podium.mcp.people import ApprovalsWish, _approvals
+from podium.mcp.context import Desk as McpDesk
+from podium.mcp.run_tools import ApprovalsWish, _approvals
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
-from podium.wiring import Podium
-from podium.wiring.chat_settings import SenderSettings
-from podium.wiring.chatting import ChatDesk
-from podium.wiring.podium import open_podium
-from podium.wiring.queues import answered_queue, queues_of
 from tests.integration.web.stage import Stage, console
 from tests.integration.web.waiting import add_approval
 

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
-from podium.domain.events import NoteTaken, RunCancelled
-from podium.domain.work import RunStatus
+from podium.app.app import Podium
+from podium.core.events import NoteTaken, RunCancelled
+from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowContext, Step, Tx
 from podium.testing import retry_until
-from podium.web.access.people import ConsoleRole
+from podium.web.access.tokens import ConsoleRole
 from podium.web.live import sse
-from podium.wiring import Podium
 from tests.integration.web.records import a_past
 from tests.integration.web.stage import Stage, console
 from tests.integration.web.waiting import add_approval, add_run

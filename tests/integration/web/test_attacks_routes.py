@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from podium.web.access.people import ConsoleRole, Person
+from podium.web.access.tokens import ConsoleRole, Person
 from tests.integration.web.routes import Way, every_way
 from tests.integration.web.stage import Stage, console
 

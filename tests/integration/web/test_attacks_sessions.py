@@ -15,15 +15,14 @@ from fastapi import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from podium.domain.events import NoteTaken
-from podium.domain.work import Run, RunStatus
+from podium.core.events import NoteTaken
+from podium.core.work import Run, RunStatus
 from podium.testing import retry_until
-from podium.web.access.leaving import LeftBook
-from podium.web.access.people import ConsoleRole, Person
-from podium.web.access.sessions import Sessions
-from podium.web.access.speaking import GONE
+from podium.web.access.responses import GONE
+from podium.web.access.sessions import LeftBook, Sessions
+from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.app import build_app
-from podium.web.serving import served
+from podium.web.server import served
 from tests.integration.web.routes import every_socket
 from tests.integration.web.stage import Stage, console
 

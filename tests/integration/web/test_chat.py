@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import ApprovalStatus
-from podium.domain.ids import short_id
-from podium.domain.model import Json
-from podium.domain.work import RunStatus
+from podium.app.submission import asked_by
+from podium.core.decisions import ApprovalStatus
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.core.work import RunStatus
 from podium.ports import RunQuery
 from podium.testing import retry_until
-from podium.web.chat.hearing import STILL_AT_IT
-from podium.wiring.submitting import asked_by
+from podium.web.chat.webhooks import STILL_AT_IT
 from tests.integration.web.chat_stage import (
     ANN,
     BOB,

@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from podium.domain.gating import ApprovalStatus
+from podium.config.chat_settings import NoticeSettings
+from podium.core.decisions import ApprovalStatus
 from podium.testing import FixedClock
-from podium.web.access.links import LinkMaker
-from podium.web.access.people import ConsoleRole
+from podium.web.access.tokens import ConsoleRole
 from podium.web.chat import link_paths
-from podium.wiring.chat_settings import NoticeSettings
+from podium.web.chat.links import LinkMaker
 from tests.integration.web.chat_stage import ChatStage, chatting
 
 CARD = "apr_01a1e67e945d794d93eee0c7f85ecb65"

@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.testing import retry_until
-from podium.web.access.people import ConsoleRole
+from podium.web.access.tokens import ConsoleRole
 from tests.integration.cli.desk import Desk
 from tests.integration.duet.terminals import Theatre, theatre
 from tests.integration.web.browser import (

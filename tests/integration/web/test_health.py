@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from podium.domain.events import RunFailed, UsageRecorded
-from podium.domain.gating import Usage
-from podium.domain.work import Failure, RunStatus
+from podium.app.costs import Sum
+from podium.core.decisions import Usage
+from podium.core.events import RunFailed, UsageRecorded
+from podium.core.work import Failure, RunStatus
 from podium.ports import Tx
-from podium.usecases.see_costs import Sum
-from podium.web.pages.health_plots import day_plot, ranked
+from podium.web.pages.health import day_plot, ranked
 from tests.integration.web.browser import (
     needs_browser,
     picture,

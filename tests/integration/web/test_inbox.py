@@ -8,10 +8,10 @@ import httpx
 import pytest
 from playwright.async_api import Browser
 
-from podium.domain.gating import Approval, ApprovalStatus, Tier
-from podium.domain.work import RunStatus
+from podium.core.decisions import Approval, ApprovalStatus, Tier
+from podium.core.work import RunStatus
 from podium.testing import retry_until
-from podium.web.access.people import ConsoleRole
+from podium.web.access.tokens import ConsoleRole
 from tests.integration.web.browser import (
     needs_browser,
     picture,

@@ -12,16 +12,16 @@ import pytest
 import yaml
 from playwright.async_api import Browser
 
-from podium.domain.gating import Approval, ApprovalStatus, Receipt, Tier
-from podium.domain.model import Json
-from podium.domain.work import QueueSpec
+from podium.app.app import Podium
+from podium.app.flow_registry import FLOWS
+from podium.core.decisions import Approval, ApprovalStatus, Receipt, Tier
+from podium.core.model import Json
+from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
+from podium.jobs.operator.composition import OperatorWish, build_operator, operator_options
+from podium.jobs.sense.orders.worker import order_queues
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
-from podium.wiring import Podium
-from podium.wiring.flows import FLOWS
-from podium.wiring.operating import OperatorWish, build_operator, operator_options
-from podium.wiring.ordering import order_queues
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
 from tests.integration.web.browser import (
     needs_browser,

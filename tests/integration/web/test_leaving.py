@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from podium.domain.errors import UserMustAct
-from podium.web.access.leaving import LeftBook
+from podium.core.errors import UserMustAct
+from podium.web.access.sessions import LeftBook
 from podium.web.access.tokens import console_folder
 from tests.integration.web.stage import Stage, console
 

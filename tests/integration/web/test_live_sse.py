@@ -8,13 +8,12 @@ import socket
 from contextlib import aclosing
 from pathlib import Path
 
-from podium.domain.events import NoteTaken, RunCancelled
-from podium.domain.work import RunStatus
+from podium.core.events import NoteTaken, RunCancelled
+from podium.core.work import RunStatus
 from podium.ports import Tx
 from podium.testing import retry_until
-from podium.web import serving
-from podium.web.live.looks import Topic, told_anew
-from podium.web.live.sse import Part
+from podium.web import server
+from podium.web.live.sse import Part, Topic, told_anew
 from podium.web.settings import ConsoleSettings
 from tests.integration.web.records import a_past
 from tests.integration.web.stage import Stage, console
@@ -111,5 +110,5 @@ def _read(slow: socket.socket) -> tuple[list[int], list[dict[str, int]]]:
 
 
 def test_what_is_small_is_sent_at_once() -> None:
-    with serving._listening(ConsoleSettings(port=0)) as listening:
+    with server._listening(ConsoleSettings(port=0)) as listening:
         assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

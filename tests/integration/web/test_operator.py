@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from podium.domain.work import QueueSpec
-from podium.web.access.people import ConsoleRole
-from podium.wiring.operating import operator_options
+from podium.core.work import QueueSpec
+from podium.jobs.operator.composition import operator_options
+from podium.web.access.tokens import ConsoleRole
 from tests.integration.web.browser import (
     needs_browser,
     picture,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.web.access.people import ConsoleRole
+from podium.web.access.tokens import ConsoleRole
 from tests.integration.web.routes import every_way
 from tests.integration.web.stage import Stage, console
 

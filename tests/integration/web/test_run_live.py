@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from podium.domain.work import RunStatus
+from podium.app.app import open_podium
+from podium.app.flow_registry import FLOWS
+from podium.app.run_timeline import log_after
+from podium.config.configuration import load_configuration
+from podium.core.work import RunStatus
 from podium.testing import retry_until
-from podium.usecases.look_at_run import log_after
-from podium.web.pages.run_board import board_of
-from podium.wiring.configuration import load_configuration
-from podium.wiring.flows import FLOWS
-from podium.wiring.podium import open_podium
+from podium.web.pages.run_live import board_of
 from tests.integration.web.browser import needs_browser, picture, refuse_barriers, visitor
 from tests.integration.web.run_program import BEGUN, LET_GO, NAME, build
 from tests.integration.web.stage import Stage, console

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from podium.web.access.people import ConsoleRole
-from podium.web.pages.run_diff import MOST_LINES, read_diff
-from podium.web.pages.run_markdown import rendered
+from podium.web.access.tokens import ConsoleRole
+from podium.web.pages.run_documents import MOST_LINES, read_diff, rendered
 from podium.web.pages.run_parts import PARTS
 from tests.integration.web.browser import (
     needs_browser,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.web.access import rates
+from podium.web.access import limits
 from podium.web.api.published import published
 from podium.web.settings import ConsoleSettings
 from tests.integration.web.records import a_past
@@ -29,7 +29,7 @@ REJECTIONS = ["400", "401", "403", "404", "405", "409", "413", "414", "422", "43
 def many_wrong_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether tokens are looked at is tried too, which would soon be slowed down."""
     for name in ("FAILURES_PER_MINUTE", "ALL_FAILURES_PER_MINUTE"):
-        monkeypatch.setattr(rates, name, 10_000_000)
+        monkeypatch.setattr(limits, name, 10_000_000)
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
-from podium.bridge.ticks import last_ticks
-from podium.domain.gating import Tier
-from podium.domain.trust import TrustEntry
-from podium.usecases import reject
-from podium.web.access.people import ConsoleRole
-from podium.wiring.sensing import known_standings, trust_of
+from podium.app.approvals import reject
+from podium.core.decisions import Tier
+from podium.jobs.sense.composition import known_standings, trust_of
+from podium.jobs.sense.io.record import last_ticks
+from podium.jobs.sense.trust import TrustEntry
+from podium.web.access.tokens import ConsoleRole
 from tests.integration.web.browser import (
     needs_browser,
     picture,

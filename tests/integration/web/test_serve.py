@@ -18,8 +18,8 @@ import pytest
 from starlette.datastructures import Headers
 
 from podium.testing import retry_until
-from podium.web.access.forwarded import put_right
-from podium.web.access.names import named
+from podium.web.access.host_names import named
+from podium.web.access.limits import put_right
 from tests.integration.cli.desk import Desk
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from podium.domain.errors import BadInput
+from podium.core.errors import BadInput
 from podium.web.app import build_app
-from podium.web.serving import served
+from podium.web.server import served
 from podium.web.settings import ConsoleSettings
 from tests.integration.rpc.papers import authority, certificates
 from tests.integration.web.stage import console

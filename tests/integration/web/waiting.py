@@ -5,20 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from podium.domain.events import ApprovalRequested
-from podium.domain.gating import (
-    Approval,
-    CallRecord,
-    CallStatus,
-    Decision,
-    Effect,
-    Tier,
-    TierTerm,
-)
-from podium.domain.model import Json
-from podium.domain.work import Failure, Run, RunStatus
+from podium.app.app import Podium
+from podium.core.decisions import Approval, CallRecord, CallStatus, Decision, Effect, Tier, TierTerm
+from podium.core.events import ApprovalRequested
+from podium.core.model import Json
+from podium.core.work import Failure, Run, RunStatus
 from podium.ports import Tx
-from podium.wiring import Podium
 
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
 """What an agent might call anything."""

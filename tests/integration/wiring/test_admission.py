@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import StoreUnusable
-from podium.wiring.admission import first_commits
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.app.postgres import first_commits
+from podium.config.configuration import load_configuration
+from podium.core.errors import StoreUnusable
 
 
 def git(folder: Path, *words: str) -> str:

@@ -11,13 +11,20 @@ from typing import Any, cast
 
 import pytest
 
-from podium.domain.events import MessageHeard
-from podium.domain.messages import Message, block_of
+from podium.core.events import MessageHeard
+from podium.core.turns import Message, block_of
+from podium.jobs.duet.bench.failures import Sighting, states_of, true_state
+from podium.jobs.duet.bench.fake_pair import ZooSeat, zoo_pair
+from podium.jobs.duet.bench.handoffs import (
+    KINDS,
+    WAYS,
+    bench_duet,
+    handoff_of,
+    pairs_for,
+    play_pair,
+    score,
+)
 from podium.testing.tui_zoo import Happened
-from podium.wiring.bench_duet import KINDS, WAYS, bench_duet, pairs_for, play_pair
-from podium.wiring.bench_duet_stage import ZooSeat, zoo_pair
-from podium.wiring.bench_duet_tally import handoff_of, score
-from podium.wiring.bench_duet_truth import Sighting, states_of, true_state
 
 PLAN = Message(to="EXECUTER", type="plan", id="T-1", body="1. look")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from podium.domain.launching import Confinement, Mount, Spawn
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import open_podium
+from podium.app.app import open_podium
+from podium.config.configuration import load_configuration
+from podium.core.processes import Confinement, Mount, Spawn
 from tests.integration.sandbox.terminals import on_terminal
 
 

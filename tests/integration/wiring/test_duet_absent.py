@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.duets import Pair, PairStanding
-from podium.domain.errors import BadInput
-from podium.wiring.duet_claims import pair_folder
-from podium.wiring.duet_pairs import socket_path
-from podium.wiring.duet_standings import absent_standing, pair_standing
-from podium.wiring.duet_tasks import pairs_in_use
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.core.errors import BadInput
+from podium.jobs.duet.claims import pair_folder
+from podium.jobs.duet.models import Pair, PairStanding
+from podium.jobs.duet.pairs import socket_path
+from podium.jobs.duet.project_terminals import absent_standing, pair_standing
+from podium.jobs.duet.task_control import pairs_in_use
 from tests.integration.cli.desk import Desk
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confined import Needs, fenced
-from podium.domain.asking import Turn
-from podium.domain.errors import BadInput
-from podium.domain.gating import Effect
-from podium.domain.launching import Spawn
-from podium.wiring.duet_fence import duet_fence
-from podium.wiring.podium import Podium
+from podium.agents.confinement import Needs, fenced
+from podium.app.app import Podium
+from podium.core.decisions import Effect
+from podium.core.errors import BadInput
+from podium.core.processes import Spawn
+from podium.core.turns import Turn
+from podium.jobs.duet.confinement import duet_fence
 from tests.integration.wiring.test_podium import configured
 
 

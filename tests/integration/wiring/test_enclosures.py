@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Confinement, Mount, Spawn
+from podium.app.confining_launcher import ConfiningLauncher
+from podium.config.settings import SandboxSettings
+from podium.core.processes import Confinement, Mount, Spawn
 from podium.testing import FakeLauncher
-from podium.wiring.confining import ConfiningLauncher
-from podium.wiring.settings import SandboxSettings
 from tests.integration.wiring.test_podium import configured
 
 
@@ -136,7 +136,7 @@ def test_a_project_only_tightens(
 
 
 def test_hosts_of_a_trusted_project_count_where_the_user_has_no_wish(tmp_path: Path) -> None:
-    from podium.wiring import TrustBook
+    from podium.config.trust import TrustBook
 
     podium = configured(tmp_path, "sandbox: {network: listed, hosts: [pypi.org]}\n")
     configuration = podium.configuration

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
-from podium.wiring.playbook_places import grounds_of
-from podium.wiring.tidying import tidy_grounds
+from podium.app.workspaces import tidy_grounds
+from podium.core.work import Run, RunStatus
+from podium.jobs.playbook.working_folder import grounds_of
 from tests.integration.wiring.test_podium import configured
 
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ConfigInvalid, NoSandbox, ToolMissing, UserMustAct
-from podium.domain.gating import Effect, Outcome, Refusal
-from podium.domain.launching import Spawn
-from podium.domain.work import RunStatus
+from podium.app.app import Podium, open_podium
+from podium.app.approvals import approve
+from podium.app.receipts import verify_receipts
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Effect, Outcome, Refusal
+from podium.core.errors import ConfigInvalid, NoSandbox, ToolMissing, UserMustAct
+from podium.core.processes import Spawn
+from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowContext
-from podium.usecases import approve, verify_receipts
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium, open_podium
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "JAVA_HOME": "/java", "LICENCE": "abc", "TERM": "xterm"}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from podium.config.folders import project_id_in
 from podium.platform import make_private_folder
-from podium.wiring.folders import project_id_in
 from tests.integration.cli.conftest import desk as desk
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.sensing import Sensed
-from podium.wiring.sensing import sense_options, sources_of
+from podium.jobs.sense.composition import sense_options, sources_of
+from podium.jobs.sense.models import Sensed
 from tests.integration.sense.root import Root
 from tests.integration.workspaces.rig import needs_bwrap
 from tests.unit.bridge.sources_rig import only

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from podium.domain.errors import BadInput, CallRefused, NotPossibleNow
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.app.submission import Wish, ask, asked_by, option_schemas, submit
+from podium.core.errors import BadInput, CallRefused, NotPossibleNow
+from podium.core.work import Run, RunStatus
+from podium.jobs.sense.page import see_sense
 from podium.ports import RunQuery
-from podium.wiring import Podium
-from podium.wiring.sense_seeing import see_sense
-from podium.wiring.submitting import Wish, ask, asked_by, option_schemas, submit
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.pipeline_rig import TASK, good_turns, set_up
 from tests.integration.cli.sense_rig import lay_out

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from podium.domain.asking import ModelAnswer
-from podium.domain.errors import ToolMissing, UserMustAct
-from podium.domain.events import (
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Usage
+from podium.core.errors import ToolMissing, UserMustAct
+from podium.core.events import (
     AgentAsked,
     AgentReplied,
     Event,
@@ -25,17 +27,15 @@ from podium.domain.events import (
     ToolCompleted,
     ToolRequested,
 )
-from podium.domain.gating import Usage
-from podium.domain.work import QueueSpec, Run, RunStatus
+from podium.core.turns import ModelAnswer
+from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.journal.hosted import HostedRun
-from podium.journal.span_places import Span, place_of, trace_of
 from podium.ports import FlowContext, Step
+from podium.telemetry import span_outbox
+from podium.telemetry.event_feed import HostedRun
+from podium.telemetry.span_model import Span, place_of, trace_of
+from podium.telemetry.trace_export import TraceExport, shown_endpoint, traces_endpoint
 from podium.testing import MemoryStore, retry_until
-from podium.wiring import span_outbox
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium
-from podium.wiring.traces import TraceExport, shown_endpoint, traces_endpoint
 from tests.integration.wiring.otlp_receiver import Receiver, attributes, receiving
 from tests.unit.journal.hosted_rig import ME, HostedRig
 
@@ -317,7 +317,7 @@ async def test_without_the_packages_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As on a machine where the extra was never installed.
-    monkeypatch.delitem(sys.modules, "podium.wiring.span_outbox")
+    monkeypatch.delitem(sys.modules, "podium.telemetry.span_outbox")
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
     monkeypatch.delitem(
         sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", raising=False

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podium.domain.launching import Ended, Spawn
-from podium.domain.playbook_runs import PutBack
+from podium.core.processes import Ended, Spawn
+from podium.git import FolderGrounds, FolderRestoring
+from podium.git.folder_copy import GroundLimits
+from podium.git.git_command import Git
+from podium.jobs.playbook.run_models import PutBack
 from podium.ports.launcher import Process
 from podium.sandbox import ProcessLauncher
-from podium.workspaces.git import FolderGrounds, FolderRestoring
-from podium.workspaces.git.folder_walking import GroundLimits
-from podium.workspaces.git.git import Git
 
 RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
 NOT_KEPT = (b".git", b".podium")

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Confinement, Ended, Spawn
-from podium.domain.workspaces import WorkspaceWish
+from podium.core.processes import Confinement, Ended, Spawn
+from podium.core.workspaces import WorkspaceWish
+from podium.git.workspace import GitWorkspace
+from podium.git.workspace_registry import GitWorkspaces
 from podium.ports.launcher import Launcher, Process
 from podium.sandbox import ProcessLauncher
 from podium.testing import FixedClock, SteadyIds
-from podium.workspaces.git.workspace import GitWorkspace
-from podium.workspaces.git.workspaces import GitWorkspaces
 from tests.repositories import copy_repository
 
 _ALONE = shlex.split(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
-from podium.domain.workspaces import SetUp, WorkspaceWish
+from podium.core.errors import BadInput, NotPossibleNow, PodiumError
+from podium.core.workspaces import SetUp, WorkspaceWish
 from tests.integration.workspaces.rig import Place, commit, git
 
 

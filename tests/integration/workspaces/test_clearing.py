@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.workspaces.git.clearing import clear_away
-from podium.workspaces.git.measuring import measure
+from podium.core.errors import NotPossibleNow
+from podium.platform.folder_tree import clear_away, measure
 
 ORDINARY = 12_345
 

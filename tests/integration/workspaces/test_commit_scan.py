@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import ImportRefused, SecretsCommitted
-from podium.domain.workspaces import LookedThrough
+from podium.core.errors import ImportRefused, SecretsCommitted
+from podium.core.workspaces import LookedThrough
+from podium.git import commit_scan
+from podium.git import commit_scan as secret_check
+from podium.git.commit_scan import Find
 from podium.ports import Workspace
-from podium.workspaces.git import commit_scan, secret_check
-from podium.workspaces.git.commit_scan import Find
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.workspaces import WorkspaceWish
+from podium.core.errors import NotPossibleNow
+from podium.core.workspaces import WorkspaceWish
 from tests.integration.workspaces.rig import Place, commit, git, make_repository, needs_bwrap
 
 pytestmark = needs_bwrap()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.playbook_runs import Ground
-from podium.workspaces.git.folder_walking import GroundLimits
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.git.folder_copy import GroundLimits
+from podium.jobs.playbook.run_models import Ground
 from tests.integration.workspaces.ground_rig import RUN, folder_in, git, grounds_in, image
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.workspaces.git import FolderGrounds, FolderRestoring
-from podium.workspaces.git.folder_walking import GroundLimits
-from podium.workspaces.git.git import Git
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.git import FolderGrounds, FolderRestoring
+from podium.git.folder_copy import GroundLimits
+from podium.git.git_command import Git
 from tests.integration.workspaces.ground_rig import (
     RUN,
     DyingLauncher,

@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.workspaces.git import free_ports
-from podium.workspaces.git.free_ports import PORTS, check_names, held_ports
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.git import set_up
+from podium.git.set_up import PORTS, check_names, held_ports
 
 
 def test_every_name_gets_a_port_that_a_server_can_take() -> None:
@@ -25,7 +25,7 @@ def test_who_looks_at_the_same_time_gets_others(monkeypatch: pytest.MonkeyPatch)
     with held_ports(("A",), taken=()) as first:
         only = range(first["A"], first["A"] + 1)
         # So narrow a range shows that a held port is not given a second time.
-        monkeypatch.setattr(free_ports, "PORTS", only)
+        monkeypatch.setattr(set_up, "PORTS", only)
         with pytest.raises(NotPossibleNow, match="no free port"), held_ports(("B",), taken=()):
             pass
     with held_ports(("B",), taken=()) as second:
@@ -37,7 +37,7 @@ def test_the_port_of_another_workspace_is_not_given_although_nobody_listens(
 ) -> None:
     with held_ports(("A",), taken=()) as first:
         port = first["A"]
-    monkeypatch.setattr(free_ports, "PORTS", range(port, port + 1))
+    monkeypatch.setattr(set_up, "PORTS", range(port, port + 1))
     with pytest.raises(NotPossibleNow), held_ports(("B",), taken={port}):
         pass
 
@@ -45,7 +45,7 @@ def test_the_port_of_another_workspace_is_not_given_although_nobody_listens(
 def test_a_port_with_a_server_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     with held_ports(("A",), taken=()) as first:
         port = first["A"]
-    monkeypatch.setattr(free_ports, "PORTS", range(port, port + 1))
+    monkeypatch.setattr(set_up, "PORTS", range(port, port + 1))
     with (
         socket.create_server(("127.0.0.1", port)),
         pytest.raises(NotPossibleNow),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Outcome
-from podium.domain.launching import Spawn
+from podium.app.app import Podium
+from podium.app.flow_builders import supervisor_toolboxes
+from podium.core.decisions import Outcome
+from podium.core.processes import Spawn
 from podium.ports import Workspace
-from podium.wiring import Podium
-from podium.wiring.deliveries import supervisor_toolboxes
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import GuardedFilesChanged, ImportRefused
-from podium.domain.launching import Ended, Spawn
-from podium.domain.workspaces import GuardedChange, WorkspaceRecord
+from podium.core.errors import GuardedFilesChanged, ImportRefused
+from podium.core.processes import Ended, Spawn
+from podium.core.workspaces import GuardedChange, WorkspaceRecord
+from podium.git import GitWorkspaces
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.workspaces.git import GitWorkspaces
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 from tests.soaking import in_soak
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ImportRefused
-from podium.domain.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from podium.core.errors import ImportRefused
+from podium.core.workspaces import Kept, WorkspaceListing, WorkspaceRecord
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 
 

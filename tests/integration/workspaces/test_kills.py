@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.workspaces import Kept
+from podium.app.workspaces import collect_workspaces
+from podium.core.workspaces import Kept
+from podium.git.creation import undo_creation
+from podium.platform.system_clock import SystemClock
 from podium.sandbox import end_orphans
 from podium.testing import retry_until_blocking
-from podium.usecases import collect_workspaces
-from podium.wiring.clock import SystemClock
-from podium.workspaces.git.undoing import undo_creation
 from tests.integration.workspaces.killed_story import live, noted
 from tests.integration.workspaces.yard import Yard, agent_commits
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.workspaces import Kept, WorkspaceListing, WorkspaceRecord
-from podium.workspaces.git import planted
-from podium.workspaces.git.snapshots import _read
+from podium.core.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from podium.git import planted
+from podium.git.snapshots import _read
 from tests.integration.workspaces.rig import Place, needs_bwrap
 
 

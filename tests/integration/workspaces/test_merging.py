@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, ImportRefused, NotPossibleNow
-from podium.domain.workspaces import Merge
-from podium.workspaces.git.desk import Desk
-from podium.workspaces.git.workspace import GitWorkspace
+from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
+from podium.core.workspaces import Merge
+from podium.git.supervisor_repo import Desk
+from podium.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
 from tests.soaking import in_soak
 

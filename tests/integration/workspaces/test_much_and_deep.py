@@ -10,19 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ImportRefused, LockHeld, PodiumError
-from podium.domain.workspaces import WorkspaceRecord
+from podium.core.errors import ImportRefused, LockHeld, PodiumError
+from podium.core.workspaces import WorkspaceRecord
+from podium.git import commit_changes
+from podium.git.commit_changes import _followed, _texts
+from podium.git.git_command import Git
+from podium.git.planted import find_planted, move_away, moved, take_borrowed_rights
+from podium.git.private_dir import read_refs
+from podium.git.records import Records
+from podium.git.snapshots import Snapshots
+from podium.git.worktree_objects import sorted_ignored
+from podium.platform.folder_tree import clear_away, measure
 from podium.testing import FixedClock
-from podium.workspaces.git import history
-from podium.workspaces.git.clearing import clear_away
-from podium.workspaces.git.git import Git
-from podium.workspaces.git.history import _followed, _texts
-from podium.workspaces.git.hygiene import find_planted, move_away, moved, take_borrowed_rights
-from podium.workspaces.git.ignored import sorted_ignored
-from podium.workspaces.git.measuring import measure
-from podium.workspaces.git.private_refs import read_refs
-from podium.workspaces.git.records import Records
-from podium.workspaces.git.snapshots import Snapshots
 from tests.integration.workspaces.rig import Place, git, needs_bwrap
 
 _DEEPER_THAN_PYTHON_CALLS = 1100
@@ -129,7 +128,7 @@ def test_answers_of_git_are_read_by_their_counted_lengths() -> None:
 async def test_more_links_than_one_delivery_may_make_are_refused_with_words(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "MOST_LINKS", 2)
+    monkeypatch.setattr(commit_changes, "MOST_LINKS", 2)
     workspace = await place.make()
     await place.works(workspace, "ln -s a l1; ln -s a l2; git add -A; git commit -qm two")
     assert len((await workspace.deliver()).paths) == 2

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import WorkspaceTampered
-from podium.workspaces.git import carrying
-from podium.workspaces.git.pointer import put_pointer_back
-from podium.workspaces.git.workspace import GitWorkspace
+from podium.core.errors import WorkspaceTampered
+from podium.git.layout import put_pointer_back
+from podium.git.workspace import GitWorkspace
+from podium.platform import folder_tree
 from tests.integration.workspaces.rig import Place, git
 
 PLANTED: dict[str, Callable[[Path], object]] = {
@@ -128,7 +128,7 @@ async def test_on_another_file_system_it_is_copied_without_following_links(
     def refuse(source: Path, target: Path) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr(carrying, "_rename", refuse)
+    monkeypatch.setattr(folder_tree, "_rename", refuse)
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key").write_text("k")
@@ -150,12 +150,12 @@ async def test_on_another_file_system_it_is_copied_without_following_links(
 async def test_what_cannot_be_copied_stays_whole_and_is_named(
     workspace: GitWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carrying, "_DEEPEST", 3)
+    monkeypatch.setattr(folder_tree, "_DEEPEST", 3)
 
     def refuse(source: Path, target: Path) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr(carrying, "_rename", refuse)
+    monkeypatch.setattr(folder_tree, "_rename", refuse)
     pointer = pointer_of(workspace)
     pointer.unlink()
     (pointer / "1/2/3/4").mkdir(parents=True)

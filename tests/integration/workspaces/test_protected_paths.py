@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ImportRefused
-from podium.domain.gating import Access, Effect
-from podium.domain.launching import Spawn
-from podium.domain.protected_paths import PROTECTED_NAMES, protected_in
-from podium.gate import default_policy
-from podium.wiring.folders import project_root
-from podium.workspaces.git.judging import Change, fault_of
+from podium.config.folders import project_root
+from podium.core.decisions import Access, Effect
+from podium.core.errors import ImportRefused
+from podium.core.processes import Spawn
+from podium.core.protected_paths import PROTECTED_NAMES, protected_in
+from podium.git.commit_changes import Change, fault_of
+from podium.policy import default_policy
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
 from tests.unit.gate.rig import decide, gate_of, path, tool_call

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow, SetUpFailed
-from podium.domain.workspaces import SetUp, Snapshot, WorkspaceRecord, WorkspaceWish
+from podium.core.errors import NotPossibleNow, SetUpFailed
+from podium.core.workspaces import SetUp, Snapshot, WorkspaceRecord, WorkspaceWish
+from podium.git.records import CREATING, RECORD
+from podium.git.snapshots import Snapshots
+from podium.git.workspace_reset import Resetting
 from podium.ports import Workspace
-from podium.workspaces.git.records import CREATING, RECORD
-from podium.workspaces.git.resetting import Resetting
-from podium.workspaces.git.snapshots import Snapshots
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git, run_git
 from tests.soaking import in_soak
 

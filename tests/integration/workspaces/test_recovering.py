@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import (
+from podium.core.errors import (
     BadInput,
     GuardedFilesChanged,
     ImportRefused,
     NotPossibleNow,
     UnknownId,
 )
-from podium.domain.workspaces import Kept, SetUp
+from podium.core.workspaces import Kept, SetUp
 from tests.integration.workspaces.yard import Yard, agent_commits
 from tests.soaking import in_soak
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow, PodiumError, UnknownId
-from podium.domain.workspaces import Kept, Removal, WorkspaceRecord, WorkspaceWish
-from podium.workspaces.git import removing
-from podium.workspaces.git.records import Records, note_merged_base
-from podium.workspaces.git.removed import RemovedOnes
-from podium.workspaces.git.removing import taken_away
+from podium.core.errors import NotPossibleNow, PodiumError, UnknownId
+from podium.core.workspaces import Kept, Removal, WorkspaceRecord, WorkspaceWish
+from podium.git import inventory
+from podium.git.inventory import taken_away
+from podium.git.records import Records, RemovedOnes, note_merged_base
 from tests.integration.workspaces.yard import Yard, agent_commits
 from tests.soaking import in_soak
 
@@ -198,7 +197,7 @@ async def test_a_removal_that_is_cut_off_at_a_step_is_explained_and_finished(
 
 def cut_at(monkeypatch: pytest.MonkeyPatch, step: str, after: bool) -> None:
     """Make one step of removing raise, before or after it is done."""
-    owners: list[object] = [removing.Remover, Records, RemovedOnes, removing]
+    owners: list[object] = [inventory.Remover, Records, RemovedOnes, inventory]
     owner = next(each for each in owners if hasattr(each, step))
     real = getattr(owner, step)
 
@@ -224,7 +223,7 @@ async def test_a_removal_that_something_hinders_goes_on_when_it_is_asked_again(
     def hindered(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr(removing, "clear_away", hindered)
+    monkeypatch.setattr(inventory, "clear_away", hindered)
     with pytest.raises(NotPossibleNow, match="Permission denied"):
         await yard.workspaces.remove(record.id)
     monkeypatch.undo()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
-from podium.workspaces.git.resetting import Resetting
-from podium.workspaces.git.workspace import GitWorkspace
+from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
+from podium.git.workspace import GitWorkspace
+from podium.git.workspace_reset import Resetting
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
 from tests.soaking import in_soak
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.launching import Spawn
+from podium.core.processes import Spawn
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
 

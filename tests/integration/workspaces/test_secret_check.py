@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import SecretsCommitted
-from podium.domain.workspaces import WorkspaceRecord, WorkspaceWish
-from podium.journal import Redactor
+from podium.app.secrets import secret_finder
+from podium.core.errors import SecretsCommitted
+from podium.core.workspaces import WorkspaceRecord, WorkspaceWish
+from podium.git import GitWorkspaces
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.wiring.secrets import secret_finder
-from podium.workspaces.git import GitWorkspaces
+from podium.store import Redactor
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 
 VALUE = "correct-horse-7f3a91-battery"

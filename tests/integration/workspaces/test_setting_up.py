@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, SetUpFailed, WorkspaceTampered
-from podium.domain.launching import Confinement, Ended
-from podium.domain.workspaces import SetUp
+from podium.core.errors import BadInput, SetUpFailed, WorkspaceTampered
+from podium.core.processes import Confinement, Ended
+from podium.core.workspaces import SetUp
+from podium.git.set_up import TAIL_LINES, Commands, check_set_up, run_commands
 from podium.ports import Launcher
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeLauncher, retry_until
-from podium.workspaces.git.setting_up import TAIL_LINES, Commands, check_set_up, run_commands
 
 
 class Scene:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, ImportRefused, SetUpFailed
-from podium.domain.workspaces import Kept, SetUp, WorkspaceWish
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.workspaces.git import GitWorkspaces
+from podium.core.errors import BadInput, ImportRefused, SetUpFailed
+from podium.core.workspaces import Kept, SetUp, WorkspaceWish
+from podium.git import GitWorkspaces
+from podium.platform.system_clock import SystemClock, SystemIds
 from tests.integration.workspaces.rig import BwrapLauncher, needs_bwrap
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 

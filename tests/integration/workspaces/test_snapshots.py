@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.workspaces import Snapshot
-from podium.workspaces.git.workspace import GitWorkspace
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.workspaces import Snapshot
+from podium.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, commit, git, needs_bwrap
 
 pytestmark = needs_bwrap()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
-from podium.domain.workspaces import SetUp, WorkspaceWish
-from podium.workspaces.git.workspace import GitWorkspace
+from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
+from podium.core.workspaces import SetUp, WorkspaceWish
+from podium.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import BwrapLauncher, Place, git, needs_bwrap
 from tests.soaking import in_soak
 
@@ -152,7 +152,7 @@ async def test_very_many_changes_are_told_in_part(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A limit that real trees reach only with hundreds of thousands of files.
-    monkeypatch.setattr("podium.workspaces.git.standing._MOST_BYTES", 1000)
+    monkeypatch.setattr("podium.git.worktree_status._MOST_BYTES", 1000)
     workspace = await place.make()
     for number in range(300):
         (_top(workspace) / f"file-{number:04}").write_text("x")
@@ -253,7 +253,7 @@ async def test_a_draft_that_a_killed_podium_left_is_cleared_away(place: Place) -
     workspace = await place.make()
     await workspace.write({"a": "1"})
     names = set(os.listdir(_top(workspace)))
-    from podium.workspaces.git.documents import _draft
+    from podium.git.worktree_files import _draft
 
     (_top(workspace) / _draft("a")).write_text("half")
     await workspace.write({"a": "2"})
@@ -324,7 +324,7 @@ async def test_a_commit_that_was_cut_off_before_the_branch_moved_is_made_again(
 
     with monkeypatch.context() as patch:
         # There is no other way to stop between two steps of one call.
-        patch.setattr("podium.workspaces.git.desk.Desk.publish", killed)
+        patch.setattr("podium.git.supervisor_repo.Desk.publish", killed)
         with pytest.raises(NotPossibleNow, match="killed"):
             await workspace.commit("m", ["a"], moved={"README": "docs/R"}, trailers=WHY)
     assert (await workspace.state()).head == workspace.record.base

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import WorkspaceTampered
-from podium.domain.workspaces import Kept, WorkspaceListing, WorkspaceRecord
-from podium.workspaces.git import hygiene, tree_size
-from podium.workspaces.git.clearing import clear_away
-from podium.workspaces.git.hygiene import find_planted
-from podium.workspaces.git.workspace import GitWorkspace
+from podium.core.errors import WorkspaceTampered
+from podium.core.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from podium.git import commit_trees, planted
+from podium.git.planted import find_planted
+from podium.git.workspace import GitWorkspace
+from podium.platform.folder_tree import clear_away
 from tests.integration.workspaces.rig import Place, needs_bwrap
 from tests.soaking import in_soak
 
@@ -82,7 +82,7 @@ async def test_a_nested_repository_that_cannot_be_moved_is_unknown_and_nothing_r
     def refused(source: Path, target: Path) -> None:
         raise WorkspaceTampered("it cannot be moved")
 
-    monkeypatch.setattr(hygiene, "carry", refused)
+    monkeypatch.setattr(planted, "carry", refused)
     found = await _seen(place, workspace.record)
     assert found.kept is Kept.UNKNOWN
     assert "cannot be moved" in found.because
@@ -127,7 +127,7 @@ async def test_what_was_found_is_moved_before_a_folder_that_cannot_be_read_is_to
             raise OSError(5, "Input/output error")
         return real(folder)
 
-    monkeypatch.setattr("podium.workspaces.git.hygiene.os.scandir", scandir)
+    monkeypatch.setattr("podium.git.planted.os.scandir", scandir)
     with pytest.raises(WorkspaceTampered, match="odd"):
         await workspace.end_turn(seen)
     assert not (worktree / "a/.git").exists()
@@ -201,7 +201,7 @@ async def test_pipes_in_the_private_git_directory_keep_nobody_waiting(
 async def test_a_tree_of_endless_paths_is_told_and_read_by_nobody(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_size, "MOST_PATHS", 5000)
+    monkeypatch.setattr(commit_trees, "MOST_PATHS", 5000)
     workspace = await place.make()
     await place.works(
         workspace,

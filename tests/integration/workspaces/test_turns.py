@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import LockHeld, WorkspaceTampered
+from podium.core.errors import LockHeld, WorkspaceTampered
 from tests.integration.workspaces.rig import Place, commit, git, needs_bwrap
 
 pytestmark = needs_bwrap()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import GuardedFilesChanged, ImportRefused
-from podium.domain.protected_paths import is_spelling_of
+from podium.core.errors import GuardedFilesChanged, ImportRefused
+from podium.core.protected_paths import is_spelling_of
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
 
 _MERGE = """

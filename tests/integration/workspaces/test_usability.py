@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.launching import Ended, Spawn
-from podium.gate import exec_rules
+from podium.core.processes import Ended, Spawn
+from podium.git.workspace import GitWorkspace
+from podium.policy import exec_rules
 from podium.sandbox import ProcessLauncher
-from podium.workspaces.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, git
 from tests.soaking import in_soak
 

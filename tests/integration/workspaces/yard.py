@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.domain.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.git import GitWorkspaces
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
-from podium.wiring.clock import SystemClock, SystemIds
-from podium.workspaces.git import GitWorkspaces
 from tests.repositories import copy_repository
 
 _WHO = {

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex.talk import CodexTalk, is_piece
+from podium.agents.headless.codex.session import CodexTalk, Meter, is_piece
 from podium.agents.headless.codex.tools import Judged
-from podium.agents.headless.codex.usage import Meter
-from podium.agents.rpc import RpcError
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import BudgetSpent, NeedsHuman
-from podium.domain.gating import DoorAnswer, Effect
+from podium.agents.json_rpc import RpcError
+from podium.core.decisions import DoorAnswer, Effect
+from podium.core.errors import BudgetSpent, NeedsHuman
+from podium.core.turns import TurnLimits
 from podium.testing import FakeHookDoors
 
 HOOKS = "/home/.codex/hooks.json"

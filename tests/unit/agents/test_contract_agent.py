@@ -22,10 +22,10 @@ from pydantic import (
 )
 
 from podium.agents.contract import NONCE_KEY, ContractedAgent
-from podium.agents.contract.bounding import bounded
-from podium.domain.asking import Reply, Stop, Turn, TurnLimits
-from podium.domain.errors import AgentLost, BadInput, ReplyInvalid, TimedOut
-from podium.domain.gating import Usage
+from podium.agents.contract.reply_text import bounded
+from podium.core.decisions import Usage
+from podium.core.errors import AgentLost, BadInput, ReplyInvalid, TimedOut
+from podium.core.turns import Reply, Stop, Turn, TurnLimits
 from podium.testing import FakeAgent
 
 Prepared = Reply | str | Exception | Callable[[Turn], Reply]

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
+from podium.cli.reply_bench import mark, score, scores
 from podium.testing.replies import BLOCKS, CONTRACTS, Expected, ReplyCase, reply_cases
-from podium.wiring.bench_contract import mark, score, scores
 
 MARKED = [mark(case) for case in reply_cases()]
 WRONGLY_REFUSED = {

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from podium.agents.contract import NotAnAnswer, read_block, read_payload
-from podium.agents.contract.conserving import says_the_same
-from podium.agents.contract.objects import find_objects
+from podium.agents.contract.json_objects import find_objects
+from podium.agents.contract.repair import says_the_same
 from podium.testing.replies import CONTRACTS
 
 VERDICT, PLAN, NOTE = CONTRACTS["verdict"], CONTRACTS["plan"], CONTRACTS["note"]

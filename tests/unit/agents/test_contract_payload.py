@@ -10,10 +10,9 @@ import pytest
 from pydantic import BaseModel, Field, RootModel
 
 from podium.agents.contract import NONCE_KEY, NotAnAnswer, read_payload
-from podium.agents.contract.conserving import says_the_same
 from podium.agents.contract.payload import LOOKED_AT
-from podium.agents.contract.repairing import repair_object
-from podium.domain.errors import ReplyInvalid
+from podium.agents.contract.repair import repair_object, says_the_same
+from podium.core.errors import ReplyInvalid
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 

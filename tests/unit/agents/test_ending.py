@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podium.agents.headless.ending import last_words, plain_words, reset_time, trouble_of_status
-from podium.agents.headless.version import newer_than, untried
-from podium.domain.errors import (
+from podium.agents.outcome import last_words, plain_words, reset_time, trouble_of_status
+from podium.agents.program import newer_than, untried
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentRejected,
     AgentUnavailable,
@@ -16,7 +16,7 @@ from podium.domain.errors import (
     PodiumError,
     RateLimited,
 )
-from podium.domain.launching import Ended
+from podium.core.processes import Ended
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.about import ABOUT
-from podium.agents.explaining import ExplainedAgent, shown_address
-from podium.agents.kit import AgentOptions
-from podium.domain.asking import Turn
-from podium.domain.errors import (
+from podium.agents.deps import AgentOptions
+from podium.agents.kinds import ABOUT, ExplainedAgent, shown_address
+from podium.core.decisions import Usage
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentUnavailable,
     PodiumError,
     RateLimited,
     ToolMissing,
 )
-from podium.domain.gating import Usage
+from podium.core.turns import Turn
 from podium.testing import FakeAgent
 
 TURN = Turn(run_id="run_1", step_key="a#0", role="dev", prompt="hello", workspace="/tmp")

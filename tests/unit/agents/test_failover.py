@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from podium.agents import FailoverAgent
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import (
+from podium.core.decisions import Usage
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -20,8 +20,8 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.events import AgentSwitched
-from podium.domain.gating import Usage
+from podium.core.events import AgentSwitched
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import EventQuery
 from podium.testing import FakeAgent, MemoryJournal
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confined import Needs, fenced
-from podium.domain.errors import BadInput
-from podium.domain.launching import Confinement, Mount
+from podium.agents.confinement import Needs, fenced
+from podium.core.errors import BadInput
+from podium.core.processes import Confinement, Mount
 
 FENCE = Confinement(
     kind="kernel",

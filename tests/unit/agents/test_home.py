@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.home import Login, private_home, sweep_homes
-from podium.agents.headless.off_loop import home_off_loop
-from podium.agents.kit import AgentKit
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import NotPossibleNow, RateLimited, TimedOut
+from podium.agents.deps import AgentKit
+from podium.agents.headless.home import Login, home_off_loop, private_home, sweep_homes
+from podium.core.errors import NotPossibleNow, RateLimited, TimedOut
+from podium.core.turns import Reply, Turn
 from podium.testing import (
     FakeEnclosures,
     FakeHookDoors,

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from podium.agents.contract import read_messages
-from podium.agents.contract.message_reading import MOST_BODY, MOST_IGNORED, MOST_MESSAGES
-from podium.domain.messages import Message
+from podium.agents.contract.messages import MOST_BODY, MOST_IGNORED, MOST_MESSAGES
+from podium.core.turns import Message
 from tests.linear_cost import assert_linear_cost
 
 CLOSE = "[[/POLI:MSG]]"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.contract import ContractedAgent, read_messages
-from podium.agents.contract.message_bounding import MOST_ANSWER
-from podium.domain.asking import Turn
-from podium.domain.errors import ReplyInvalid
-from podium.domain.messages import Awaited, Message, block_of
+from podium.agents.contract.messages import MOST_ANSWER
+from podium.core.errors import ReplyInvalid
+from podium.core.turns import Awaited, Message, Turn, block_of
 from podium.testing import FakeAgent
 
 LINE = "y" * 99 + "\n"

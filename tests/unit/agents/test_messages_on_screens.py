@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from podium.agents.contract import read_messages
-from podium.agents.contract.unwrapping import unwrapped
+from podium.agents.contract.reply_text import unwrapped
 from podium.testing.tui_zoo.painting import cut, width_of, word_wrapped
 
 ID = "task_7f3k-9q.x2"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podium.agents.contract import MessageStream, read_messages
 from podium.agents.contract.messages import joined
-from podium.domain.messages import Message, block_of
+from podium.core.turns import Message, block_of
 
 CLOSE = "[[/POLI:MSG]]"
 OPEN = '[[POLI:MSG {"to":"EXECUTER","type":"plan","id":"T-1"}]]'

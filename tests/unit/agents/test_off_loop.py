@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.home import private_home
-from podium.agents.headless.off_loop import home_off_loop, off_loop
-from podium.domain.asking import Turn
+from podium.agents.headless.home import home_off_loop, off_loop, private_home
+from podium.core.turns import Turn
 from podium.testing import retry_until
 from tests.unit.agents.test_opencode_home import kit_in, turn_in
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.home import private_home
 from podium.agents.headless.opencode.agent import KNOWN_VERSION, OpencodeCliAgent
 from podium.agents.headless.opencode.home import (
@@ -17,14 +18,12 @@ from podium.agents.headless.opencode.home import (
     lay_out,
     login_of,
     own_options,
+    refuse_what_it_would_obey,
 )
 from podium.agents.headless.opencode.tools import permission_for, translate, words_known
-from podium.agents.headless.opencode.workspace import refuse_what_it_would_obey
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
-from podium.domain.launching import Ended
-from podium.domain.own_tools import unknown_words
+from podium.core.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
+from podium.core.processes import Ended
+from podium.core.turns import Turn, TurnLimits, unknown_words
 from podium.testing import (
     FakeEnclosures,
     FakeHookDoors,

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.opencode.ending import trouble_at_end, trouble_of
-from podium.agents.headless.opencode.spending import Spending
-from podium.agents.headless.opencode.stream import OpencodeStream, Patience
-from podium.domain.asking import TurnLimits
-from podium.domain.errors import (
+from podium.agents.headless.opencode.agent import trouble_at_end, trouble_of
+from podium.agents.headless.opencode.stream import OpencodeStream, Patience, Spending
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -24,7 +22,8 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.domain.launching import Ended
+from podium.core.processes import Ended
+from podium.core.turns import TurnLimits
 
 NOW = datetime(2026, 11, 15, 7, 0, tzinfo=UTC)
 READY = '{"podium":{"kind":"ready"}}'

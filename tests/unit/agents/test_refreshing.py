@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.agents.headless.refreshing import refreshed
-from podium.domain.model import Json
+from podium.agents.headless.login_refresh import refreshed
+from podium.core.model import Json
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.agents.headless.searching import searched_folder
-from podium.domain.model import Json
+from podium.agents.headless.native_tools import searched_folder
+from podium.core.model import Json
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.loads import Cost, Costs, Load, Outcome, Site, connections
 from benchmarks.simulation import simulate
-from podium.journal.writer import LARGEST_BATCH
+from podium.store.writer import LARGEST_BATCH
 from tests.soaking import in_soak
 
 NOTHING = Cost()

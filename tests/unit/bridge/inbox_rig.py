@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from podium.bridge.inbox import FolderInbox, InboxFolders
-from podium.ports.clock import Clock
+from podium.jobs.sense.io.inbox import FolderInbox, InboxFolders
+from podium.ports.engine import Clock
 from podium.testing import FixedClock
 
 FOLDERS = InboxFolders(

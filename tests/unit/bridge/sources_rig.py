@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podium.bridge import SourceKit
-from podium.domain.sensing import Look, Sensed
+from podium.jobs.sense.io import SourceKit
+from podium.jobs.sense.models import Look, Sensed
 from podium.ports import Source
 from podium.testing import FixedClock
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.orders import Ack, Claim, OpResult
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.jobs.sense.orders.work_order import Ack, Claim, OpResult
 from podium.ports import Inbox
 from podium.testing import FixedClock
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, TAIL, dropped, inbox_at

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.bridge.orders_file import ORDER_LIMIT_BYTES, is_half_written, read_order
-from podium.bridge.plain_yaml import DEPTH_LIMIT, VALUE_LIMIT, NotPlain, parse_plain
-from podium.domain.gating import Tier
-from podium.domain.orders import WorkOrder
+from podium.core.decisions import Tier
+from podium.jobs.sense.io.inbox import ORDER_LIMIT_BYTES, is_half_written, read_order
+from podium.jobs.sense.io.plain_yaml import DEPTH_LIMIT, VALUE_LIMIT, NotPlain, parse_plain
+from podium.jobs.sense.orders.work_order import WorkOrder
 from tests.unit.bridge.inbox_rig import RUN, dropped, inbox_at
 
 HEAD = "id: FIX\ntitle: A fix\n"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podium.bridge.redacting import redacted
-from podium.domain.model import Json
-from podium.journal import Redactor
+from podium.core.model import Json
+from podium.jobs.sense.io.redaction import redacted
+from podium.store import Redactor
 
 SECRET = "hunter2-hunter2"
 REDACT = Redactor({"API_KEY": SECRET, "PIN": "8812345678", "OTHER_KEY": "swordfish-swordfish"}).text

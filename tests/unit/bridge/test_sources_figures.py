@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from podium.bridge import FiguresSource
-from podium.domain.model import Json
-from podium.domain.sensing import Bundle
-from podium.flows.sense.rules import plan_by_rules
-from podium.wiring.sense_rules import load_rules
+from podium.core.model import Json
+from podium.jobs.sense.io import FiguresSource
+from podium.jobs.sense.models import Bundle
+from podium.jobs.sense.planning.rules import load_rules, plan_by_rules
 from tests.unit.bridge.sources_rig import Rig, only
 
 HOUR = 3600.0
@@ -39,7 +38,7 @@ def fill(monkeypatch: pytest.MonkeyPatch) -> Fill:
         monkeypatch.setattr(os, "statvfs", lambda _: disk)
 
     monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
-    monkeypatch.setattr("podium.bridge.sources.figures._PROCESSES", Path("/nowhere"))
+    monkeypatch.setattr("podium.jobs.sense.io.sources.figures_source._PROCESSES", Path("/nowhere"))
     return to
 
 

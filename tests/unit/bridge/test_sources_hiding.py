@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge.sources import FileSource, LogSource, UntrustedSource, hiding
-from podium.journal import Redactor
+from podium.jobs.sense.io.sources import FileSource, LogSource, UntrustedSource, hiding
+from podium.store import Redactor
 from tests.unit.bridge.sources_rig import Rig, only
 
 hide = hiding(Redactor({}).text)

@@ -9,13 +9,12 @@ import pytest
 from pydantic import AwareDatetime
 from pydantic_core import PydanticUndefined
 
-from podium.domain import events as e
-from podium.domain.asking import ModelAnswer, Stop, WishedCall
-from podium.domain.duets import Leg
-from podium.domain.gating import Usage
-from podium.domain.messages import Message
-from podium.domain.work import Failure
-from podium.telling.event_words import describe, event_line
+from podium.core import events as e
+from podium.core.decisions import Usage
+from podium.core.turns import Message, ModelAnswer, Stop, WishedCall
+from podium.core.work import Failure
+from podium.jobs.duet.models import Leg
+from podium.render.event import describe, event_line
 
 NOW = datetime(2026, 1, 2, 10, 0, tzinfo=UTC)
 HOSTILE = "\x1b]0;owned\x07\u202eevil\nnext"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.looking import Eye
-from podium.domain.errors import StoreBusy, StoreUnusable
+from podium.app.workload import WorkSeen, WorkWatch
+from podium.cli.commands.top import Eye
+from podium.core.errors import StoreBusy, StoreUnusable
 from podium.engine import FolderPresence, LocalEngine
 from podium.ports import Engine
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from podium.testing.clock import FIRST_MOMENT
-from podium.usecases import WorkSeen, WorkWatch
 
 EARLIER = WorkSeen(at=FIRST_MOMENT - timedelta(hours=1))
 

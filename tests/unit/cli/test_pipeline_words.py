@@ -6,14 +6,14 @@ import io
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from podium.cli.pipeline_words import PipelineWords, duration, money
 from podium.cli.progress import Progress
-from podium.domain import events as e
-from podium.domain.gating import Usage
-from podium.domain.ids import short_id
-from podium.domain.work import Failure
-from podium.domain.workspaces import Violation
-from podium.telling.event_words import describe
+from podium.core import events as e
+from podium.core.decisions import Usage
+from podium.core.ids import short_id
+from podium.core.work import Failure
+from podium.core.workspaces import Violation
+from podium.jobs.pipeline.event_text import PipelineWords, duration, money
+from podium.render.event import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from podium.domain.events import RunWaiting
-from podium.telling.event_words import describe
+from podium.core.events import RunWaiting
+from podium.render.event import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 

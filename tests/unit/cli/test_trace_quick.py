@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.cli.trace_folding import Row, Totals
-from podium.cli.trace_quick import quick_words
-from podium.cli.trace_words import _on_one_line
+from podium.render.trace import _on_one_line, quick_words
+from podium.render.trace_rows import Row, Totals
 
 CALL = "run_x:turn#3:00aa.0"
 REQUEST: dict[str, Any] = {

@@ -16,13 +16,13 @@ from typing import Any
 
 from podium.agents import AgentScript, ScriptedAgent
 from podium.agents.api import ApiAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.approving import grant
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.events import AnyEvent
-from podium.domain.gating import Tier, ToolSpec
-from podium.domain.model import Json
-from podium.gate import Policy, PolicyLayer, compile_policy
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.core.approval_steps import grant
+from podium.core.decisions import Tier, ToolSpec
+from podium.core.events import AnyEvent
+from podium.core.model import Json
+from podium.core.turns import Turn, TurnLimits
+from podium.policy import Policy, PolicyLayer, compile_policy
 from podium.ports import Agent, Store
 from podium.sandbox import HookDoor, LauncherSettings, ProcessLauncher, hook_command
 from podium.sandbox import mcp_server_command as toolbox_command

@@ -5,17 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from podium.domain.events import NoteTaken
-from podium.domain.gating import (
-    Approval,
-    CallRecord,
-    CallStatus,
-    Decision,
-    Effect,
-    Receipt,
-    Tier,
-)
-from podium.domain.work import Run, Signal, StepRecord, StepStatus
+from podium.core.decisions import Approval, CallRecord, CallStatus, Decision, Effect, Receipt, Tier
+from podium.core.events import NoteTaken
+from podium.core.work import Run, Signal, StepRecord, StepStatus
 from podium.testing import SteadyIds
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00+00:00")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, ConfigInvalid
-from podium.wiring.configuration import load_configuration
-from podium.wiring.duet_env import LARGEST_BYTES, read_env_file
-from podium.wiring.duet_pairs import PairWishes, all_pairs, duet_limits, pair_named, socket_path
-from podium.wiring.podium import Podium
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.errors import BadInput, ConfigInvalid
+from podium.jobs.duet.commands.pair_options import LARGEST_BYTES, read_env_file
+from podium.jobs.duet.pairs import PairWishes, all_pairs, duet_limits, pair_named, socket_path
 
 KNOWN = {"HOME": "/home/ann", "X": "x"}
 

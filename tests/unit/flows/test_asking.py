@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.domain.asking import ModelAnswer, Reply, Turn, TurnLimits
-from podium.domain.errors import AgentLost, AgentRefused, RateLimited
-from podium.domain.events import AgentReplied, AnyEvent, ModelAnswered, StepBroke, UsageRecorded
-from podium.domain.gating import Approval, Budget, Tier, Usage
-from podium.domain.ids import short_id
-from podium.domain.work import QueueSpec, Run, RunStatus
+from podium.agents.budget_tracker import Purse
+from podium.agents.turn_step import GO_ON, Player, ask, ask_until_answered
+from podium.core.decisions import Approval, Budget, Tier, Usage
+from podium.core.errors import AgentLost, AgentRefused, RateLimited
+from podium.core.events import AgentReplied, AnyEvent, ModelAnswered, StepBroke, UsageRecorded
+from podium.core.ids import short_id
+from podium.core.turns import ModelAnswer, Reply, Turn, TurnLimits
+from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.flows import Player, Purse, ask, ask_until_answered
-from podium.flows.asking import GO_ON
 from podium.ports import EventQuery, FlowContext, Tx
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
 

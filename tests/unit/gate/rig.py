@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from podium.domain.gating import (
+from podium.core.decisions import (
     Access,
     Approval,
     ApprovalStatus,
@@ -19,7 +19,7 @@ from podium.domain.gating import (
     Tier,
     ToolSpec,
 )
-from podium.gate import (
+from podium.policy import (
     Policy,
     PolicyLayer,
     RuleGate,
@@ -27,7 +27,7 @@ from podium.gate import (
     default_policy,
     split_command,
 )
-from podium.gate.places import resolve
+from podium.policy.zones import resolve
 
 ROOT = "/srv/project"
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Access, ApprovalStatus, Decision, Effect, Tier
+from podium.core.decisions import Access, ApprovalStatus, Decision, Effect, Tier
 from tests.unit.gate.rig import approval_for, context_for, gate_of, path, spec, tool_call
 
 RULES = """

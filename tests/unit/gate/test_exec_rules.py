@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from podium.domain.launching import ExecRules
-from podium.gate import exec_rules
+from podium.core.processes import ExecRules
+from podium.policy import exec_rules
 from podium.sandbox.confining.exec_rules import as_data, from_data, judge
 
 RULES = from_data(as_data(exec_rules()))

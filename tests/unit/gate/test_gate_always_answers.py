@@ -8,17 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.domain.gating import (
-    Access,
-    Call,
-    Decision,
-    Effect,
-    PathUse,
-    Tier,
-)
-from podium.gate import compile_policy
-from podium.gate.facts import Facts
-from podium.gate.rules import RuleBook, Verdict
+from podium.core.decisions import Access, Call, Decision, Effect, PathUse, Tier
+from podium.policy import compile_policy
+from podium.policy.facts import Facts
+from podium.policy.rules import RuleBook, Verdict
 from tests.soaking import examples
 from tests.unit.gate.rig import ROOT, RUN_COMMAND, context_for, gate_of, path, spec, tool_call
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from podium.domain.gating import Access, BuiltInRule, Effect, Tier
-from podium.gate import Kind, RuleGate
+from podium.core.decisions import Access, BuiltInRule, Effect, Tier
+from podium.policy import Kind, RuleGate
 from tests.unit.gate.rig import decide, gate_of, path, run, tool_call
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gate.md").read_text("utf-8")

@@ -6,9 +6,9 @@ import shlex
 
 import pytest
 
-from podium.domain.gating import Tier
-from podium.gate.git import GitUse, read_git
-from podium.gate.refusing import Refused
+from podium.core.decisions import Tier
+from podium.policy.git_firewall import GitUse, read_git
+from podium.policy.refusal import Refused
 
 
 def read(line: str) -> GitUse:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.guarded_files import (
+from podium.core.protected_paths import (
     GUARDED,
     FurtherPaths,
     drivers_changed,
     is_attributes,
     is_guarded,
 )
-from podium.gate import default_policy
+from podium.policy import default_policy
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import (
+from podium.core.decisions import (
     Access,
     ApprovalStatus,
     Budget,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from podium.domain.errors import BadInput
-from podium.domain.gating import Access, BuiltInRule, Effect
-from podium.gate import PolicyFault, PolicyLayer, default_policy, find_faults
+from podium.core.decisions import Access, BuiltInRule, Effect
+from podium.core.errors import BadInput
+from podium.policy import PolicyFault, PolicyLayer, default_policy, find_faults
 from tests.unit.gate.rig import command_call, decide, gate_of, path, policy, tool_call
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.gating import Access, Call, Effect, Tier
+from podium.core.decisions import Access, Call, Effect, Tier
 from tests.unit.gate.rig import command_call, decide, gate_of, path, run, tool_call
 
 

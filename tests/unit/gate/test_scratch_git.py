@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from podium.domain.gating import Effect
-from podium.gate import exec_rules
+from podium.core.decisions import Effect
+from podium.policy import exec_rules
 from podium.sandbox.confining.exec_rules import Surroundings, as_data, from_data, judge
 from tests.unit.gate.rig import gate_of, run
 

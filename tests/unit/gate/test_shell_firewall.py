@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Decision, Effect, Tier
-from podium.gate import RuleGate
+from podium.core.decisions import Decision, Effect, Tier
+from podium.policy import RuleGate
 from tests.unit.gate.rig import command_call, context_for, gate_of, path
 
 GATE = gate_of(default=True)

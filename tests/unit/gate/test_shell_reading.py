@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.gating import Access
-from podium.gate.shell import COMPUTED, read_line, shown, split_command
+from podium.core.decisions import Access
+from podium.policy.shell import COMPUTED, read_line, shown, split_command
 
 
 def programs(line: str) -> list[str]:

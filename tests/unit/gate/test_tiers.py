@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.gating import Access, Decision, Effect, Tier
+from podium.core.decisions import Access, Decision, Effect, Tier
 from tests.unit.gate.rig import (
     command_call,
     context_for,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.gating import Access, Effect, Tier
+from podium.core.decisions import Access, Effect, Tier
 from tests.unit.gate.rig import ROOT, command_call, context_for, gate_of, path, run, spec, tool_call
 
 GATE = gate_of(default=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.gating import Access, Decision, Effect, PathUse, Tier
-from podium.gate import RuleGate
-from podium.gate.places import PlaceGlob
+from podium.core.decisions import Access, Decision, Effect, PathUse, Tier
+from podium.policy import RuleGate
+from podium.policy.zones import PlaceGlob
 from tests.unit.gate.rig import ROOT, command_call, decide, gate_of, path, run, tool_call
 
 EVERYTHING = 'rules: [{name: all, tool: "*", decision: allow, up_to_tier: T4}]'

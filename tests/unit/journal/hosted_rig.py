@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from podium.domain.events import EventBody, RunQueued, RunStarted
-from podium.domain.work import Run, RunStatus
-from podium.journal.hosted import HostedFollower, Taker
+from podium.core.events import EventBody, RunQueued, RunStarted
+from podium.core.work import Run, RunStatus
 from podium.ports import Tx
+from podium.telemetry.event_feed import HostedFollower, Taker
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 
 ME = "wrk_me"

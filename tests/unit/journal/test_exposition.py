@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from podium.journal.exposition import (
+from podium.telemetry.exposition import (
     LONGEST_VALUE,
     MOST_SERIES,
     OTHER,

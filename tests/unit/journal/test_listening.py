@@ -10,14 +10,15 @@ from typing import TypeVar
 
 import pytest
 
-from podium.domain.events import Event, NoteTaken, RunStarted
-from podium.domain.work import RunStatus
+from podium.core.events import Event, NoteTaken, RunStarted
+from podium.core.work import RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.journal import SqlStore, listening
-from podium.journal.listening import Listening
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, FlowContext, Step, Store, View
+from podium.store import SqlStore
+from podium.telemetry import event_feed
+from podium.telemetry.event_feed import Listening
 from podium.testing import MemoryStore, retry_until
-from podium.wiring.clock import SystemClock, SystemIds
 
 STEPS = 5
 RUN = "run_x"
@@ -138,7 +139,7 @@ async def test_a_listener_that_hangs_for_ever_is_given_up_and_what_it_missed_is_
 async def test_a_listener_slower_than_the_run_lags_without_filling_memory_and_loses_nothing(
     held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "PAGE", 2)
+    monkeypatch.setattr(event_feed, "PAGE", 2)
     store, seen = _Counting(), []
 
     def take(event: Event) -> None:
@@ -216,7 +217,7 @@ class _Falters(MemoryStore):
 async def test_a_store_that_is_away_for_a_while_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(listening, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
+    monkeypatch.setattr(event_feed, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
     store, seen = _Falters(SystemClock()), []
     store.away = 3
     told = listen(store, lambda event: seen.append(event.seq), run_id=RUN)

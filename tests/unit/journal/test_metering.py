@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain import events as e
-from podium.domain.asking import ModelAnswer
-from podium.domain.gating import Usage
-from podium.domain.metering import METERED_TYPES, CostMeter
+from podium.core import events as e
+from podium.core.decisions import Usage
+from podium.core.run_cost import METERED_TYPES, CostMeter
+from podium.core.turns import ModelAnswer
 
 
 def used(tokens: int, usd: float = 0.0, *, complete: bool = True) -> Usage:

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import pytest
 
-from podium.domain.asking import ModelAnswer, Stop
-from podium.domain.errors import StoreBusy
-from podium.domain.events import (
+from podium.core.decisions import Approval, Tier, Usage
+from podium.core.errors import StoreBusy
+from podium.core.events import (
     AgentReplied,
     AgentStopped,
     Event,
@@ -32,13 +32,12 @@ from podium.domain.events import (
     ToolRequested,
     UsageRecorded,
 )
-from podium.domain.gating import Approval, Tier, Usage
-from podium.domain.work import Failure, Run, WorkerBeat
-from podium.journal import listening
-from podium.journal.gauges import gauges
-from podium.journal.hosted import HostedFollower, HostedRun
-from podium.journal.metrics import COUNTED_TYPES, HostedMetrics
+from podium.core.turns import ModelAnswer, Stop
+from podium.core.work import Failure, Run, WorkerBeat
 from podium.ports import View
+from podium.telemetry import event_feed
+from podium.telemetry.event_feed import HostedFollower, HostedRun
+from podium.telemetry.metrics import COUNTED_TYPES, HostedMetrics, gauges
 from podium.testing import MemoryStore, retry_until
 from tests.unit.journal.hosted_rig import ME, HostedRig
 from tests.unit.journal.test_exposition import samples
@@ -212,7 +211,7 @@ async def test_a_follower_waits_out_trouble_and_skips_nothing(
 ) -> None:
     rig = HostedRig()
     rig.store = FaltersOnce(rig.clock)
-    monkeypatch.setattr(listening, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
+    monkeypatch.setattr(event_feed, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
     seen: list[Event] = []
 
     def take(event: Event, run: HostedRun) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from podium.domain.asking import ModelAnswer, Stop, WishedCall
-from podium.domain.events import (
+from podium.core.decisions import Usage
+from podium.core.events import (
     AgentAsked,
     AgentReplied,
     AgentStopped,
@@ -22,11 +22,11 @@ from podium.domain.events import (
     ToolRefused,
     ToolRequested,
 )
-from podium.domain.gating import Usage
-from podium.domain.work import Failure, Run
-from podium.journal.hosted import HostedRun
-from podium.journal.span_places import Span, place_of, trace_of
-from podium.journal.spans import TRACED_TYPES, SpanMaker
+from podium.core.turns import ModelAnswer, Stop, WishedCall
+from podium.core.work import Failure, Run
+from podium.telemetry.event_feed import HostedRun
+from podium.telemetry.run_spans import TRACED_TYPES, SpanMaker
+from podium.telemetry.span_model import Span, place_of, trace_of
 from tests.unit.journal.hosted_rig import HostedRig
 
 SECRET = "the words of a task, sk-secret"

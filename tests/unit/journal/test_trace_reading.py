@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from podium.domain import events
-from podium.domain.errors import BadInput
-from podium.domain.events import Event, NoteTaken
-from podium.journal import TraceWriter, trace_reading
-from podium.journal.trace_reading import LINES_TRIED, TraceReading, open_trace
+from podium.core import events
+from podium.core.errors import BadInput
+from podium.core.events import Event, NoteTaken
+from podium.store import TraceWriter, trace_reader
+from podium.store.trace_reader import LINES_TRIED, TraceReading, open_trace
 
 RUN = "run_one"
 
@@ -104,7 +104,7 @@ def test_many_faults_are_counted_and_few_named() -> None:
 def test_a_line_without_measure_is_passed_over_and_never_held_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trace_reading, "LONGEST_LINE_BYTES", 500)
+    monkeypatch.setattr(trace_reader, "LONGEST_LINE_BYTES", 500)
     found, reading = read(line(1) + line(2, text="x" * 300_000) + line(3))
     assert found == [1, 3]
     assert reading.fault_count == 1
@@ -137,7 +137,7 @@ def test_an_empty_file_is_a_trace_without_events() -> None:
 def test_a_line_of_an_older_podium_is_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
     lift = {**events.UPCASTS, ("note_taken", 1): lambda data: {**data, "version": 2, "text": "new"}}
     monkeypatch.setattr(events, "UPCASTS", lift)
-    monkeypatch.setattr(trace_reading, "UPCASTS", lift)
+    monkeypatch.setattr(trace_reader, "UPCASTS", lift)
     (traced,) = TraceReading(io.BytesIO(line(1)), "t").events()
     assert (traced.data["version"], traced.data["text"]) == (2, "new")
 

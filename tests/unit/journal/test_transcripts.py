@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.asking import Turn
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.journal import FileTranscripts, Redactor, transcripts
-from podium.journal.transcripts import FileTranscript
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.turns import Turn
+from podium.store import FileTranscripts, Redactor, transcripts
+from podium.store.transcripts import FileTranscript
 
 TURN = Turn(run_id="run_1", step_key="ask#0", role="tester", prompt="use hunter2", workspace="/w")
 

@@ -10,12 +10,13 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from podium.domain.events import ApprovalRequested, RunSucceeded
-from podium.domain.gating import Approval, Tier
-from podium.domain.model import Json
-from podium.domain.work import Run, RunStatus
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Approval, Tier
+from podium.core.events import ApprovalRequested, RunSucceeded
+from podium.core.model import Json
+from podium.core.work import Run, RunStatus
 from podium.ports import Clock, Ids, Store, Tx
-from podium.wiring import Podium, load_configuration
 
 
 class Listener:

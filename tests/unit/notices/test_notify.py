@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.events import RunNeededHuman
-from podium.domain.gating import Tier
-from podium.domain.work import Run, RunStatus
+from podium.app.approvals import approve
+from podium.app.notices import Happening, NoticeWish, Teller
+from podium.core.decisions import Tier
+from podium.core.events import RunNeededHuman
+from podium.core.work import Run, RunStatus
 from podium.notices import FileToldBook
 from podium.ports import Notice, NoticePart, Told, ToldMark
 from podium.testing import MemoryOutlet
-from podium.usecases import approve
-from podium.usecases.notify import Happening, NoticeWish, Teller
 from tests.unit.notices.stage import add_run, ask, end
 from tests.unit.usecases.scene import Scene
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ConfigInvalid
-from podium.wiring.trusted_keys import project_steering
+from podium.config.configuration import project_steering
+from podium.core.errors import ConfigInvalid
 from tests.unit.notices.stage import podium_in
 
 TOKEN = "123:a-token-of-a-bot"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from podium.domain.model import Json
+from podium.core.model import Json
 from podium.testing.utterances import utterance_cases
 
 SAID = tuple(case.say for case in utterance_cases())

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from podium.domain.gating import Receipt, Tier
-from podium.domain.operating import Reading
-from podium.domain.packs import Pack
-from podium.flows.operator import Operator
-from podium.flows.operator.judgement.tiers import highest, terms_of
+from podium.app.app import Podium, open_podium
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Receipt, Tier
+from podium.core.packs import Pack
+from podium.jobs.operator import Operator
+from podium.jobs.operator.composition import OperatorWish, build_operator, open_pack
+from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.models import Reading
 from podium.testing import FakeClassifier
-from podium.wiring.configuration import load_configuration
-from podium.wiring.operating import OperatorWish, build_operator, open_pack
-from podium.wiring.podium import Podium, open_podium
 from tests.unit.operator.messages import INSPECTION, INVOICE, JOB, LEAD, QUOTE
 
 THEN = "2026-11-01T00:00:00+00:00"

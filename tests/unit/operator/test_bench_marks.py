@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
-from podium.domain.operating import Intent, IntentClassification, Urgency, Wish
-from podium.domain.packs import Pack
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.core.packs import Pack
+from podium.jobs.operator.bench.field_score import calls_of, same
+from podium.jobs.operator.bench.tally import tally_of
+from podium.jobs.operator.bench.utterance_score import compared
+from podium.jobs.operator.models import Intent, IntentClassification, Urgency, Wish
 from podium.testing.utterances import UtteranceCase
 from podium.tools.packs import load_pack, shipped_packs
-from podium.wiring.bench_fields import calls_of, same
-from podium.wiring.bench_operator import compared
-from podium.wiring.bench_tally import tally_of
 
 
 @pytest.fixture(scope="module")

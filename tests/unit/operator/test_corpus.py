@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
-from podium.domain.operating import Intent
-from podium.domain.packs import Pack, PackTool
-from podium.flows.operator.judgement.judging import domain_of
-from podium.flows.operator.judgement.tiers import highest, terms_of
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool
+from podium.jobs.operator.bench.tally import FLOORS, tally_of
+from podium.jobs.operator.bench.utterance_score import MarkedUtterance, mark_roofing
+from podium.jobs.operator.judgement.judge import domain_of
+from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.models import Intent
 from podium.testing.utterances import UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
-from podium.wiring.bench_operator import MarkedUtterance, mark_roofing
-from podium.wiring.bench_tally import FLOORS, tally_of
 
 CASES = utterance_cases()
 MOST_WRONGLY_EXECUTED = 3

@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
-from podium.domain.operating import OperatorAnswer
-from podium.flows.operator.blocks import blocks
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.models import OperatorAnswer
 from podium.testing.utterances import utterance_cases
 from tests.soaking import in_soak
 from tests.unit.operator.messages import contexts, messages

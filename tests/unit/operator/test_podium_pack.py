@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import PackInvalid
-from podium.domain.gating import Tier
-from podium.domain.operating import Intent, Message, Reading
-from podium.domain.packs import Pack
-from podium.flows.operator.judgement.directives import find_conflict
-from podium.flows.operator.judgement.embedded import EmbeddedClassifier
-from podium.flows.operator.judgement.fields import FieldExtractor
-from podium.flows.operator.judgement.tiers import highest, terms_of
+from podium.core.decisions import Tier
+from podium.core.errors import PackInvalid
+from podium.core.packs import Pack
+from podium.jobs.operator.judgement.directives import find_conflict
+from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
+from podium.jobs.operator.judgement.fields import FieldExtractor
+from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.models import Intent, Message, Reading
+from podium.jobs.operator.services import SERVICES
 from podium.tools.packs import load_pack, shipped_packs
-from podium.wiring.operator_services import SERVICES
 from tests.unit.packs.bikes import registry_with, write_pack
 
 WEDNESDAY = datetime(2026, 11, 18, 9, tzinfo=UTC)

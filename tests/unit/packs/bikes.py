@@ -150,7 +150,7 @@ async def read_row(table, where, columns, scope):
     "desk/repairs.py": """
 import hashlib
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 from ..ledger import entries, write
 

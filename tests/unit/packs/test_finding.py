@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from podium.domain.errors import BadInput
+from podium.core.errors import BadInput
 from podium.tools import builtin_tools
 from podium.tools.packs import (
     find_pack,

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs.hiding import Hiding
 
 PLAIN = "supersecrettoken99"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadInput, PackFault, PackInvalid
+from podium.core.errors import BadInput, PackFault, PackInvalid
 from podium.tools.packs import load_pack, pack_digest
 from tests.unit.packs.bikes import REGISTRY, registry_with, write_pack
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.packs import PackRegistry
-from podium.domain.packs_table import floor_tier, most_specific
+from podium.core.packs import PackRegistry, floor_tier, most_specific
 
 REGISTRY = PackRegistry.model_validate(
     {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.patterns import MOST_STEPS, RunsAway, pattern_cost
-from podium.domain.schemas import validator_for
+from podium.core.json_schema import validator_for
+from podium.core.regex_cost import MOST_STEPS, RunsAway, pattern_cost
 
 
 @pytest.mark.parametrize(

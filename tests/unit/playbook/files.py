@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.errors import ConfigInvalid
-from podium.wiring.playbooks import load_playbook, load_profile
+from podium.core.errors import ConfigInvalid
+from podium.jobs.playbook.loader import load_playbook, load_profile
 
 PROFILE = """\
 # yaml-language-server: $schema=plugin-profile.schema.json

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from podium.domain.playbooks import Profile
-from podium.flows.playbook import build_prompt
-from podium.wiring.playbook_pages import DEEPEST, LARGEST_FILE_BYTES, LARGEST_WHOLE, MOST_PAGES
-from podium.wiring.playbooks import load_playbook, load_profile
+from podium.jobs.playbook import build_prompt
+from podium.jobs.playbook.loader import load_playbook, load_profile
+from podium.jobs.playbook.models import Profile
+from podium.jobs.playbook.page import DEEPEST, LARGEST_FILE_BYTES, LARGEST_WHOLE, MOST_PAGES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "playbook.md").read_text()
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ConfigInvalid
-from podium.wiring.playbook_pages import DEEPEST, MOST_PAGES
-from podium.wiring.playbooks import MOST_STEPS, load_playbook, read_playbook
+from podium.core.errors import ConfigInvalid
+from podium.jobs.playbook.loader import MOST_STEPS, load_playbook, read_playbook
+from podium.jobs.playbook.page import DEEPEST, MOST_PAGES
 from tests.unit.playbook.files import PLAYBOOK, faults_of, write
 
 HEAD = "---\nname: x\n---\n"

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from podium.domain.errors import BadInput
-from podium.flows.playbook import playbook_schema, profile_schema
-from podium.wiring.playbook_pages import LARGEST_FILE_BYTES
-from podium.wiring.playbooks import find_profile, load_profile
+from podium.core.errors import BadInput
+from podium.jobs.playbook import playbook_schema, profile_schema
+from podium.jobs.playbook.loader import find_profile, load_profile
+from podium.jobs.playbook.page import LARGEST_FILE_BYTES
 from tests.unit.playbook.files import PROFILE, faults_of, write
 
 DOCS = Path(__file__).parents[3] / "docs"

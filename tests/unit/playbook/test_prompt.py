@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from podium.domain.errors import BadInput
-from podium.domain.model import Json
-from podium.domain.playbooks import InputSpec, Playbook, PlaybookHead, PlaybookStep, Profile
-from podium.flows.playbook import build_prompt, settle
-from podium.flows.playbook.prompting import LARGEST_PROMPT
-from podium.wiring.playbooks import load_playbook, load_profile
+from podium.core.errors import BadInput
+from podium.core.model import Json
+from podium.jobs.playbook import build_prompt, settle
+from podium.jobs.playbook.loader import load_playbook, load_profile
+from podium.jobs.playbook.models import InputSpec, Playbook, PlaybookHead, PlaybookStep, Profile
+from podium.jobs.playbook.prompt import LARGEST_PROMPT
 from tests.unit.playbook.files import write
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -6,7 +6,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from podium.domain.launching import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, Spawn
 from podium.sandbox.guard.processes import all_entries
 
 ROOT = Path(__file__).parents[3]

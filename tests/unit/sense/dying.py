@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn
 
 import pytest
 
-from podium.domain.model import Noun
+from podium.core.model import Noun
 from podium.engine import FlowDefinition
 from podium.ports import Checkpoint, Flow, FlowContext, Step, StepFunction, Tx
 from tests.dispatched import ENGINE

@@ -16,15 +16,17 @@ import pytest
 import yaml
 
 from podium.agents import ContractedAgent
-from podium.domain.asking import Reply, TurnLimits
-from podium.domain.gating import Approval, ApprovalStatus, Receipt, Usage
-from podium.domain.model import Json
-from podium.domain.orders import Ack
-from podium.domain.sensing import CandidateStanding, SenseMemory, TickOutcome
-from podium.domain.work import Run, RunStatus
+from podium.agents.turn_step import Player
+from podium.app.app import Podium
+from podium.app.approvals import approve, reject
+from podium.app.flow_registry import FLOWS, FlowBuilder
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Approval, ApprovalStatus, Receipt, Usage
+from podium.core.model import Json
+from podium.core.turns import Reply, TurnLimits
+from podium.core.work import Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.flows import Player
-from podium.flows.sense import (
+from podium.jobs.sense import (
     SENSE,
     WORK_ORDER,
     PlannerKit,
@@ -34,15 +36,19 @@ from podium.flows.sense import (
     standing_of,
     tick,
 )
+from podium.jobs.sense.composition import (
+    desk_of,
+    known_standings,
+    sense_options,
+    tick_kit,
+    trust_of,
+)
+from podium.jobs.sense.models import CandidateStanding, SenseMemory, TickOutcome
+from podium.jobs.sense.orders.work_order import Ack
+from podium.jobs.sense.orders.worker import inbox_tender, order_queues
 from podium.ports import Flow, RunQuery, View
 from podium.testing import FakeAgent, FixedClock, retry_until
-from podium.testing.agent import PreparedReply
-from podium.usecases import approve, reject
-from podium.wiring.configuration import load_configuration
-from podium.wiring.flows import FLOWS, FlowBuilder
-from podium.wiring.ordering import inbox_tender, order_queues
-from podium.wiring.podium import Podium
-from podium.wiring.sensing import desk_of, known_standings, sense_options, tick_kit, trust_of
+from podium.testing.agents import PreparedReply
 from tests.unit.sense.dying import Death, doomed
 
 INBOX = "bridge/inbox/CLC"

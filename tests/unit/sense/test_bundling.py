@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.domain.model import Json
-from podium.domain.sensing import Look, Sensed
-from podium.flows.sense.bundling import bundle_json, bundle_of
+from podium.core.model import Json
+from podium.jobs.sense.models import Look, Sensed
+from podium.jobs.sense.planning.bundle import bundle_json, bundle_of
 from tests.soaking import examples
 
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)

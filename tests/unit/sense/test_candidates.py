@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.orders import WorkOrder
-from podium.flows.sense import CANDIDATE
-from podium.wiring.order_text import order_text
+from podium.jobs.sense import CANDIDATE
+from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from tests.soaking import in_soak
 from tests.unit.sense.dying import Death, When
 from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Station, item, plan

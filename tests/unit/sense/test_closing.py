@@ -6,13 +6,13 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from podium.domain.orders import Ack
-from podium.domain.sensing import CandidateStanding, PlannerStatus, TickOutcome
-from podium.domain.work import RunStatus
-from podium.flows.sense import standing_of
+from podium.core.work import RunStatus
+from podium.jobs.sense import standing_of
+from podium.jobs.sense.composition import sense_options
+from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
+from podium.jobs.sense.orders.work_order import Ack
+from podium.jobs.sense.orders.worker import inbox_of
 from podium.ports import View
-from podium.wiring.ordering import inbox_of
-from podium.wiring.sensing import sense_options
 from tests.unit.sense.station import HEALTH, REPORT, Post, Station, item, plan
 
 WISH = plan(item("FIX-A", REPORT))

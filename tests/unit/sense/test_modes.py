@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.domain.gating import Tier
-from podium.domain.sensing import CandidateStanding, lower_mode
-from podium.domain.terms import Mode
-from podium.domain.trust import TrustEntry
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Tier
+from podium.core.work import Mode
+from podium.jobs.sense.effective_options import sense_mode
+from podium.jobs.sense.models import CandidateStanding, lower_mode
+from podium.jobs.sense.trust import TrustEntry
 from podium.testing import retry_until
-from podium.wiring.configuration import load_configuration
-from podium.wiring.sense_settings import sense_mode
 from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Post, Station, item, plan
 
 TRASH = {"op": "trash", "path": "g/reports/old.md"}

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from podium.domain.model import Json
-from podium.domain.orders import ORDER_ID, WorkOrder
-from podium.domain.seeing import hidden_in
-from podium.domain.sensing import ParsedPlan, notices_of
-from podium.flows.sense.parsing import parse_plan
-from podium.flows.sense.plan_schema import (
+from podium.core.model import Json
+from podium.jobs.sense.models import ParsedPlan, notices_of
+from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
+from podium.jobs.sense.planning.plan_parser import parse_plan
+from podium.jobs.sense.planning.plan_schema import (
     ACTIONS,
     MOST_BYTES,
     MOST_ITEMS,
@@ -26,9 +25,10 @@ from podium.flows.sense.plan_schema import (
     plan_schema,
     work_order_schema,
 )
+from podium.platform.invisible_text import hidden_in
 
 DOCS = Path(__file__).parents[3] / "docs"
-SAMPLES = files("podium.flows.sense") / "samples"
+SAMPLES = files("podium.jobs.sense") / "samples"
 
 
 def item(**changes: Json) -> dict[str, Json]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import (
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -20,8 +19,9 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.sensing import PlannerStatus, TickOutcome
-from podium.testing.agent import PreparedReply
+from podium.core.turns import Reply, Turn
+from podium.jobs.sense.models import PlannerStatus, TickOutcome
+from podium.testing.agents import PreparedReply
 from tests.soaking import in_soak
 from tests.unit.sense.station import HEALTH, REPORT, USAGE, Station, item, plan
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.gating import Approval, Tier
-from podium.domain.trust import TrustEntry
-from podium.domain.work import Run, RunStatus
-from podium.flows.sense import WORK_ORDER
+from podium.core.decisions import Approval, Tier
+from podium.core.work import Run, RunStatus
+from podium.jobs.sense import WORK_ORDER
+from podium.jobs.sense.trust import TrustEntry
 from tests.soaking import in_soak
 from tests.unit.sense.dying import Death
 from tests.unit.sense.station import ACKS, DONE, INBOX, Post, Station, item, plan

@@ -11,15 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from podium.domain.errors import BadInput, ConfigInvalid
-from podium.domain.model import Json
-from podium.domain.sensing import Bundle, Condition, Look, Sensed, notices_of
-from podium.flows.sense.parsing import parse_plan
-from podium.flows.sense.plan_schema import MOST_ITEMS, plan_schema
-from podium.flows.sense.rule_language import Rule, RuleBook
-from podium.flows.sense.rules import MOST_OF_A_RULE, plan_by_rules, rule_faults
-from podium.wiring.configuration import load_configuration
-from podium.wiring.sense_rules import load_rules, rules_file
+from podium.config.configuration import load_configuration
+from podium.core.errors import BadInput, ConfigInvalid
+from podium.core.model import Json
+from podium.jobs.sense.models import Bundle, Condition, Look, Sensed, notices_of
+from podium.jobs.sense.planning.plan_parser import parse_plan
+from podium.jobs.sense.planning.plan_schema import MOST_ITEMS, plan_schema
+from podium.jobs.sense.planning.rule_language import Rule, RuleBook
+from podium.jobs.sense.planning.rules import (
+    MOST_OF_A_RULE,
+    load_rules,
+    plan_by_rules,
+    rule_faults,
+    rules_file,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DEFAULTS = load_rules().book

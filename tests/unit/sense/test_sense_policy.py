@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Access, Decision, Effect, Quota, QuotaState, Tier
-from podium.flows.sense import SenseOptions
-from podium.gate import PolicyLayer, RuleGate, compile_policy, default_policy
-from podium.tools.orders import order_tools, sense_tools
-from podium.wiring.sense_policy import earned_layer, sense_layer, worker_layer
+from podium.core.decisions import Access, Decision, Effect, Quota, QuotaState, Tier
+from podium.jobs.sense import SenseOptions
+from podium.jobs.sense.operations import order_tools, sense_tools
+from podium.jobs.sense.orders.policy import earned_layer, sense_layer, worker_layer
+from podium.policy import PolicyLayer, RuleGate, compile_policy, default_policy
 from tests.unit.gate.rig import context_for, path, tool_call
 
 OPTIONS = SenseOptions()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.domain.terms import Mode
-from podium.wiring.configuration import Configuration, load_configuration
-from podium.wiring.sense_settings import options_in_force, sense_mode
-from podium.wiring.trust import TrustBook
+from podium.config.configuration import Configuration, load_configuration
+from podium.config.trust import TrustBook
+from podium.core.work import Mode
+from podium.jobs.sense.effective_options import options_in_force, sense_mode
 
 
 def configured(

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import yaml
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.work import RunStatus
-from podium.flows.sense import WORK_ORDER
-from podium.flows.sense.tending import MOST_AT_ONCE
+from podium.core.errors import NotPossibleNow
+from podium.core.work import RunStatus
+from podium.jobs.sense import WORK_ORDER
+from podium.jobs.sense.composition import sense_options
+from podium.jobs.sense.orders.inbox_tender import MOST_AT_ONCE
+from podium.jobs.sense.orders.worker import inbox_of, inbox_tender
 from podium.testing import MemoryInbox, retry_until
-from podium.wiring.ordering import inbox_of, inbox_tender
-from podium.wiring.sensing import sense_options
 from tests.unit.sense.station import CLAIMED, DONE, INBOX, PARKED, Post, Station
 
 LONG_AGO = "run_018f0000000070008000000000000000"

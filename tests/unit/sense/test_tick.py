@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import AgentLost, LockHeld, NotPossibleNow, PodiumError, ToolMissing
-from podium.domain.sensing import PlannerStatus, SenseMemory, TickOutcome
-from podium.flows.sense import SENSE, House, SenseKit, SenseOptions, TickKit, loop, planning, tick
-from podium.flows.sense.situation import Situation
+from podium.core.errors import AgentLost, LockHeld, NotPossibleNow, PodiumError, ToolMissing
+from podium.core.turns import Reply, Turn
+from podium.jobs.sense import SENSE, House, SenseKit, SenseOptions, TickKit, loop, tick
+from podium.jobs.sense.composition import record_of, sense_options, sources_of, tick_kit
+from podium.jobs.sense.models import PlannerStatus, SenseMemory, TickOutcome
+from podium.jobs.sense.planning import planner
+from podium.jobs.sense.planning.planner import Situation
 from podium.ports import FlowContext
 from podium.testing import FixedClock, FixedSource, MemorySenseRecord, retry_until
-from podium.wiring.sensing import record_of, sense_options, sources_of, tick_kit
 from tests.soaking import in_soak
 from tests.unit.sense.dying import Death
 from tests.unit.sense.station import ACKS, HEALTH, REPORT, Post, Station, item, plan
@@ -337,7 +338,7 @@ async def test_a_plan_that_an_earlier_version_recorded_without_the_situation_is_
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
     death = Death(2, "recorded")
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "situation", unrecorded)
+        patched.setattr(planner, "situation", unrecorded)
         async with station.open({SENSE: death}) as post:
             ticking = asyncio.create_task(post.tick())
             await post.dies_with(death)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.domain.gating import Tier
-from podium.domain.trust import Standing, TrustEntry, granted_tier, standings
+from podium.core.decisions import Tier
+from podium.jobs.sense.trust import Standing, TrustEntry, granted_tier, standings
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

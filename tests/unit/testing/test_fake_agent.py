@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import AgentLost, TimedOut
+from podium.core.errors import AgentLost, TimedOut
+from podium.core.turns import Reply, Turn
 from podium.ports import Agent
 from podium.testing import FakeAgent
 

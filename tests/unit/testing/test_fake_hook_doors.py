@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.asking import Turn
+from podium.core.turns import Turn
 from podium.ports import HookDoors
 from podium.testing import FakeHookDoors
 

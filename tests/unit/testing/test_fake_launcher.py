@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from podium.domain.errors import ToolMissing
-from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.core.errors import ToolMissing
+from podium.core.processes import Ended, ProcessLimits, Spawn
 from podium.ports import Launcher
 from podium.testing import FakeLauncher, retry_until
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadArguments, CallInDoubt, NotPossibleNow, UnknownTool
-from podium.domain.gating import (
+from podium.core.decisions import (
     ApprovalStatus,
     Call,
     CallStatus,
@@ -20,8 +19,9 @@ from podium.domain.gating import (
     Tier,
     ToolSpec,
 )
-from podium.domain.model import Noun
-from podium.domain.work import StepRecord, StepStatus
+from podium.core.errors import BadArguments, CallInDoubt, NotPossibleNow, UnknownTool
+from podium.core.model import Noun
+from podium.core.work import StepRecord, StepStatus
 from podium.ports import EventQuery, Toolbox, ToolDoor, Tx
 from podium.testing import (
     FakeTool,

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.ids import mint_id, short_id
+from podium.core.errors import BadInput
+from podium.core.ids import mint_id, short_id
 from podium.ports import Clock, Ids
 from podium.testing import FixedClock, SteadyIds
 

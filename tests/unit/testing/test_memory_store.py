@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podium.domain.events import NoteTaken
-from podium.domain.work import StepRecord, StepStatus
+from podium.core.events import NoteTaken
+from podium.core.work import StepRecord, StepStatus
 from podium.ports import EventQuery, Journal, Store
 from podium.testing import FixedClock, MemoryJournal, MemoryStore
 

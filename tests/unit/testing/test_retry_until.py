@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from podium.domain.errors import TimedOut
+from podium.core.errors import TimedOut
 from podium.testing import retry_until, retry_until_blocking
 
 

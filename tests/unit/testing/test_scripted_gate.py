@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.domain.gating import Call, Decision, Effect, GateContext, Quota, Tier
+from podium.core.decisions import Call, Decision, Effect, GateContext, Quota, Tier
 from podium.ports import Gate
 from podium.testing import FixedClock, ScriptedGate, decision
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.domain.errors import BadInput
-from podium.domain.events import AnyEvent
-from podium.domain.gating import Call, Effect, Outcome, PathArgument, Receipt, Tier, ToolSpec
-from podium.domain.launching import Held
-from podium.domain.model import Json
+from podium.core.decisions import Call, Effect, Outcome, PathArgument, Receipt, Tier, ToolSpec
+from podium.core.errors import BadInput
+from podium.core.events import AnyEvent
+from podium.core.model import Json
+from podium.core.processes import Held
 from podium.ports import EventQuery, Gate, Launcher, Store
 from podium.sandbox import ProcessLauncher
 from podium.testing import (

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.events import ApprovalGranted
-from podium.domain.gating import Approval, Effect, Outcome, Permit, Refusal
-from podium.domain.model import Json
+from podium.app.approvals import LONGEST_ANSWER, QUESTION, approve, reject
+from podium.core.decisions import Approval, Effect, Outcome, Permit, Refusal
+from podium.core.errors import BadInput
+from podium.core.events import ApprovalGranted
+from podium.core.model import Json
 from podium.testing import SteadyIds
-from podium.tools.builtin.asking import ASK_HUMAN
-from podium.usecases import approve, reject
-from podium.usecases.approve import LONGEST_ANSWER, QUESTION
+from podium.tools.builtin.turn_tools import ASK_HUMAN
 from tests.unit.gate.rig import gate_of
 from tests.unit.tools.rig import SECRET, Rig, always, make_rig
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ToolBroke
-from podium.tools.beneath import (
+from podium.core.errors import ToolBroke
+from podium.platform.safe_open import (
     draft_name,
     find_beneath,
     look_beneath,

@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.domain.gating import Outcome
-from podium.tools.bounding import Cleaner, bound, clean_outcome, plain_text
+from podium.core.decisions import Outcome
+from podium.tools.output_text import Cleaner, bound, clean_outcome, plain_text
 
 JSONS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=400),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Outcome
+from podium.core.decisions import Outcome
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadArguments, UnknownTool
-from podium.domain.gating import Access
-from podium.domain.model import Json
-from podium.tools.paths import real_path
-from podium.tools.shapes import shape_of
+from podium.core.decisions import Access
+from podium.core.errors import BadArguments, UnknownTool
+from podium.core.model import Json
+from podium.tools.normalization import real_path
+from podium.tools.registry import shape_of
 from tests.unit.tools.rig import SECRET, Rig, a_tool, make_rig, path_argument
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadArguments
-from podium.domain.gating import Approval, Effect, Outcome, Refusal
-from podium.domain.model import Json
-from podium.telling.approval_words import what_lines
+from podium.app.approvals import approve
+from podium.core.decisions import Approval, Effect, Outcome, Refusal
+from podium.core.errors import BadArguments
+from podium.core.model import Json
+from podium.render.approval import what_lines
 from podium.testing import ScriptedGate, SteadyIds, decision
 from podium.tools import LocalToolbox
-from podium.usecases import approve
 from tests.unit.tools.rig import RUN, SECRET, Rig, make_rig
 
 OLD = "host: db\nport: 5432\nuser: app\n"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import BadInput, UnknownTool
+from podium.core.errors import BadInput, UnknownTool
 from podium.tools import Registry, builtin_tools
 from tests.unit.tools.rig import a_tool, path_argument
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from podium.tools.sound_schema import surely_sound
+from podium.tools.registry import surely_sound
 
 KEYWORDS = [
     *("type", "properties", "required", "enum", "items", "anyOf", "default", "pattern", "$ref"),

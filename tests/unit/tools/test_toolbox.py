@@ -8,16 +8,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from podium.domain.errors import AgentLost, BudgetSpent, StoreFull, ToolBroke
-from podium.domain.events import (
-    ToolCompleted,
-    ToolFailed,
-    ToolRefused,
-    ToolRequested,
-    UsageRecorded,
-)
-from podium.domain.gating import CallStatus, Effect, Outcome, Receipt, Refusal, Usage
-from podium.domain.model import Json, Noun
+from podium.core.decisions import CallStatus, Effect, Outcome, Receipt, Refusal, Usage
+from podium.core.errors import AgentLost, BudgetSpent, StoreFull, ToolBroke
+from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested, UsageRecorded
+from podium.core.model import Json, Noun
 from podium.ports import Tx
 from podium.testing import FixedClock, MemoryStore
 from podium.tools import ToolScope, in_thread

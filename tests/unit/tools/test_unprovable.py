@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import StoreUnusable
-from podium.domain.gating import Effect
-from podium.journal import SqlStore
+from podium.core.decisions import Effect
+from podium.core.errors import StoreUnusable
+from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds
 from tests.unit.tools.rig import always, make_rig
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import BuiltInRule, Decision, Effect, Refusal, Tier
-from podium.domain.model import Json
-from podium.gate import compile_policy
-from podium.tools.wording import denied
+from podium.core.decisions import BuiltInRule, Decision, Effect, Refusal, Tier
+from podium.core.model import Json
+from podium.policy import compile_policy
+from podium.tools.output_text import denied
 from tests.unit.tools.rig import RUN, Rig, always, make_rig
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from podium.domain.events import NoteTaken, RunSucceeded, ToolCompleted
-from podium.domain.gating import Approval, CallRecord, CallStatus, Decision, Effect, Receipt, Tier
-from podium.domain.work import Run, RunStatus, Signal
+from podium.core.decisions import Approval, CallRecord, CallStatus, Decision, Effect, Receipt, Tier
+from podium.core.events import NoteTaken, RunSucceeded, ToolCompleted
+from podium.core.work import Run, RunStatus, Signal
 from podium.ports import EventQuery, Tx
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 

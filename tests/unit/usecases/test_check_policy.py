@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.domain.errors import BadArguments
-from podium.domain.gating import Call, Decision, Effect, GateContext, Tier, ToolSpec
-from podium.domain.model import Json
+from podium.app.dry_run import ClosedDoor
+from podium.app.policy_trial import check_policy
+from podium.core.decisions import Call, Decision, Effect, GateContext, Tier, ToolSpec
+from podium.core.errors import BadArguments
+from podium.core.model import Json
 from podium.testing import FakeTool, FakeToolbox, ScriptedGate, decision
-from podium.usecases import check_policy
-from podium.wiring.closed_door import ClosedDoor
 
 SPEC = ToolSpec(
     name="send",

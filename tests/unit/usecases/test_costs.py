@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podium.domain.events import UsageRecorded
-from podium.domain.gating import Budget, Usage
-from podium.domain.work import Failure, Run, RunStatus
+from podium.app.costs import DAYS, CostWatch, see_causes
+from podium.core.decisions import Budget, Usage
+from podium.core.events import UsageRecorded
+from podium.core.work import Failure, Run, RunStatus
 from podium.ports import Tx
 from podium.testing import FixedClock, MemoryStore
-from podium.usecases.see_costs import DAYS, CostWatch, see_causes
 from tests.unit.contract.nouns import a_run
 
 NOON = datetime(2031, 5, 4, 12, tzinfo=UTC)

@@ -6,20 +6,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podium.domain.duets import DUET
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
-from podium.domain.messages import Message
-from podium.domain.terminals import KeyboardWish, Terminal
-from podium.domain.work import Run, RunStatus
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
+from podium.core.terminals import KeyboardWish, Terminal
+from podium.core.turns import Message
+from podium.core.work import Run, RunStatus
+from podium.jobs.duet.keyboard import keyboard_came_back, return_keyboard, take_keyboard
+from podium.jobs.duet.models import DUET
+from podium.jobs.duet.task_table import see_ladder
 from podium.ports import Tx
 from podium.testing import FixedClock, MemoryMirror, MemoryStore, SteadyIds
-from podium.usecases import (
-    keyboard_came_back,
-    return_keyboard,
-    see_ladder,
-    take_keyboard,
-)
 
 PLANNER = Terminal(side="PLANNER")
 ANN = KeyboardWish(terminal=PLANNER, who="ann")

@@ -7,9 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from podium.domain.errors import AmbiguousId, BadInput, NotPossibleNow, UnknownId
-from podium.domain.work import Run, RunStatus
-from podium.domain.workspaces import (
+from podium.app.run_list import list_standings
+from podium.app.workspaces import (
+    collect_workspaces,
+    find_removed,
+    needed_by_runs,
+    recover_workspace,
+    survey_workspaces,
+)
+from podium.core.errors import AmbiguousId, BadInput, NotPossibleNow, UnknownId
+from podium.core.work import Run, RunStatus
+from podium.core.workspaces import (
     Collision,
     Kept,
     Leftover,
@@ -23,14 +31,6 @@ from podium.domain.workspaces import (
 )
 from podium.ports import Engine, Workspace
 from podium.testing import FixedClock, MemoryStore, SteadyIds
-from podium.usecases import (
-    collect_workspaces,
-    find_removed,
-    list_standings,
-    needed_by_runs,
-    recover_workspace,
-    survey_workspaces,
-)
 
 CLOCK = FixedClock()
 IDS = SteadyIds()

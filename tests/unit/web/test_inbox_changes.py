@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.web.pages.inbox_changes import changes_of
+from podium.web.pages.cards import changes_of
 
 
 def test_changed_lines_that_look_like_heads_of_a_diff_are_shown() -> None:

@@ -9,15 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from podium.domain.events import Event, NoteTaken, RunCancelled
-from podium.domain.work import Run, RunStatus
-from podium.journal import SqlStore
+from podium.core.events import Event, NoteTaken, RunCancelled
+from podium.core.work import Run, RunStatus
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Tx, View
+from podium.store import SqlStore
 from podium.testing import retry_until
-from podium.web.live import channel
-from podium.web.live.channel import Gap
-from podium.web.live.hub import Hub
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.web.live.hub import PAGE, WAITING, Channel, Gap, Hub
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 120
@@ -154,7 +152,7 @@ async def test_who_is_too_slow_is_told_of_the_gap_and_goes_on_with_what_is_new(
             await note(store, run_id, 0, 1)
             assert isinstance(await first, Event)
             quick = asyncio.create_task(seqs(hub.follow(run_id, after=0)))
-            many = 2 * channel.PAGE + channel.WAITING
+            many = 2 * PAGE + WAITING
             await note(store, run_id, 0, many)
             # The quick one was told everything, so the slow one has been given up on by now.
             await retry_until(lambda: quick.done() or hub.followers == 2)
@@ -164,8 +162,8 @@ async def test_who_is_too_slow_is_told_of_the_gap_and_goes_on_with_what_is_new(
             rest = [each async for each in slow]
         told = [each.seq for each in rest if isinstance(each, Event)]
         (gap,) = [each for each in rest if isinstance(each, Gap)]
-        assert told[: channel.PAGE] == list(range(2, channel.PAGE + 2))
-        assert gap.after == channel.PAGE + 1
+        assert told[:PAGE] == list(range(2, PAGE + 2))
+        assert gap.after == PAGE + 1
         assert sorted({*told, *range(gap.after + 1, gap.to + 1)}) == list(range(2, many + 4))
 
 
@@ -223,7 +221,7 @@ async def test_what_a_follower_has_read_before_it_was_told_is_remembered_once(
     async with journal(tmp_path) as (store, _):
         run_id = await begin(store)
         await note(store, run_id, 0, 5)
-        shared = channel.Channel(run_id)
+        shared = Channel(run_id)
         first = await shared.page(store, 0, frozenset())  # type: ignore[arg-type]  # handed on
         for event in first.events[3:]:
             shared.tell(event)

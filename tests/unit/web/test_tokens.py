@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, UserMustAct
-from podium.web.access.people import ConsoleRole
-from podium.web.access.rates import ALL_FAILURES_PER_MINUTE, Attempts, Rates
-from podium.web.access.refusing import TurnedAway
-from podium.web.access.tokens import TokenBook
+from podium.core.errors import BadInput, UserMustAct
+from podium.web.access.limits import ALL_FAILURES_PER_MINUTE, Attempts, Rates, TurnedAway
+from podium.web.access.tokens import ConsoleRole, TokenBook
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 APPROVER = frozenset({ConsoleRole.APPROVER})

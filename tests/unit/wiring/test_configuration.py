@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, ConfigInvalid, NotPossibleNow
-from podium.domain.gating import Budget
-from podium.wiring.configuration import Configuration, load_configuration
-from podium.wiring.trust import TrustBook
+from podium.config.configuration import Configuration, load_configuration
+from podium.config.trust import TrustBook
+from podium.core.decisions import Budget
+from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
 
 
 class Place:

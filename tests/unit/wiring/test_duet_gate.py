@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.domain.gating import Call, Effect, GateContext
+from podium.core.decisions import Call, Effect, GateContext
+from podium.jobs.duet.confinement import MessagesGate
 from podium.testing import ScriptedGate
-from podium.wiring.duet_gate import MessagesGate
 
 CONTEXT = GateContext(tool=None, root="/w", now=datetime(2026, 1, 2, tzinfo=UTC))
 

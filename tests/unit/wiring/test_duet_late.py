@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
+from podium.app.app import Podium
+from podium.config import policy_layers
+from podium.config.configuration import Configuration
+from podium.core.errors import BadInput
+from podium.jobs.duet.confinement import LateDoors
+from podium.jobs.duet.pairs import MAIN, PairWishes, pair_named
+from podium.jobs.duet.terminals import pair_held, pair_seen
 from podium.ports import HookDoors
 from podium.testing import FakeHookDoors
-from podium.wiring import policy
-from podium.wiring.configuration import Configuration
-from podium.wiring.duet_late import LateDoors
-from podium.wiring.duet_pairs import MAIN, PairWishes, pair_named
-from podium.wiring.duet_terminals import pair_held, pair_seen
-from podium.wiring.podium import Podium
 from tests.integration.wiring.test_podium import configured
 from tests.unit.agents.tui.pair_rig import a_turn
 
@@ -34,7 +34,7 @@ async def test_a_policy_that_cannot_be_used_hinders_nobody_from_looking_and_noth
     def broken(configuration: Configuration) -> object:
         raise BadInput("rule 3 does not do what its example says; mend it")
 
-    monkeypatch.setattr(policy, "build_gate", broken)
+    monkeypatch.setattr(policy_layers, "build_gate", broken)
     pair = pair_named(podium, MAIN, PairWishes(), {})
     async with pair_seen(podium, pair) as seen:
         assert {each.status for each in await seen.states()} == {None}, "they are not up"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, ConfigInvalid
-from podium.wiring.configuration import Configuration, load_configuration
-from podium.wiring.flow_options import OPTIONS
-from podium.wiring.flows import FLOWS
-from podium.wiring.rehearsing import rehearsal_plan
+from podium.app.flow_registry import FLOWS
+from podium.config.configuration import Configuration, load_configuration
+from podium.config.flow_options import OPTIONS
+from podium.core.errors import BadInput, ConfigInvalid
+from podium.jobs.rehearsal.composition import rehearsal_plan
 
 
 def configured(folder: Path, text: str) -> Configuration:

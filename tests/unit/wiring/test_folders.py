@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.wiring.folders import Folders, find_folders, project_root
-from podium.wiring.initialising import init_project
+from podium.app.project_setup import init_project
+from podium.config.folders import Folders, find_folders, project_root
+from podium.core.errors import BadInput, NotPossibleNow
 
 
 @pytest.mark.parametrize("marker", ["podium.yaml", ".podium", ".git"])

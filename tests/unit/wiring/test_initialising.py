@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.wiring.agents import KINDS
-from podium.wiring.configuration import load_configuration
-from podium.wiring.initialising import init_project
-from podium.wiring.parsing import read_located
-from podium.wiring.project_proposal import Proposal
-from podium.wiring.rehearsing import rehearsal_plan
+from podium.app.agent_builder import KINDS
+from podium.app.project_setup import Proposal, init_project
+from podium.config.configuration import load_configuration
+from podium.config.located_yaml import read_located
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.jobs.rehearsal.composition import rehearsal_plan
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -78,7 +77,7 @@ def test_nothing_is_left_half_written_when_a_part_fails(
     def fail(proposal: Proposal) -> str:
         raise BadInput("the disk is full")
 
-    monkeypatch.setattr("podium.wiring.initialising.project_text", fail)
+    monkeypatch.setattr("podium.app.project_setup.project_text", fail)
     with pytest.raises(BadInput):
         init_project(tmp_path, example=True)
     assert list(tmp_path.iterdir()) == []

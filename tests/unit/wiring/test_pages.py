@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from podium.wiring import Podium, load_configuration
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
 
 DOCS = Path(__file__).parents[3] / "docs"
 

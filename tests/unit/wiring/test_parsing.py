@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ConfigInvalid
-from podium.wiring.located import Place
-from podium.wiring.parsing import SIZE_LIMIT_BYTES, parse_located, read_located
+from podium.config.located_yaml import SIZE_LIMIT_BYTES, Place, parse_located, read_located
+from podium.core.errors import ConfigInvalid
 
 
 def fault_of(text: str | bytes) -> str:

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from podium.flows.pipeline import Check
-from podium.wiring.configuration import load_configuration
-from podium.wiring.initialising import init_project
-from podium.wiring.project_proposal import Proposal, additions_text, cast_roles, project_text
-from podium.wiring.settings import Settings
+from podium.app.project_setup import (
+    Proposal,
+    additions_text,
+    cast_roles,
+    init_project,
+    project_text,
+)
+from podium.config.configuration import load_configuration
+from podium.config.settings import Settings
+from podium.jobs.pipeline import Check
 
 PYTEST = Check(name="t", command="python3 -m pytest -q", source="pyproject.toml")
 NPM = Check(name="n", command="npm test --silent", source="package.json")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.work import Run, RunStatus
-from podium.wiring.podium import Podium
-from podium.wiring.tidying import tidy_homes
+from podium.app.app import Podium
+from podium.app.workspaces import tidy_homes
+from podium.core.work import Run, RunStatus
 from tests.integration.wiring.test_podium import configured
 
 

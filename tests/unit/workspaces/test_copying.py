@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.workspaces.git.copying import (
+from podium.core.errors import BadInput
+from podium.git.copied_files import (
     LARGEST_FILE_BYTES,
     LARGEST_IN_ALL_BYTES,
     check_files,

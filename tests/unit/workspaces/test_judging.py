@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.domain.errors import ImportRefused
-from podium.domain.protected_paths import is_spelling_of, protected_name, zone_holding
-from podium.workspaces.git.bundles import read_bundle
-from podium.workspaces.git.judging import Change, fault_of, hidden_by_link, link_fault
+from podium.core.errors import ImportRefused
+from podium.core.protected_paths import is_spelling_of, protected_name, zone_holding
+from podium.git.commit_changes import Change, fault_of, hidden_by_link, link_fault
+from podium.git.quarantine import read_bundle
 
 NAMES = [".git", ".GIT", ".Git", "git~1", "GIT~2", ".git.", ".git ", ".git . .", ".g\u200cit", "\ufeff.git",
          ".git::$INDEX_ALLOCATION", ".git:x", "x\\.git", ".git\\x"]  # fmt: skip

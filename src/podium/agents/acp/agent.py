@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from podium.agents.acp.ending import trouble_at_end, trouble_of_error, warnings_at_end
 from podium.agents.acp.gatekeeper import Gatekeeper
-from podium.agents.acp.gemini import GeminiSetup, is_gemini
-from podium.agents.acp.keeping import Keeper
 from podium.agents.acp.records import Heard
-from podium.agents.acp.setups import AcpOptions, PlainSetup, Setup
-from podium.agents.acp.talk import AcpTalk
-from podium.agents.confined import Needs, fence_for, kept_out
-from podium.agents.headless.accounting import accounted
-from podium.agents.headless.home import Home
-from podium.agents.headless.off_loop import home_off_loop
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.agents.rpc import RpcError
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import ConfigFault, ConfigInvalid, PodiumError, ToolMissing
-from podium.domain.launching import Ended, Spawn
-from podium.domain.model import Json
+from podium.agents.acp.session import (
+    AcpTalk,
+    Keeper,
+    trouble_at_end,
+    trouble_of_error,
+    warnings_at_end,
+)
+from podium.agents.acp.setup import AcpOptions, GeminiSetup, PlainSetup, Setup, is_gemini
+from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.headless.home import Home, home_off_loop
+from podium.agents.json_rpc import RpcError
+from podium.agents.outcome import accounted
+from podium.core.errors import ConfigFault, ConfigInvalid, PodiumError, ToolMissing
+from podium.core.model import Json
+from podium.core.processes import Ended, Spawn
+from podium.core.turns import Reply, Turn
 from podium.ports import Process, Transcript, TurnDoor
 
 

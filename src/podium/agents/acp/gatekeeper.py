@@ -1,17 +1,184 @@
-"""An ACP agent's questions to its host, put before the turn's door."""
+"""An ACP agent's permission requests as calls for the gate, and how each tool call ended.
+
+The protocol calls a tool call `completed` or `failed` and has no word for an exit code. Of a command
+`completed` says only that it ran: Gemini CLI says so of one that leaves with 3. Where agents tell the
+code, they do it in places of their own.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from podium.agents.acp.outcomes import Ended
-from podium.agents.acp.wishes import Wish, title_of
-from podium.agents.rpc import METHOD_NOT_FOUND, Params, RpcError
-from podium.domain.gating import DoorAnswer
-from podium.domain.model import Json
-from podium.domain.telling import told_refusal
+from podium.agents.headless.native_tools import change_in_words, whole_edit
+from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
+from podium.core.decisions import DoorAnswer, Outcome
+from podium.core.model import Json
+from podium.core.tool_replies import told_refusal
 from podium.ports import TurnDoor
+
+ACTING = frozenset({"execute", "edit", "delete", "move"})
+"""Kinds of tool calls that change something."""
+
+_NAMING_FILES = ("glob", "include", "include_pattern")
+
+
+class Wish(NamedTuple):
+    """A registered tool and its arguments."""
+
+    tool: str
+    arguments: dict[str, Json]
+
+
+def wishes_of(call: Mapping[str, Json]) -> list[Wish]:
+    """Everything that saying yes to this tool call would allow. Never empty."""
+    kind, title = call.get("kind"), title_of(call)
+    given = _mapping(call.get("rawInput"))
+    places = list(_places(call))
+    if kind == "execute":
+        return [Wish("run_command", _command(given, title))]
+    if kind == "edit" and (changes := [*_changes(call)] or _edits(places, title, given)):
+        return changes
+    if kind == "delete" and places:
+        return [Wish("delete_file", {"path": place}) for place in places]
+    if kind == "read" and places:
+        return [Wish("read_file", {"path": place}) for place in places]
+    if kind == "search":
+        return [_search(given, title, place) for place in places or ["."]]
+    if kind == "fetch":
+        return [Wish("web_fetch", {"url": str(given.get("url") or title)})]
+    if kind == "think":
+        return [Wish("keep_notes", {"text": title})]
+    return [Wish("own_tool", {"name": title or str(kind), "arguments": dict(given)})]
+
+
+def title_of(call: Mapping[str, Json]) -> str:
+    title = call.get("title")
+    return title if isinstance(title, str) else ""
+
+
+def changed_paths(call: Mapping[str, Json]) -> set[str]:
+    """The files that a call says it changes."""
+    return {str(wish.arguments["path"]) for wish in _changes(call)}
+
+
+def _command(given: Mapping[str, Json], title: str) -> dict[str, Json]:
+    """The command itself where it is told apart from its title, which may be set in backticks."""
+    found = given.get("command")
+    words = isinstance(found, list) and found and all(isinstance(word, str) for word in found)
+    command = found if words or (isinstance(found, str) and found) else _unquoted(title)
+    cwd = given.get("cwd")
+    return {"command": command, **({"cwd": cwd} if isinstance(cwd, str) and cwd else {})}
+
+
+def _search(given: Mapping[str, Json], title: str, place: str) -> Wish:
+    """The protocol has no place for the files that a search names; agents have words for it."""
+    named = next((given[name] for name in _NAMING_FILES if isinstance(given.get(name), str)), "")
+    wish: dict[str, Json] = {"pattern": title, "path": place}
+    return Wish("search_text", {**wish, "glob": named} if named else wish)
+
+
+def _unquoted(title: str) -> str:
+    quoted = len(title) > 2 and title[0] == title[-1] == "`" and "`" not in title[1:-1]
+    return title[1:-1] if quoted else title
+
+
+def _changes(call: Mapping[str, Json]) -> Iterator[Wish]:
+    content = call.get("content")
+    for item in content if isinstance(content, list) else []:
+        if isinstance(item, dict) and item.get("type") == "diff":
+            change = change_in_words(item.get("oldText"), item.get("newText"))
+            yield Wish("edit_file", {"path": str(item.get("path") or ""), "change": change})
+
+
+def _edits(places: list[str], title: str, given: Mapping[str, Json]) -> list[Wish]:
+    """Without a diff: what is called the edit, and all that it was told."""
+    told = [title, json.dumps(given, sort_keys=True)] if given else [title]
+    change = whole_edit("\n".join(told))
+    return [Wish("edit_file", {"path": place, "change": change}) for place in places]
+
+
+def _places(call: Mapping[str, Json]) -> Iterator[str]:
+    locations = call.get("locations")
+    for location in locations if isinstance(locations, list) else []:
+        path = _mapping(location).get("path")
+        if isinstance(path, str) and path:
+            yield path
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+_OVER = {"completed": True, "failed": False}
+_LONGEST_OUTPUT = 4_000
+_NAMES = ("exit_code", "exitCode", "exit")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What an update tells of a call that is over."""
+
+    ok: bool
+    output: str
+    exit_code: int | None
+
+    def as_told(self) -> Outcome:
+        error = "" if self.ok else self.output[:500] or "failed without a word"
+        return Outcome(ok=self.ok, result={"done": self.ok, **self._said()}, error=error)
+
+    def of_a_command(self) -> Outcome | None:
+        """None when it says that the command ran and not how it ended."""
+        if not self.ok:
+            return self.as_told()
+        if self.exit_code is None:
+            return None
+        ok = self.exit_code == 0
+        error = "" if ok else f"exit code {self.exit_code}"
+        return Outcome(ok=ok, result={"done": ok, **self._said()}, error=error)
+
+    def _said(self) -> dict[str, Json]:
+        return {"exit_code": self.exit_code, "output": self.output[:_LONGEST_OUTPUT]}
+
+
+def ended_by(update: Mapping[str, Json]) -> Ended | None:
+    """What the update says. None when the call goes on."""
+    status = update.get("status")
+    if not isinstance(status, str) or status not in _OVER:
+        return None
+    return Ended(_OVER[status], _output(update), _exit_code(update))
+
+
+def _exit_code(update: Mapping[str, Json]) -> int | None:
+    """As codex-acp (in the raw output), opencode (in its metadata) or Claude's adapter (in `_meta`) have it."""
+    for place in _result_objects(update):
+        for name in _NAMES:
+            code = place.get(name)
+            if isinstance(code, int) and not isinstance(code, bool):
+                return code
+    return None
+
+
+def _result_objects(update: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    raw = _object(update.get("rawOutput"))
+    yield raw
+    yield _object(raw.get("metadata"))
+    yield _object(_object(update.get("_meta")).get("terminal_exit"))
+
+
+def _output(update: Mapping[str, Json]) -> str:
+    content = update.get("content")
+    items = content if isinstance(content, list) else []
+    texts = (_object(_object(item).get("content")).get("text") for item in items)
+    return "\n".join(text for text in texts if isinstance(text, str)).strip()
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
 
 REFUSED = -32001
 NOTHING_CHOSEN = {"outcome": "cancelled"}

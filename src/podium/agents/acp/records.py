@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from podium.agents.acp.gatekeeper import Gatekeeper
-from podium.agents.acp.outcomes import Ended, ended_by
-from podium.agents.acp.wishes import ACTING, changed_paths, title_of
-from podium.agents.headless.ending import plain_words
-from podium.agents.pricing import cost_of
-from podium.agents.rpc import Params
-from podium.domain.events import ProgressKind
-from podium.domain.gating import Usage
-from podium.domain.model import Json
+from podium.agents.acp.gatekeeper import (
+    ACTING,
+    Ended,
+    Gatekeeper,
+    changed_paths,
+    ended_by,
+    title_of,
+)
+from podium.agents.json_rpc import Params
+from podium.agents.outcome import cost_of, plain_words
+from podium.core.decisions import Usage
+from podium.core.events import ProgressKind
+from podium.core.model import Json
 from podium.ports import TurnDoor
 
 _MOST_WARNINGS = 20

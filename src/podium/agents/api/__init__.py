@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.agents.api.agent import ApiAgent
-    from podium.agents.api.choosing import ApiSettings, Choice, choose
-    from podium.agents.api.named import AnthropicAgent, GeminiAgent, OpenAiAgent, OpenRouterAgent
+    from podium.agents.api.agent import (
+        AnthropicAgent,
+        ApiAgent,
+        GeminiAgent,
+        OpenAiAgent,
+        OpenRouterAgent,
+    )
+    from podium.agents.api.settings import ApiSettings, Choice, choose
 
 __all__ = [
     "AnthropicAgent",
@@ -24,12 +29,12 @@ export_lazily(
     __name__,
     {
         "ApiAgent": "agent",
-        "ApiSettings": "choosing",
-        "Choice": "choosing",
-        "choose": "choosing",
-        "AnthropicAgent": "named",
-        "GeminiAgent": "named",
-        "OpenAiAgent": "named",
-        "OpenRouterAgent": "named",
+        "ApiSettings": "settings",
+        "Choice": "settings",
+        "choose": "settings",
+        "AnthropicAgent": "agent",
+        "GeminiAgent": "agent",
+        "OpenAiAgent": "agent",
+        "OpenRouterAgent": "agent",
     },
 )

@@ -1,15 +1,17 @@
-"""`ApiAgent`: a model of a provider, asked by HTTP. It has no process and no hands of its own."""
+"""`ApiAgent`: a model of a provider, asked by HTTP, and the agents named after their makers. No process, no tools of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import ClassVar
 
-from podium.agents.api.choosing import ResolveSecret, choose
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
+from podium.agents.api.settings import ProviderName, ResolveSecret, choose
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.core.model import Json
+from podium.core.turns import Reply, Turn
 
 
 class ApiAgent:
@@ -42,7 +44,7 @@ class ApiAgent:
     async def ask(self, turn: Turn) -> Reply:
         """As the port has it. Cancelling closes the line to the provider."""
         await _load()
-        from podium.agents.api.turn_taking import Pace, take_turn
+        from podium.agents.api.turn import Pace, take_turn
 
         key = self._choice.key(self._env, self._resolve_secret)
         pace = Pace(self._sleep, self._chance)
@@ -58,4 +60,68 @@ class ApiAgent:
 
 async def _load() -> None:
     """Load the providers' libraries, which takes seconds the first time, beside the event loop."""
-    await asyncio.to_thread(importlib.import_module, "podium.agents.api.turn_taking")
+    await asyncio.to_thread(importlib.import_module, "podium.agents.api.turn")
+
+
+class _NamedAgent(ApiAgent):
+    """An `ApiAgent` that knows its provider, a model of it, and what its key is called."""
+
+    provider: ClassVar[ProviderName]
+    default_model: ClassVar[str]
+    key_name: ClassVar[str]
+
+    def __init__(
+        self,
+        kit: AgentKit,
+        resolve_secret: ResolveSecret,
+        *,
+        name: str = "",
+        model: str = "",
+        base_url: str = "",
+        options: Mapping[str, Json] | None = None,
+    ) -> None:
+        """`resolve_secret` is asked for the key by `key_name`, such as `os.environ.__getitem__`.
+
+        Empty: the provider's name, `default_model`, the provider's own address. `options` are the
+        fields of `ApiSettings`. Raises `BadInput` for options that cannot be used.
+        """
+        given = AgentOptions(
+            name=name or self.provider,
+            model=model or self.default_model,
+            base_url=base_url,
+            env={self.key_name: f"secret://{self.key_name}"},
+            options={**(options or {}), "provider": self.provider},
+        )
+        super().__init__(given, kit, resolve_secret)
+
+
+class GeminiAgent(_NamedAgent):
+    """Gemini, by Google's own API."""
+
+    provider = "google"
+    default_model = "gemini-2.5-flash"
+    key_name = "GEMINI_API_KEY"
+
+
+class OpenAiAgent(_NamedAgent):
+    """OpenAI's models, and whoever else speaks as OpenAI does at another `base_url`."""
+
+    provider = "openai"
+    default_model = "gpt-4.1"
+    key_name = "OPENAI_API_KEY"
+
+
+class OpenRouterAgent(_NamedAgent):
+    """Models of many makers, through OpenRouter."""
+
+    provider = "openrouter"
+    default_model = "openai/gpt-4.1"
+    key_name = "OPENROUTER_API_KEY"
+
+
+class AnthropicAgent(_NamedAgent):
+    """Claude, by Anthropic's own API."""
+
+    provider = "anthropic"
+    default_model = "claude-sonnet-4-5"
+    key_name = "ANTHROPIC_API_KEY"

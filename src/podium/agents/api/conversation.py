@@ -22,9 +22,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from podium.agents.api.calling import unanswered
+from podium.agents.api.tool_calls import unanswered
 from podium.agents.private_files import plain_name, write_private
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.core.errors import BadInput, NotPossibleNow
 from podium.platform import make_private_folder
 
 _ID = re.compile(r"conv_[0-9a-f]{32}")

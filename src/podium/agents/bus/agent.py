@@ -8,16 +8,14 @@ from pydantic import ValidationError
 
 from podium.agents.bus.bus import Bus
 from podium.agents.bus.wire import Asked, Failed
-from podium.agents.headless.accounting import accounted, unkept_limits
-from podium.agents.headless.kept_lines import printed_line
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
-from podium.domain.digests import digest_of
-from podium.domain.duets import PairName
-from podium.domain.errors import AgentLost, BadInput, TimedOut
-from podium.domain.gating import Usage
-from podium.domain.messages import Side
-from podium.domain.model import Noun
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.outcome import accounted, unkept_limits
+from podium.agents.program import printed_line
+from podium.core.decisions import Usage
+from podium.core.errors import AgentLost, BadInput, TimedOut
+from podium.core.model import Noun, digest_of
+from podium.core.turns import Reply, Side, Turn
+from podium.jobs.duet.models import PairName
 from podium.ports import TurnDoor
 
 

@@ -32,8 +32,8 @@ from podium.agents.bus.wire import (
     to_peer,
 )
 from podium.agents.private_files import write_private
-from podium.agents.private_sockets import make_private
-from podium.domain.errors import NotPossibleNow
+from podium.core.errors import NotPossibleNow
+from podium.platform.private_sockets import make_private
 
 Tell = Callable[[str], None]
 Answer = Callable[[Asked, Tell], Awaitable[str]]

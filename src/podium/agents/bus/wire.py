@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from podium.agents.private_sockets import refuse_long
-from podium.domain.duets import PairName
-from podium.domain.errors import BadInput
-from podium.domain.messages import Side
-from podium.domain.model import Noun, json_of
+from podium.core.errors import BadInput
+from podium.core.model import Noun, json_of
+from podium.core.turns import Side
+from podium.jobs.duet.models import PairName
+from podium.platform.private_sockets import refuse_long
 
 MOST_FRAME_BYTES = 16_000_000
 _SCHEME = "ipc://"

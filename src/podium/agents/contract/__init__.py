@@ -8,9 +8,8 @@ if TYPE_CHECKING:
     from podium.agents.contract.agent import ContractedAgent
     from podium.agents.contract.block import Block, read_block
     from podium.agents.contract.messages import MessageStream, read_messages
-    from podium.agents.contract.not_an_answer import NotAnAnswer
     from podium.agents.contract.payload import Found, read_payload
-    from podium.agents.contract.wanted import NONCE_KEY
+    from podium.agents.contract.reply_schema import NONCE_KEY, NotAnAnswer
 
 __all__ = [
     "NONCE_KEY",
@@ -32,9 +31,9 @@ export_lazily(
         "read_block": "block",
         "MessageStream": "messages",
         "read_messages": "messages",
-        "NotAnAnswer": "not_an_answer",
+        "NotAnAnswer": "reply_schema",
         "Found": "payload",
         "read_payload": "payload",
-        "NONCE_KEY": "wanted",
+        "NONCE_KEY": "reply_schema",
     },
 )

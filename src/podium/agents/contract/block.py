@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.agents.contract.cleaning import without_escapes
-from podium.agents.contract.framing import EDGE, LEAD, body_freed, header_of
-from podium.agents.contract.not_an_answer import NotAnAnswer
-from podium.agents.contract.thinking import thoughts
-from podium.domain.model import Json
+from podium.agents.contract.json_objects import thoughts
+from podium.agents.contract.reply_schema import NotAnAnswer
+from podium.agents.contract.reply_text import EDGE, LEAD, body_freed, header_of, without_escapes
+from podium.core.model import Json
 
 LOOKED_AT = 1_000_000
 """Characters at the end of a text in which blocks are looked for."""

@@ -1,36 +1,40 @@
 """Private homes: a CLI gets a home of its own for each run, seeded with a copy of its login.
 
 What it plants there never comes back, with one exception: a login whose tokens it refreshed,
-after a look at it.
+after a look at it. Work on the files is kept off the event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from podium.agents.headless.refreshing import refreshed
-from podium.agents.kit import AgentKit
-from podium.agents.private_files import plain_name, write_private
-from podium.agents.unlinked import (
+from podium.agents.deps import AgentKit
+from podium.agents.headless.login_refresh import refreshed
+from podium.agents.private_files import (
     make_folder,
     open_plain,
+    plain_name,
     real_folder,
     remove,
     sweep,
     take_away,
+    write_private,
     write_within,
 )
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import NotPossibleNow, PodiumError, TimedOut
-from podium.domain.model import Json
+from podium.core.errors import NotPossibleNow, PodiumError, TimedOut
+from podium.core.model import Json
+from podium.core.turns import Reply, Turn
 from podium.platform import make_private_folder
 
 LARGEST_LOGIN_BYTES = 1_000_000
@@ -273,3 +277,41 @@ def _plain_content(home: Path, name: str) -> bytes | None:
     with os.fdopen(handle, "rb") as file:
         too_large = os.fstat(handle).st_size > LARGEST_LOGIN_BYTES
         return None if too_large else file.read(LARGEST_LOGIN_BYTES)
+
+
+T = TypeVar("T")
+
+
+async def off_loop(work: Callable[[], T]) -> T:
+    """Do it in a thread. Cancelled, it comes back when the work is done: nobody may follow into half of it."""
+    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        while not doing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({doing})
+        if not doing.cancelled():
+            doing.exception()
+        raise
+
+
+@asynccontextmanager
+async def home_off_loop(
+    kit: AgentKit,
+    turn: Turn,
+    agent: str,
+    *,
+    keep: Sequence[str] = (),
+    logins: Sequence[Login] = (),
+) -> AsyncIterator[Home]:
+    """A `private_home` that is swept, seeded and left in a thread."""
+    place = private_home(kit, turn, agent, keep=keep, logins=logins)
+    held = ExitStack()
+    try:
+        yield await off_loop(partial(held.enter_context, place))
+    except BaseException as error:
+        # How the turn ended matters for what comes back from the home.
+        await off_loop(partial(held.__exit__, type(error), error, error.__traceback__))
+        raise
+    await off_loop(held.close)

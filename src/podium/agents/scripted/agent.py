@@ -1,4 +1,4 @@
-"""`ScriptedAgent`: asks a process that plays the script, as it would ask any headless CLI."""
+"""`ScriptedAgent`: asks a process that plays the script, as it would ask any headless CLI, and reads its lines and end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,31 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from podium import __version__
-from podium.agents.confined import Needs, fenced, kept_out
-from podium.agents.finishing import finished
-from podium.agents.hearing import hear_out
-from podium.agents.scripted.played import Played
-from podium.agents.scripted.script import AgentScript
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import BadInput, PodiumError
-from podium.domain.launching import ProcessLimits, Spawn
-from podium.domain.model import Noun
+from podium.agents.confinement import Needs, fenced, kept_out
+from podium.agents.outcome import after_seconds, finished, lost, out_of_time
+from podium.agents.program import hear_out
+from podium.agents.scripted.script import AgentScript, ScriptedFailure, ScriptedUsage
+from podium.core.decisions import Usage
+from podium.core.errors import (
+    AgentLost,
+    AgentNotLoggedIn,
+    AgentRefused,
+    AgentRejected,
+    AgentUnavailable,
+    BadInput,
+    ContextOverflow,
+    PodiumError,
+    RateLimited,
+)
+from podium.core.events import ProgressKind
+from podium.core.model import Noun, whole_text
+from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.turns import Reply, Turn
 from podium.ports import (
     Clock,
     Enclosures,
@@ -30,6 +42,105 @@ from podium.ports import (
     Transcripts,
     TurnDoor,
 )
+
+NounT = TypeVar("NounT", bound=Noun)
+
+
+class End(Noun):
+    """The player's answer."""
+
+    reply: Annotated[str, AfterValidator(whole_text)]
+    next_act: int | None
+
+
+class Played:
+    """Gathers what a player says. Lines that are no record of it are passed over."""
+
+    def __init__(
+        self,
+        agent: str,
+        tell: Callable[[ProgressKind, str], None],
+        keep: Callable[[str], None] | None,
+    ) -> None:
+        self._agent = agent
+        self._tell = tell
+        self._keep = keep
+        self._end: End | None = None
+        self._failure: ScriptedFailure | None = None
+        self._used: list[ScriptedUsage] = []
+
+    def hear(self, line: str) -> None:
+        if self._keep is not None:
+            self._keep(line)
+        match _record(line):
+            case {"say": str(words)}:
+                self._tell("text", whole_text(words) + "\n")
+            case {"usage": data} if (used := _valid(ScriptedUsage, data)) is not None:
+                self._used.append(used)
+            case {"fail": data}:
+                self._failure = _valid(ScriptedFailure, data)
+            case {"reply": _} as data:
+                self._end = _valid(End, data)
+
+    def usage(self, ended: Ended) -> Usage:
+        return Usage(
+            input_tokens=sum(used.input for used in self._used),
+            output_tokens=sum(used.output for used in self._used),
+            usd=sum(used.usd for used in self._used),
+            turns=1,
+            seconds=ended.seconds,
+            complete=self._end is not None or self._failure is not None,
+        )
+
+    def end(self, ended: Ended, now: datetime) -> End:
+        """The answer, if the process both ended well and gave one: neither alone is enough."""
+        if ended.timed_out:
+            raise out_of_time(self._agent, ended)
+        if self._failure is not None:
+            raise _trouble(self._agent, self._failure, now)
+        if ended.exit_code != 0:
+            raise lost(self._agent, ended)
+        if self._end is None:
+            raise AgentLost(f"agent {self._agent!r} gave no answer that can be read")
+        return self._end
+
+
+def _record(line: str) -> dict[str, Any]:
+    """The record in a line; nothing when it holds none."""
+    if not line.startswith("{"):
+        return {}
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _valid(kind: type[NounT], data: object) -> NounT | None:
+    try:
+        return kind.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def _trouble(agent: str, failure: ScriptedFailure, now: datetime) -> PodiumError:
+    who = f"agent {agent!r}"
+    match failure.kind:
+        case "not_logged_in":
+            return AgentNotLoggedIn(f"{who} is not logged in, says its script; change the script")
+        case "rate_limited":
+            seconds = failure.retry_seconds
+            retry_at = None if seconds is None else after_seconds(seconds, now)
+            return RateLimited(f"{who} has been asked too much, says its script", retry_at)
+        case "unavailable":
+            return AgentUnavailable(f"{who} cannot reach its model, says its script")
+        case "overflow":
+            return ContextOverflow(f"the conversation is too long for {who}, says its script")
+        case "refused":
+            return AgentRefused(f"{who} will not do this, says its script")
+        case "rejected":
+            return AgentRejected(f"{who} was told that the request is wrong, says its script")
+
 
 PLAYER = Path(__file__).with_name("player.py")
 LINE_BYTES = 16_000_000

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from podium.domain.asking import Turn
-from podium.domain.errors import BadInput
-from podium.domain.model import Json, NonEmpty, Noun
+from podium.core.errors import BadInput
+from podium.core.model import Json, NonEmpty, Noun
+from podium.core.turns import Turn
 
 Flag = Literal[True] | None
 """An act without details. To leave it out, leave the line out."""

@@ -6,22 +6,18 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.agents.tui.activity import Activity
-    from podium.agents.tui.adapters import adapter_for
-    from podium.agents.tui.adapting import Adapter, Terms
+    from podium.agents.tui.adapter import Adapter, Terms, TuiKit
+    from podium.agents.tui.adapter_registry import adapter_for
     from podium.agents.tui.agent import TuiAgent
-    from podium.agents.tui.capturing import Screen, history, look
     from podium.agents.tui.control import Control
     from podium.agents.tui.generic import GenericTui
-    from podium.agents.tui.injecting import Delivered, Injector
-    from podium.agents.tui.kit import TuiKit
+    from podium.agents.tui.injector import Delivered, Injector
     from podium.agents.tui.ledger import Ledger
-    from podium.agents.tui.mirroring import MirroredPairs
     from podium.agents.tui.pair import SideState, TerminalPair
+    from podium.agents.tui.pair_access import MirroredPairs, SteeredPairs
     from podium.agents.tui.panes import Panes, Program
-    from podium.agents.tui.program import require_tmux
-    from podium.agents.tui.seeing import Composer, Eyes, Manner, Patience
-    from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
-    from podium.agents.tui.steering import SteeredPairs
+    from podium.agents.tui.screen import Composer, Eyes, Manner, Patience, Screen, history, look
+    from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer, require_tmux
 
 __all__ = [
     "Activity",
@@ -58,32 +54,32 @@ export_lazily(
     __name__,
     {
         "Activity": "activity",
-        "adapter_for": "adapters",
-        "Adapter": "adapting",
-        "Terms": "adapting",
+        "adapter_for": "adapter_registry",
+        "Adapter": "adapter",
+        "Terms": "adapter",
         "TuiAgent": "agent",
-        "Screen": "capturing",
-        "history": "capturing",
-        "look": "capturing",
+        "Screen": "screen",
+        "history": "screen",
+        "look": "screen",
         "Control": "control",
         "GenericTui": "generic",
-        "Delivered": "injecting",
-        "Injector": "injecting",
-        "TuiKit": "kit",
+        "Delivered": "injector",
+        "Injector": "injector",
+        "TuiKit": "adapter",
         "Ledger": "ledger",
-        "MirroredPairs": "mirroring",
+        "MirroredPairs": "pair_access",
         "SideState": "pair",
         "TerminalPair": "pair",
         "Panes": "panes",
         "Program": "panes",
-        "require_tmux": "program",
-        "Composer": "seeing",
-        "Eyes": "seeing",
-        "Manner": "seeing",
-        "Patience": "seeing",
+        "require_tmux": "server",
+        "Composer": "screen",
+        "Eyes": "screen",
+        "Manner": "screen",
+        "Patience": "screen",
         "ServerIdentity": "server",
         "TerminalSettings": "server",
         "TmuxServer": "server",
-        "SteeredPairs": "steering",
+        "SteeredPairs": "pair_access",
     },
 )

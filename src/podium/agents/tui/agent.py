@@ -8,19 +8,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from podium.agents.headless.accounting import accounted, unkept_limits
-from podium.agents.headless.ending import plain_words
+from podium.agents.outcome import accounted, plain_words, unkept_limits
 from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
+from podium.agents.tui.adapter import TuiKit
 from podium.agents.tui.control import Control
-from podium.agents.tui.ears import Answer
+from podium.agents.tui.errors import PaneGone, ProgramEnded, ServerGone
 from podium.agents.tui.exchange import Exchange
-from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.reply_reader import Answer
 from podium.agents.tui.side import Side
-from podium.agents.tui.trouble import PaneGone, ProgramEnded, ServerGone
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import AgentLost
-from podium.domain.gating import Usage
+from podium.core.decisions import Usage
+from podium.core.errors import AgentLost
+from podium.core.turns import Reply, Turn
 from podium.ports import ANY_USE, TurnDoor
 
 _LIVES = 2

@@ -1,4 +1,4 @@
-"""Claude Code on a terminal.
+"""Claude Code on a terminal: its start, its screen and its transcript.
 
 It is set up as the headless one: nothing of the person or the workspace configures it, and every tool is asked for by the
 hook. In its mode `dontAsk` what no hook has allowed does not run and nobody is asked, so that a hook which fails closes
@@ -7,35 +7,174 @@ the door.
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 import shlex
 import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from podium.agents.about import ABOUT
-from podium.agents.confined import Needs
+from podium.agents.confinement import Needs
 from podium.agents.headless.claude.agent import CONVERSATIONS
 from podium.agents.headless.claude.command import (
     ALONE,
     CONFIG,
+    WORKING_TOOLS,
     ClaudeSettings,
     environment_for,
     has_login_in,
     login_in,
     model_switches,
+    translate,
 )
-from podium.agents.headless.claude.tools import WORKING_TOOLS, translate
+from podium.agents.headless.claude.records import MADE_UP_MODEL, tool_results
 from podium.agents.headless.home import Folders, copy_login
-from podium.agents.tui.adapting import Launch, Place, Status
-from podium.agents.tui.capturing import Screen
-from podium.agents.tui.claude_screen import composer_on, question_on, status_on
-from podium.agents.tui.claude_written import has_begun, written_of
-from podium.agents.tui.drawn import MEASURED_OTHERWISE
-from podium.agents.tui.jsonl_tail import JsonlTail
-from podium.agents.tui.seeing import Composer, Manner, Patience
-from podium.domain.errors import BadInput
-from podium.domain.model import Json
+from podium.agents.kinds import ABOUT
+from podium.agents.outcome import plain_words
+from podium.agents.tui.adapter import Launch, Place, Said, Status
+from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
+from podium.agents.tui.screen import (
+    MEASURED_OTHERWISE,
+    Composer,
+    Manner,
+    Patience,
+    Screen,
+    surely_drawn,
+)
+from podium.core.errors import BadInput
+from podium.core.model import Json
 from podium.ports import Translate
+
+_PROMPT = "❯"
+_RULE = "─" * 10
+_WORKS = re.compile(r"[·✢✳✶✻✽*] .*(…|Retrying in )")
+"""Above the composer, from the first column on. When its turn is over the same sign stands there with other words."""
+_INTERRUPTIBLE = "esc to interrupt"
+_HINT = re.compile(r'Try "|Press up to edit queued messages')
+"""Shown in an empty composer, behind the cursor."""
+_FIRST_COLUMN = 2
+_STAND_IN = re.compile(r"\[Pasted text #\d+(?: \+(\d+) lines?)?\]")
+_DIALOG = re.compile(
+    r"\s*❯ +\d+\. |.*\b(Enter to (confirm|select|continue|submit)|Esc to (cancel|exit))\b",
+    re.IGNORECASE,
+)
+_SURE_LENGTH = 60
+_LINES_OF_QUESTION = 20
+
+
+def composer_on(screen: Screen, words: str) -> Composer:
+    place = _composer(screen)
+    if place is None:
+        return "unseen"
+    shown = "\n".join(screen.lines[place]).removeprefix(_PROMPT).strip()
+    if not shown or (_HINT.match(shown) and screen.cursor[0] == _FIRST_COLUMN):
+        return "empty"
+    return "ours" if _stands_for(shown, words) or _is_part(shown, words) else "other"
+
+
+def status_on(screen: Screen) -> Status:
+    place = _composer(screen)
+    if place is None:
+        return "asking" if any(map(_DIALOG.match, screen.lines)) else "starting"
+    works = any(map(_WORKS.match, screen.lines[: place.start]))
+    # It is not said while something stands in the composer, and the sign may have scrolled away.
+    told = any(_INTERRUPTIBLE in line for line in screen.lines[place.stop :])
+    return "busy" if works or told else "ready"
+
+
+def question_on(screen: Screen) -> str:
+    """The end of what it shows, from the line above the dialog on."""
+    rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
+    begin = rules[-1] + 1 if rules else 0
+    lines = [line.strip() for line in screen.lines[begin:] if line.strip()]
+    return plain_words(" ".join(lines[-_LINES_OF_QUESTION:]))
+
+
+def _composer(screen: Screen) -> slice | None:
+    """Where what was typed stands: between the last two lines that go all the way."""
+    rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
+    if len(rules) < 2 or not screen.lines[rules[-2] + 1].startswith(_PROMPT):
+        return None
+    return slice(rules[-2] + 1, rules[-1])
+
+
+def _stands_for(shown: str, words: str) -> bool:
+    """Whether it is what a long paste is shown by, of so many lines."""
+    stand_in = _STAND_IN.fullmatch(shown)
+    newlines = {words.count("\n"), words.strip().count("\n")}
+    return stand_in is not None and int(stand_in[1] or 0) in newlines
+
+
+def _is_part(shown: str, words: str) -> bool:
+    """Whether it is these words, or what fits of them."""
+    part, whole = surely_drawn(shown), surely_drawn(words)
+    return len(part) >= min(len(whole), _SURE_LENGTH) and part in whole
+
+
+_INTERRUPTED = "[Request interrupted by user"
+
+
+def written_of(home: Path, session: str) -> JsonlTail:
+    """The conversation of this name. Its file lies in a folder that is named like the workspace, more or less."""
+    file = NewestFile(home, f"*/{glob.escape(session)}.jsonl", CONVERSATIONS)
+    return JsonlTail(file, said_in, lambda _: session)
+
+
+def has_begun(home: Path, session: str) -> bool:
+    """Whether there is anything to go on with: without a message it cannot be resumed."""
+    said, _ = written_of(home, session).since({})
+    return any(each.kind == "prompt" for each in said)
+
+
+def said_in(record: Record) -> list[Said]:
+    """What a record says. Those of subagents say nothing."""
+    if record.get("isSidechain") is True:
+        return []
+    kind = record.get("type")
+    if kind == "user":
+        return list(_of_user(record))
+    if kind == "assistant":
+        return list(_of_model(record))
+    # Comes a little after the last words. Where the model ended without any there is no other sign.
+    return [Said("end")] if (kind, record.get("subtype")) == ("system", "turn_duration") else []
+
+
+def _of_user(record: Record) -> Iterator[Said]:
+    for result in tool_results(record):
+        yield Said("used", result.text, result.use, result.ok)
+    text = "\n".join(_texts(record))
+    if record.get("promptSource"):
+        yield Said("prompt", text)
+    elif text.startswith(_INTERRUPTED):
+        yield Said("end", text.strip("[]"), ok=False)
+
+
+def _of_model(record: Record) -> Iterator[Said]:
+    message, texts = _message(record), list(_texts(record))
+    if record.get("isApiErrorMessage") is True:
+        yield Said("end", "\n".join(texts), ok=False)
+    elif message.get("model") != MADE_UP_MODEL:
+        yield from (Said("words", text) for text in texts)
+        # What it thought has a record of its own, with the same reason, and comes before its words.
+        if texts and message.get("stop_reason") == "end_turn":
+            yield Said("end")
+
+
+def _texts(record: Record) -> Iterator[str]:
+    content = _message(record).get("content")
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        text = block.get("text") if isinstance(block, dict) else None
+        if isinstance(text, str):
+            yield text
+
+
+def _message(record: Record) -> Mapping[str, Json]:
+    message = record.get("message")
+    return message if isinstance(message, dict) else {}
+
 
 ANSWER_SECONDS = 10
 HOOK_SECONDS = 60

@@ -1,24 +1,259 @@
-"""Codex on a terminal."""
+"""Codex on a terminal: its start, its screen and its transcript.
+
+• Working (3s • esc to interrupt)
+
+› what is typed
+  and goes on
+
+  GPT-5.5 default · /home/me/project
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.agents.about import ABOUT
-from podium.agents.confined import Needs
+from podium.agents.confinement import Needs
+from podium.agents.headless.claude.records import record_of
 from podium.agents.headless.codex import home as codex_home
+from podium.agents.headless.codex.home import CONVERSATIONS
 from podium.agents.headless.codex.tools import Judged
-from podium.agents.headless.codex.trust import trusting_hook
-from podium.agents.headless.codex.workspace import refuse_foreign_git
+from podium.agents.headless.codex.trust import refuse_foreign_git, trusting_hook
 from podium.agents.headless.home import Folders, copy_login
-from podium.agents.tui import codex_records, codex_screen
-from podium.agents.tui.adapting import Launch, Place, Status, Written
-from podium.agents.tui.capturing import Screen
-from podium.agents.tui.seeing import Composer, Manner, Patience
-from podium.domain.errors import BadInput
+from podium.agents.kinds import ABOUT
+from podium.agents.outcome import plain_words
+from podium.agents.private_files import real_paths
+from podium.agents.tui.adapter import Launch, Place, Said, Status, Written
+from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record, opened
+from podium.agents.tui.screen import Composer, Manner, Patience, Screen
+from podium.core.errors import BadInput
 from podium.ports import Translate
+
+STAND_IN_BEYOND_CHARACTERS = 1000
+"""A longer paste is shown by a stand-in, and taken as it is: none of it is a command then."""
+
+_MARK, _SHELL_MARK, _INDENT = "›", "!", "  "
+_MARK_COLUMNS = 2
+_PLACEHOLDER = "Ask Codex to do anything"
+_STAND_IN = re.compile(r"\[Pasted Content (\d+) chars\]")
+_WORKING = re.compile(r"(\S.* )?\((\d+[hm] )*\d+s • esc to interrupt\)")
+_OVER = re.compile(r"  Worked for |■ ")
+_OPTION = re.compile(r"\s*[›>] \d+\. ")
+_HINT = re.compile(r"\s*(press |↑|enter\b|esc\b|tab\b|ctrl\b|space\b)", re.IGNORECASE)
+_COMPLETION = "esc close"
+_SURE_CHARACTERS = 60
+_MOST_LINES_SEEN = 8
+_QUESTION_LINES = 12
+_LONGEST_QUESTION = 400
+
+
+@dataclass(frozen=True)
+class _Input:
+    """The composer, found on a screen."""
+
+    mark: str
+    text: str
+    above: Sequence[str]
+
+
+def composer(screen: Screen, words: str) -> Composer:
+    """What stands in the composer. It is not to be seen while codex works: words that it is given then end its answer."""
+    found = _input(screen.lines)
+    if found is None or _works(found.above):
+        return "unseen"
+    if found.mark == _SHELL_MARK or any(_COMPLETION in line for line in found.above[-2:]):
+        return "other"
+    if found.text in ("", _PLACEHOLDER) and screen.cursor[0] == _MARK_COLUMNS:
+        return "empty"
+    return "ours" if _shows(found.text, words) else "other"
+
+
+def status(screen: Screen) -> Status:
+    """What codex is at. While it starts it shows a composer already, but not yet what stands below it."""
+    found = _input(screen.lines)
+    if found is not None:
+        return "busy" if _works(found.above) else "ready"
+    if any(_OPTION.match(line) for line in screen.lines):
+        return "asking"
+    return "busy" if _works(screen.lines) else "starting"
+
+
+def question(screen: Screen) -> str:
+    """The dialog in one line, with what may be answered."""
+    options = [at for at, line in enumerate(screen.lines) if _OPTION.match(line)]
+    first = options[-1] if options else len(screen.lines)
+    lines = [line.strip() for line in screen.lines[max(first - _QUESTION_LINES, 0) :]]
+    return plain_words(" ".join(line for line in lines if line), _LONGEST_QUESTION)
+
+
+def as_paste(words: str) -> str:
+    """The words as codex takes them for nothing but words.
+
+    What begins with `/` or `!` would be a command, a name at the end after `@` or `$` would be completed by Enter, a single
+    path may be an image, and of many short lines a low terminal shows too few. Blanks behind make it a long paste; codex
+    drops them.
+    """
+    is_command = words.lstrip().startswith(("/", "!"))
+    is_completed = re.search(r"[@$]\S*\Z", words) is not None
+    is_tall = words.count("\n") > _MOST_LINES_SEEN
+    if is_command or is_completed or is_tall or len(words.split()) == 1:
+        return words.ljust(STAND_IN_BEYOND_CHARACTERS + 1)
+    return words
+
+
+def _input(lines: Sequence[str]) -> _Input | None:
+    """The composer above the last line, which is neither its own nor the hint below a dialog."""
+    if not lines or not lines[-1].startswith(_INDENT) or _HINT.match(lines[-1]):
+        return None
+    for at in range(len(lines) - 2, -1, -1):
+        line = lines[at]
+        if line[:1] in (_MARK, _SHELL_MARK) and line[1:2] in ("", " "):
+            inner = (line[_MARK_COLUMNS:], *(each[len(_INDENT) :] for each in lines[at + 1 : -1]))
+            return _Input(line[0], "\n".join(inner).strip(), lines[:at])
+        if line and not line.startswith(_INDENT):
+            return None
+    return None
+
+
+def _works(above: Sequence[str]) -> bool:
+    """Whether what is shown last says that it works: an answer may quote that line, but then its end is shown below."""
+    for line in reversed(above):
+        if _OVER.match(line):
+            return False
+        if _WORKING.match(line):
+            return True
+    return False
+
+
+def _shows(shown: str, words: str) -> bool:
+    """Whether this is the words: their stand-in, or all of them, or their end when they are too tall."""
+    stand_in = _STAND_IN.fullmatch(shown)
+    if stand_in:
+        return int(stand_in[1]) == len(words)
+    seen, whole = _letters(shown), _letters(words)
+    return seen == whole or (len(seen) >= _SURE_CHARACTERS and whole.endswith(seen))
+
+
+def _letters(text: str) -> str:
+    """What of a text comes through a terminal as it was: lines are broken, tabs and some signs are drawn otherwise."""
+    return "".join(filter(str.isalnum, text))
+
+
+_FILES = "*/*/*/rollout-*.jsonl"
+_SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LONGEST_BEGINNING_BYTES = 4_000_000
+_USES = ("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "ImageView")
+"""What it does that passes its hook."""
+
+
+@dataclass(frozen=True)
+class _Main(NewestFile):
+    """The file of the conversation that is held on the terminal. Agents inside the agent have files of their own."""
+
+    _known: dict[Path, bool] = field(default_factory=dict)
+
+    def find(self) -> Path | None:
+        return next((file for file in self.newest_first() if self._is_main(file)), None)
+
+    def _is_main(self, file: Path) -> bool:
+        if file not in self._known and (about := _about(self.home, file)):
+            within = isinstance(about.get("source"), dict)
+            self._known[file] = not within and about.get("thread_source") in (None, "user")
+        return self._known.get(file, False)
+
+
+def conversation(home: Path) -> JsonlTail:
+    """The conversation in this home that is held now. A person may have begun another one in it."""
+    return JsonlTail(_Main(home, _FILES, CONVERSATIONS), read, session_of)
+
+
+def session_of(file: Path | None) -> str:
+    """The name of the conversation that is kept in this file. It is known when the first message was taken."""
+    found = None if file is None else _SESSION.fullmatch(file.stem[-36:])
+    return found[0] if found else ""
+
+
+def has_conversation(home: Path, session: str) -> bool:
+    """Whether it can be gone on with. Codex ends at once when it is told to resume what it does not find."""
+    if not _SESSION.fullmatch(session):
+        return False
+    return bool(real_paths(home, CONVERSATIONS, f"*/*/*/rollout-*{session}.jsonl"))
+
+
+def read(record: Record) -> list[Said]:
+    """What one record says."""
+    payload = _fields(record.get("payload"))
+    kind = payload.get("type")
+    # Not the model's messages themselves: when codex shortens its memory, what it is told of it looks like an answer.
+    if record.get("type") != "event_msg":
+        return []
+    if kind == "item_completed":
+        return _done(_fields(payload.get("item")))
+    if kind == "task_complete":
+        return [_end(payload.get("error"))]
+    if kind == "turn_aborted":
+        return [Said("end", f"it was {_word(payload.get('reason')) or 'interrupted'}", ok=False)]
+    return []
+
+
+def _end(error: Any) -> Said:
+    if error is None:
+        return Said("end")
+    return Said("end", _word(_fields(error).get("message")) or "it gives no reason", ok=False)
+
+
+def _done(item: dict[str, Any]) -> list[Said]:
+    if item.get("type") == "UserMessage":
+        return [Said("prompt", _text(item))]
+    if item.get("type") == "AgentMessage":
+        return [Said("words", _text(item))]
+    if item.get("type") not in _USES:
+        return []
+    use, fault = _word(item.get("id")), _fault(item)
+    return [Said("used", fault, use=name, ok=not fault) for name in (use, *_parts(use, item))]
+
+
+def _fault(item: dict[str, Any]) -> str:
+    """How it failed; empty when it did not."""
+    status = item.get("status")
+    if status in (None, "completed"):
+        return ""
+    code = item.get("exit_code")
+    return f"exit code {code}" if isinstance(code, int) and code else _word(status) or "failed"
+
+
+def _parts(use: str, item: dict[str, Any]) -> list[str]:
+    """The names under which the hook asked for the changes of one patch: one that moves a file is three."""
+    changes = _fields(item.get("changes"))
+    moved = sum(bool(_fields(change).get("move_path")) for change in changes.values())
+    return [f"{use}#{number}" for number in range(len(changes) + 2 * moved)]
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    parts = [_fields(part).get("text") for part in content] if isinstance(content, list) else []
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _about(home: Path, file: Path) -> dict[str, Any]:
+    """What its first record says of a conversation. Nothing while that is not there."""
+    with opened(home, file) as content:
+        line = b"" if content is None else content.readline(_LONGEST_BEGINNING_BYTES)
+    record = record_of(line) if line.endswith(b"\n") else {}
+    return _fields(record.get("payload")) if record.get("type") == "session_meta" else {}
+
 
 _QUIET: dict[str, Any] = {
     "animations": False,
@@ -65,8 +300,8 @@ class CodexTui:
         home = Folders(place.home, place.temporary)
         _lay_out(home, place, own.sandbox)
         # It names a conversation itself, with the first message: killed at that, nobody was told the name.
-        resumed = session or codex_records.conversation(place.home).session
-        if not codex_records.has_conversation(place.home, resumed):
+        resumed = session or conversation(place.home).session
+        if not has_conversation(place.home, resumed):
             resumed = ""
         command = place.options.command or ABOUT["codex"].program
         resume = ("resume", resumed) if resumed else ()
@@ -84,19 +319,19 @@ class CodexTui:
 
     def fitted(self, words: str, place: Place) -> str:
         """The words as codex has to be given them, so that it takes none for a command."""
-        return codex_screen.as_paste(words)
+        return as_paste(words)
 
     def composer(self, screen: Screen, words: str) -> Composer:
-        return codex_screen.composer(screen, words)
+        return composer(screen, words)
 
     def status(self, screen: Screen) -> Status:
-        return codex_screen.status(screen)
+        return status(screen)
 
     def question(self, screen: Screen) -> str:
-        return codex_screen.question(screen)
+        return question(screen)
 
     def written(self, place: Place, session: str) -> Written | None:
-        return codex_records.conversation(place.home)
+        return conversation(place.home)
 
 
 def _lay_out(home: Folders, place: Place, wished: codex_home.Sandbox | None) -> None:

@@ -1,38 +1,167 @@
-"""One turn with a program on a terminal: its message is taken once, and its answer found, whoever dies in between."""
+"""One turn with a program on a terminal: its message is taken once, its answer awaited and found, whoever dies in between."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
 
 from podium.agents.contract.messages import read_messages
-from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapting import Said, Written
-from podium.agents.tui.bell import Bell
+from podium.agents.tui.activity import Activity, Bell
+from podium.agents.tui.adapter import Said, Terms, TuiKit, Written
 from podium.agents.tui.control import Control
-from podium.agents.tui.ears import Answer, ScreenEar, WrittenEar
-from podium.agents.tui.kit import TuiKit
-from podium.agents.tui.letters import Letter, owner_of
-from podium.agents.tui.listening import Listener, TurnTime
+from podium.agents.tui.delivery import Letter, owner_of
+from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ProgramEnded, ServerGone
+from podium.agents.tui.reply_reader import Answer, Ear, ScreenEar, StreamGate, WrittenEar
+from podium.agents.tui.screen_watch import Sight
 from podium.agents.tui.side import INTERRUPT_SECONDS, Side
-from podium.agents.tui.stream_gate import StreamGate
-from podium.agents.tui.trouble import (
-    LineLost,
-    NotListening,
-    PaneGone,
-    ProgramEnded,
-    ServerGone,
-)
-from podium.domain.asking import Turn
-from podium.domain.errors import NeedsHuman, PodiumError, TimedOut
-from podium.domain.gating import digest_of
-from podium.domain.keyboards import KeyboardHold
-from podium.domain.messages import Message
-from podium.domain.model import Json
+from podium.core.decisions import digest_of
+from podium.core.errors import NeedsHuman, PodiumError, TimedOut
+from podium.core.keyboards import KeyboardHold
+from podium.core.model import Json
+from podium.core.turns import Message, Turn
 from podium.ports import Transcript, TurnDoor
+
+_MOST_LINES_LOST = 5
+_TAKEN_SECONDS = 0.25
+"""How often is looked whether a person has returned the keyboard: nothing tells of that."""
+
+Nudge = Callable[[], Awaitable[None]]
+
+
+class TurnTime:
+    """How long a turn may last. What tells of its progress begins it anew, up to a longest time."""
+
+    def __init__(self, turn: Turn, stood_seconds: float = 0.0) -> None:
+        """`stood_seconds`: how long people had had the keyboard when it began."""
+        self._seconds = math.inf if turn.limits.seconds is None else turn.limits.seconds
+        longest = math.inf if turn.awaits is None else turn.awaits.longest_seconds
+        self._first = self._began = _now()
+        self._last = self._began + longest
+        self._stood_seconds = stood_seconds
+
+    def stand_still(self, stood_seconds: float) -> None:
+        """Leave out what time people have had the keyboard by now."""
+        more = max(stood_seconds - self._stood_seconds, 0.0)
+        self._stood_seconds += more
+        self._first, self._last = self._first + more, self._last + more
+        # What begins anew while a person has the keyboard has not stood for all of that.
+        self._began = min(self._began + more, _now())
+
+    def begin_anew(self) -> None:
+        self._began = _now()
+
+    @property
+    def passed_seconds(self) -> float:
+        return _now() - self._first
+
+    @property
+    def ends_at(self) -> float:
+        return min(self._began + self._seconds, self._last)
+
+    def part_at(self, part: float) -> float:
+        """When so much of the present time will have passed."""
+        return self._began + (self.ends_at - self._began) * part
+
+
+@dataclass
+class Listener:
+    """Waits by one ear; looks at the screen for what the ear cannot hear: an end, a question, a long rest."""
+
+    who: str
+    awaits: str
+    """What is awaited, in words."""
+    ear: Ear
+    screen_ear: ScreenEar
+    """The same ear, or what else there is when the ear hears nothing though the program rests."""
+    sight: Sight
+    bell: Bell
+    time: TurnTime
+    terms: Terms
+    nudge: Nudge
+    keyboard: Callable[[], Awaitable[tuple[bool, float]]]
+    """Whether a person has it, and how long people have had it by now."""
+    watch: Callable[[], None]
+    """Has the bell ring for folders that have come into being."""
+    _nudged: bool = False
+
+    async def listen(self) -> Answer:
+        """The answer. Raises `TimedOut`, `NeedsHuman` for a question, `ProgramEnded` when the program is no more."""
+        lost = 0
+        while True:
+            try:
+                if answer := await self._listen_once():
+                    return answer
+            except LineLost:
+                lost += 1
+                if lost > _MOST_LINES_LOST:
+                    raise
+
+    async def _listen_once(self) -> Answer | None:
+        self.watch()
+        if answer := await self.ear.hear():
+            return answer
+        if self.sight.due_at <= _now():
+            await self.sight.look()
+        if (self.sight.held or self._acts_at() <= _now()) and await self._is_taken():
+            await self.bell.wait(min(self.ear.due_at - _now(), _TAKEN_SECONDS))
+            return None
+        if self.sight.asks_at <= _now():
+            await self.sight.refuse_asking(self.who)
+        if _now() >= self.time.ends_at:
+            return await self._last_chance()
+        if self._nudge_at() <= _now() and (answer := await self._remind()):
+            return answer
+        await self.bell.wait(self._next_at() - _now())
+        return None
+
+    async def _is_taken(self) -> bool:
+        """Whether a person has the keyboard: then nothing is done but to listen, and the turn's time stands still."""
+        taken, stood_seconds = await self.keyboard()
+        self.time.stand_still(stood_seconds)
+        return taken
+
+    async def _remind(self) -> Answer | None:
+        """Only one that rests: some throw an answer away that they are at when something is typed."""
+        await self.sight.refuse_asking(self.who)
+        if not self.sight.rests(self.terms.quiet_seconds):
+            return None
+        if answer := await self.screen_ear.best():
+            return answer
+        self._nudged = True
+        await self.nudge()
+        return None
+
+    async def _last_chance(self) -> Answer:
+        if answer := await self.screen_ear.best():
+            return answer
+        reminded = "; it was reminded" if self._nudged else ""
+        raise TimedOut(
+            f"{self.who} brought no {self.awaits} within {self.time.passed_seconds:.0f} s and is "
+            f"{self.sight.status}{reminded}; look at its pane, then retry the turn or give it more time"
+        )
+
+    def _next_at(self) -> float:
+        """When something is to be done though the bell does not ring."""
+        return min(self.ear.due_at, self.sight.due_at, self._acts_at())
+
+    def _acts_at(self) -> float:
+        """When more is to be done than to listen and to look."""
+        return min(self.sight.asks_at, self.time.ends_at, self._nudge_at())
+
+    def _nudge_at(self) -> float:
+        if self._nudged:
+            return math.inf
+        rests_at = self.sight.rests_at(self.terms.quiet_seconds)
+        return max(self.time.part_at(self.terms.nudge_at), rests_at)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
 
 GO_ON = (
     "You were interrupted by a restart in the middle of my last message. Go on with it where you were, and answer it as it "

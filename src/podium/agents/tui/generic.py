@@ -1,24 +1,89 @@
-"""Any program on a terminal, known by its screen alone. What is not as usual with it, its options say."""
+"""Any program on a terminal, known by its screen and cursor alone. Its options say what is not as usual."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pydantic import Field, ValidationError, field_validator
 
-from podium.agents.confined import Needs
-from podium.agents.kit import AgentOptions
-from podium.agents.tui.adapting import Launch, Place, Status, Written
-from podium.agents.tui.at_cursor import BeforeCursor, before_cursor
-from podium.agents.tui.capturing import Screen
-from podium.agents.tui.drawn import surely_drawn
-from podium.agents.tui.seeing import Composer, Manner, Patience
-from podium.domain.errors import BadInput
-from podium.domain.messages import TAG
-from podium.domain.model import NonEmpty, Noun
+from podium.agents.confinement import Needs
+from podium.agents.contract.reply_text import cells
+from podium.agents.deps import AgentOptions
+from podium.agents.tui.adapter import Launch, Place, Status, Written
+from podium.agents.tui.screen import (
+    Composer,
+    Manner,
+    Patience,
+    Screen,
+    end_surely_drawn,
+    surely_drawn,
+)
+from podium.core.errors import BadInput
+from podium.core.model import NonEmpty, Noun
+from podium.core.turns import TAG
 from podium.ports import Translate
+
+
+@dataclass(frozen=True)
+class BeforeCursor:
+    """The lines down to the cursor."""
+
+    lines: tuple[str, ...]
+    """The last is cut where the cursor stands. Empty ones behind the last words are there too."""
+
+    @property
+    def at(self) -> int:
+        """Which of the screen's lines the cursor is in; beyond the last when only blanks follow."""
+        return len(self.lines) - 1
+
+    @property
+    def blank_lines(self) -> int:
+        """How many lines at the end have nothing in them."""
+        blank = 0
+        for line in reversed(self.lines):
+            if line.strip():
+                break
+            blank += 1
+        return blank
+
+    def end_in(self, words: str, sure_length: int) -> bool:
+        """Whether the words stand right before the cursor; the end of long ones will do.
+
+        Only what is surely drawn counts: programs change blanks, and leave out parts of emoji. But a line more than the
+        words have is behind an Enter.
+        """
+        wanted = end_surely_drawn(words, sure_length)
+        shown = end_surely_drawn("\n".join(self.lines), sure_length)
+        return bool(wanted) and shown.endswith(wanted) and self.blank_lines <= _line_ends(words)
+
+
+def before_cursor(screen: Screen) -> BeforeCursor:
+    column, row = screen.cursor
+    for at, line in enumerate(screen.lines):
+        height = max(1, -(-cells(line) // screen.columns))
+        if row < height:
+            last = _first_cells(line, row * screen.columns + column)
+            return BeforeCursor((*screen.lines[:at], last))
+        row -= height
+    return BeforeCursor((*screen.lines, *[""] * (row + 1)))
+
+
+def _first_cells(line: str, width: int) -> str:
+    if line.isascii():
+        return line[:width]
+    kept = 0
+    for at, character in enumerate(line):
+        kept += cells(character)
+        if kept > width:
+            return line[:at]
+    return line
+
+
+def _line_ends(words: str) -> int:
+    return words[len(words.rstrip()) :].count("\n")
+
 
 _SURE_LENGTH = 60
 """So much of the words, where they begin or end, tells them from all else."""

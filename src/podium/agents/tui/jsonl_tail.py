@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from podium.agents.headless.claude.records import record_of
-from podium.agents.tui.adapting import Said
-from podium.agents.unlinked import is_really_in, open_plain, real_paths
-from podium.domain.model import Json
+from podium.agents.private_files import is_really_in, open_plain, real_paths
+from podium.agents.tui.adapter import Said
+from podium.core.model import Json
 
 Record = Mapping[str, Json]
 Read = Callable[[Record], list[Said]]

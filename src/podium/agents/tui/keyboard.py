@@ -15,10 +15,9 @@ from pydantic import Field, ValidationError
 
 from podium.agents.tui.control import Control
 from podium.agents.tui.ledger import HELD, SETTLED, Ledger
-from podium.agents.tui.panes import leave_mode, pressing
-from podium.agents.tui.pasting import fit_for_terminal, loading, pasting
-from podium.domain.errors import NotPossibleNow
-from podium.domain.keyboards import LONGEST_HOLD_SECONDS, KeyboardHold, KeyboardState
+from podium.agents.tui.panes import fit_for_terminal, leave_mode, loading, pasting, pressing
+from podium.core.errors import NotPossibleNow
+from podium.core.keyboards import LONGEST_HOLD_SECONDS, KeyboardHold, KeyboardState
 from podium.ports import Clock
 
 _OPTION = "@podium_keyboard"

@@ -20,9 +20,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 
-from podium.agents.tui.control import Control
-from podium.agents.tui.quoting import quoted
-from podium.domain.errors import BadInput
+from podium.agents.tui.control import Control, quoted
+from podium.core.errors import BadInput
 
 _FIELDS = ("pasted", "shown", "sent", "enters")
 _OWNERS_LENGTH = 2000

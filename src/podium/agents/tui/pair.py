@@ -1,28 +1,65 @@
-"""A pair of programs on one tmux server. Any number of Podiums may hold it at once."""
+"""A pair of programs on one tmux server. Any number of Podiums may hold it at once; one at a time changes it."""
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import os
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapting import Adapter, Status
+from podium.agents.tui.adapter import Adapter, Status, TuiKit
 from podium.agents.tui.agent import TuiAgent
-from podium.agents.tui.alone import alone
-from podium.agents.tui.capturing import Screen, history, look, painted
+from podium.agents.tui.errors import LineLost, PaneGone, ServerGone
 from podium.agents.tui.keyboard import Keyboard
-from podium.agents.tui.kit import TuiKit
 from podium.agents.tui.panes import Panes
+from podium.agents.tui.screen import Screen, history, look, painted
 from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
-from podium.agents.tui.side import Side
-from podium.agents.tui.starting import Seating
-from podium.agents.tui.trouble import LineLost, PaneGone, ServerGone
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.keyboards import KeyboardHold
-from podium.domain.terminals import PaneView
+from podium.agents.tui.side import Seating, Side
+from podium.core.errors import BadInput, LockHeld, NotPossibleNow
+from podium.core.keyboards import KeyboardHold
+from podium.core.terminals import PaneView
+from podium.platform import make_private_folder
+
+_PAUSE_SECONDS = 0.02
+PATIENCE_SECONDS = 120.0
+
+
+@asynccontextmanager
+async def alone(file: Path, patience_seconds: float = PATIENCE_SECONDS) -> AsyncIterator[None]:
+    """Hold what nobody else holds meanwhile. It is let go of however this process ends.
+
+    Raises `LockHeld` when another keeps it for too long.
+    """
+    make_private_folder(file.parent)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        give_up_at = asyncio.get_running_loop().time() + patience_seconds
+        while not _is_taken(handle):
+            if asyncio.get_running_loop().time() > give_up_at:
+                raise LockHeld(
+                    f"another Podium has been starting programs at {str(file.parent)!r} for {patience_seconds:g} s; "
+                    "wait for it, or end it"
+                )
+            # The kernel tells nobody that such a lock is free but who waits in a thread of his own.
+            await asyncio.sleep(_PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_taken(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,30 @@
-"""Panes of a server: found by name, told by id, each with a program in a folder and environment of its own."""
+"""Panes of a tmux server: found by name, each with its program, text fit to be pasted, and the program's end."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import secrets
 import shlex
+import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
-from podium.agents.tui.control import Control
+from podium.agents.contract.reply_text import without_escapes
+from podium.agents.private_files import write_private
+from podium.agents.tui.control import Control, literally, quoted
+from podium.agents.tui.errors import PaneGone
 from podium.agents.tui.ledger import forget_input
-from podium.agents.tui.quoting import literally, quoted
+from podium.agents.tui.screen import Manner, look
 from podium.agents.tui.server import FREE, PLACEHOLDER, TerminalSettings
-from podium.agents.tui.trouble import PaneGone
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.model import Noun
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import Noun
+from podium.platform import make_private_folder
 
 Reveal = Callable[[str], str]
 """Gives the value of a variable whose setting names a secret. Raises when it is not known."""
@@ -209,3 +216,99 @@ def _refuse_unusable(program: Program) -> None:
     for name in program.env:
         if not name or "=" in name:
             raise BadInput(f"{name!r} cannot be the name of a variable; rename it")
+
+
+LONGEST_LINE_BYTES = 4000
+"""A terminal that reads plain lines keeps 4095 bytes of one and drops the rest."""
+
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def fit_for_terminal(text: str) -> str:
+    """The text without anything a terminal would obey: an escape in a paste ends it, and what follows is typed.
+
+    Line ends become newlines; tabs stay. Raises `BadInput` when no words are left.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    words = _NO_TEXT.sub("", without_escapes(lines))
+    if not words.strip():
+        raise BadInput("there is nothing to send: the message has no words")
+    return words
+
+
+def fits(words: str, manner: Manner, longest_paste_bytes: int) -> bool:
+    """Whether the words themselves can be put in, and need not be handed over as a file."""
+    if manner == "reference":
+        return "\n" not in words and len(words.encode(errors="replace")) <= LONGEST_LINE_BYTES
+    if manner == "lines":
+        lines = words.encode(errors="replace").split(b"\n")
+        return max(map(len, lines)) <= LONGEST_LINE_BYTES
+    return len(words.encode(errors="replace")) <= longest_paste_bytes
+
+
+def referring_to(folder: Path, name: str, words: str) -> str:
+    """Write the words to a private file and give one line that says where they are. Blocks meanwhile."""
+    make_private_folder(folder)
+    file = folder.absolute() / name
+    write_private(file, words.encode(errors="replace"))
+    return f"Your message is in the file {file} - read all of it, then do what it says."
+
+
+def loading(buffer: str, words: str) -> str:
+    """The command that puts the words into a buffer of the server. Doing it again changes nothing."""
+    return f"set-buffer -b {buffer} -- {quoted(words)}"
+
+
+def pasting(buffer: str, pane: str) -> str:
+    """The command that pastes a buffer and forgets it: in brackets where the program asked for them.
+
+    With `-r` newlines stay: as carriage returns they were lost or doubled in some programs.
+    """
+    return f"paste-buffer -p -r -d -b {buffer} -t {pane}"
+
+
+def typing(buffer: str, pane: str) -> str:
+    """The command that types a buffer line by line, and Enter after the last."""
+    return f"paste-buffer -d -b {buffer} -t {pane} ; send-keys -t {pane} C-m"
+
+
+_LONGEST_SECONDS = 15.0
+"""What started it gives it two to leave, and kills its whole tree then."""
+_PAUSE_SECONDS = 0.02
+
+
+async def end_program(control: Control, pane: str, seconds: float = _LONGEST_SECONDS) -> None:
+    """End what runs in the pane. On return all that has its terminal has ended, and the pane still stands.
+
+    It is asked to leave, after so many seconds killed. Harmless when it has ended. Raises `NotPossibleNow` when it does not end, and `PaneGone`.
+    """
+    for signum, patience in ((signal.SIGHUP, seconds), (signal.SIGKILL, _LONGEST_SECONDS)):
+        if (await look(control, pane)).dead:
+            return
+        (answer,) = await control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
+        pid = int(answer)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signum)
+        if await _is_gone(control, pane, pid, patience):
+            return
+    raise NotPossibleNow(
+        f"the program in pane {pane} does not end; end what holds its terminal, then retry"
+    )
+
+
+async def _is_gone(control: Control, pane: str, pid: int, seconds: float) -> bool:
+    """Whether pane and process end in time. tmux calls a pane dead once its terminal is closed, which is a moment earlier."""
+    give_up_at = asyncio.get_running_loop().time() + seconds
+    while asyncio.get_running_loop().time() < give_up_at:
+        if (await look(control, pane)).dead and not _exists(pid):
+            return True
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return False
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

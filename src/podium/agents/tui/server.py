@@ -1,9 +1,10 @@
-"""A tmux server of its own for a pair of programs. It outlives the Podium that started it."""
+"""A tmux server of its own for a pair of programs, which outlives Podium, and the tmux that it needs."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,15 +13,41 @@ from pathlib import Path
 
 from pydantic import Field
 
-from podium.agents.private_sockets import make_private, refuse_long
-from podium.agents.tui.control import Control
-from podium.agents.tui.program import require_tmux
-from podium.agents.tui.quoting import quoted
-from podium.agents.tui.trouble import LineLost, ServerGone, TmuxRefused
-from podium.domain.errors import NotPossibleNow, TimedOut
-from podium.domain.launching import ProcessLimits, Spawn
-from podium.domain.model import NonEmpty, Noun
+from podium.agents.tui.control import Control, quoted
+from podium.agents.tui.errors import LineLost, ServerGone, TmuxRefused
+from podium.core.errors import NotPossibleNow, TimedOut, ToolMissing
+from podium.core.model import NonEmpty, Noun
+from podium.core.processes import ProcessLimits, Spawn
+from podium.platform.private_sockets import make_private, refuse_long
 from podium.ports import Launcher
+
+OLDEST = (3, 2)
+"""The first that can keep a client from getting every pane's output, and give each pane variables of its own."""
+
+_INSTALL = "install tmux 3.2 or newer (Debian, Ubuntu: sudo apt-get install tmux; macOS: brew install tmux), or do without terminals: `podium duet up --transport headless`"
+_SECONDS = 30.0
+
+
+async def require_tmux(launcher: Launcher, program: str = "tmux") -> str:
+    """The version of tmux as it names itself. Raises `ToolMissing` when there is none, or only one too old."""
+    spawn = Spawn(argv=(program, "-V"), cwd="/", limits=ProcessLimits(seconds=_SECONDS))
+    try:
+        ended = await launcher.run(spawn)
+    except ToolMissing as error:
+        raise ToolMissing(f"{program!r} is not there; {_INSTALL}") from error
+    said = ended.stdout.decode(errors="replace").strip()
+    if ended.exit_code != 0 or not is_new_enough(said):
+        raise ToolMissing(f"{program!r} is {said or 'of no known version'!r}; {_INSTALL}")
+    return said
+
+
+def is_new_enough(said: str) -> bool:
+    """Whether this version will do. Builds without a number, as `tmux master`, are newer than any."""
+    found = re.search(r"(\d+)\.(\d+)", said)
+    if found is None:
+        return bool(re.fullmatch(r"tmux (master|openbsd.*)", said))
+    return (int(found[1]), int(found[2])) >= OLDEST
+
 
 _START_SECONDS = 30.0
 _ATTEMPTS = 20

@@ -1,32 +1,146 @@
-"""One side of a pair: a program in its pane, started when it is not there and found again when it is."""
+"""One side of a pair: a program in its pane, with its folders and record, started when absent and found again when not."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
+from podium.agents.confinement import Needs, fenced
+from podium.agents.deps import AgentOptions
+from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapting import Written
-from podium.agents.tui.capturing import history_size, look
+from podium.agents.tui.adapter import Adapter, Place, TuiKit, Written
 from podium.agents.tui.control import Control
-from podium.agents.tui.fates import SeenFates
-from podium.agents.tui.injecting import Injector
+from podium.agents.tui.delivery import Letter, Letters, SeenFates, Sender
+from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ServerGone
+from podium.agents.tui.injector import Injector
 from podium.agents.tui.keyboard import Keyboard, Lapsed
-from podium.agents.tui.kit import TuiKit
-from podium.agents.tui.letters import Letter, Letters
-from podium.agents.tui.panes import Panes, pressing
-from podium.agents.tui.parting import end_program
-from podium.agents.tui.sending import Sender
+from podium.agents.tui.panes import Panes, Program, end_program, pressing
+from podium.agents.tui.screen import history_size, look
+from podium.agents.tui.screen_watch import Sight
 from podium.agents.tui.server import ServerIdentity
-from podium.agents.tui.side_record import SideBook, SideRecord
-from podium.agents.tui.sighting import Sight
-from podium.agents.tui.starting import Quarters, Seating
-from podium.agents.tui.trouble import LineLost, NotListening, PaneGone, ServerGone
-from podium.domain.errors import NeedsHuman, NotPossibleNow, TimedOut
-from podium.domain.keyboards import KeyboardState
-from podium.domain.model import Json
+from podium.core.errors import NeedsHuman, NotPossibleNow, TimedOut
+from podium.core.keyboards import KeyboardState
+from podium.core.model import Json, Noun, json_of
+from podium.core.processes import Spawn
+
+
+class SideRecord(Noun):
+    """One program's lives and conversation."""
+
+    kind: str
+    session: str = ""
+    """Its conversation. Empty: it has not begun, or cannot be gone on with."""
+    lives: int = 0
+    """How often the program was started."""
+    server: tuple[int, int] | None = None
+    """The life of the server that it was started in last."""
+    primed: bool = False
+    """This conversation has been told its part."""
+
+
+@dataclass(frozen=True)
+class SideBook:
+    """Keeps the record in a file."""
+
+    file: Path
+    kind: str
+
+    def read(self) -> SideRecord:
+        """A record that is damaged, or of another kind of program, counts for nothing."""
+        new = SideRecord(kind=self.kind)
+        try:
+            known = SideRecord.model_validate_json(self.file.read_bytes())
+        except (OSError, ValidationError):
+            return new
+        return known if known.kind == new.kind else new
+
+    def keep(self, record: SideRecord) -> None:
+        """On return it survives a crash."""
+        write_private(self.file, json_of(record).encode())
+
+
+DOOR_FILE = "PODIUM_DOOR_FILE"
+"""Variable by which a CLI's hook finds the door of whichever turn is on."""
+_FOLDERS = ("home", "tmp", "door", "messages", "letters")
+
+
+@dataclass(frozen=True)
+class Seating:
+    """Who sits on a side, and what it is told first."""
+
+    name: str
+    adapter: Adapter
+    options: AgentOptions
+    cwd: Path
+    primer: str = ""
+
+
+@dataclass(frozen=True)
+class Quarters:
+    """The folder of one side, private, for as long as the pair is up."""
+
+    folder: Path
+    kit: TuiKit
+    seating: Seating
+
+    @property
+    def door_file(self) -> Path:
+        return self.folder / "door" / "door.json"
+
+    @property
+    def messages(self) -> Path:
+        """For what is handed over as files."""
+        return self.folder / "messages"
+
+    def place(self, *, confined: bool = False) -> Place:
+        return Place(
+            name=self.seating.name,
+            cwd=self.seating.cwd,
+            home=self.folder / "home",
+            temporary=self.folder / "tmp",
+            options=self.seating.options,
+            hook_command=self.kit.hook_command,
+            user_home=self.kit.user_home,
+            confined=confined,
+        )
+
+    def lay_out(self) -> None:
+        """Make its folders. Harmless when they are there."""
+        # One by one: what `mkdir` makes above a folder is open to others.
+        for folder in (self.folder.parent, self.folder, *(self.folder / name for name in _FOLDERS)):
+            folder.mkdir(exist_ok=True, mode=0o700)
+
+    async def program(self, session: str) -> tuple[Program, str]:
+        """The program for its pane, in this conversation or in a new one, and what the conversation is called."""
+        seating, kit = self.seating, self.kit
+        fence = await kit.enclosures.confinement(str(seating.cwd))
+        place = self.place(confined=fence.kind != "none")
+        launch = await asyncio.to_thread(seating.adapter.launch, place, session or None)
+        spawn = Spawn(
+            argv=launch.argv,
+            cwd=str(seating.cwd),
+            env={**launch.env, DOOR_FILE: str(self.door_file)},
+            confinement=fenced(fence, self._needs(launch.needs, place)),
+        )
+        argv = await kit.launcher.on_terminal(spawn)
+        return Program(name=seating.name, argv=argv, cwd=seating.cwd), launch.session
+
+    def _needs(self, needs: Needs, place: Place) -> Needs:
+        """What its kind needs, and what a turn does: to find the door, and to read what is handed over as a file."""
+        doors = () if self.kit.door_folder is None else (self.kit.door_folder,)
+        writable = (place.home, place.temporary, *needs.writable)
+        return replace(
+            needs,
+            writable=tuple(dict.fromkeys(writable)),
+            readable=(*needs.readable, self.door_file.parent, self.messages, *doors),
+        )
+
 
 T = TypeVar("T")
 

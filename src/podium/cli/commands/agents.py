@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
+from podium.app.agent_status import Standing, round_trip, standing, standings
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door
 from podium.cli.screen import error_record
-from podium.domain.asking import Reply
-from podium.domain.errors import PodiumError
-from podium.domain.model import Json
-from podium.telling.untrusted import shown_line
-from podium.wiring import Podium
-from podium.wiring.standing import Standing, round_trip, standing, standings
+from podium.core.errors import PodiumError
+from podium.core.model import Json
+from podium.core.turns import Reply
+from podium.render.text import shown_line
 
 app = command_app(group=True)
 

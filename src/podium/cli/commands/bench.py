@@ -8,17 +8,10 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.options import Options
-from podium.cli.screen import Screen
-from podium.domain.errors import BadInput
-from podium.domain.model import Json
-from podium.telling.untrusted import shown_line
-from podium.testing.replies import ReplyCase, reply_cases
-from podium.testing.utterances import Half, UtteranceCase, utterance_cases
+from podium.cli.app import Options, command_app
 
 # Not a name of `podium.wiring`: it brings the reply contract along, which other commands do without.
-from podium.wiring.bench_contract import (
+from podium.cli.reply_bench import (
     LOOKED_AT,
     FamilyScore,
     Length,
@@ -28,6 +21,12 @@ from podium.wiring.bench_contract import (
     score,
     scores,
 )
+from podium.cli.screen import Screen
+from podium.core.errors import BadInput
+from podium.core.model import Json
+from podium.render.text import shown_line
+from podium.testing.replies import ReplyCase, reply_cases
+from podium.testing.utterances import Half, UtteranceCase, utterance_cases
 
 app = command_app(group=True)
 
@@ -96,9 +95,8 @@ def operator(
       podium bench operator --class typos --half tuning --show-wrong
     """
     # They bring the pack and the classifier along, which `contract` does without.
-    from podium.cli.utterance_words import tally_record, tell_tally
-    from podium.wiring.bench_operator import mark_roofing
-    from podium.wiring.bench_tally import tally_of
+    from podium.jobs.operator.bench.tally import tally_of, tally_record, tell_tally
+    from podium.jobs.operator.bench.utterance_score import mark_roofing
 
     options: Options = context.obj
     screen = Screen(json=options.json)
@@ -127,8 +125,7 @@ def duet(
       podium bench duet --handoffs 100 --json
     """
     # They bring tmux, the engine and the flow along, which the others do without.
-    from podium.cli.duet_bench_words import duet_record, tell_duet
-    from podium.wiring.bench_duet import bench_duet
+    from podium.jobs.duet.bench.handoffs import bench_duet, duet_record, tell_duet
 
     options: Options = context.obj
     screen = Screen(json=options.json)

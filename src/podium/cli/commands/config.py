@@ -1,22 +1,26 @@
-"""`podium config`."""
+"""Commands `podium config` and `trust`."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
+from podium.app.app import Podium
+from podium.app.databases import Databases
+from podium.cli.app import command_app
+from podium.cli.context import Door
 from podium.cli.screen import Screen
-from podium.domain.gating import canonical_json
-from podium.domain.model import Json
-from podium.wiring import Configuration, Podium
-from podium.wiring.databases import Databases
-
-# Not a name of `podium.wiring`: it brings the gate along, which quick commands do without.
-from podium.wiring.policy import policies_record, policy_listing
+from podium.config.configuration import Configuration, project_steering
+from podium.config.policy_layers import policies_record, policy_listing
+from podium.config.trust import TrustBook
+from podium.core.decisions import canonical_json
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import Json
+from podium.jobs.sense.composition import project_sources
+from podium.render.text import shown_line
 
 app = command_app(group=True)
 
@@ -80,7 +84,7 @@ def schema(context: typer.Context) -> None:
     """
     import json
 
-    from podium.wiring.settings_schema import settings_schema
+    from podium.config.schema import settings_schema
 
     screen = Screen(json=context.obj.json)
     document = settings_schema()
@@ -92,3 +96,94 @@ def _database(configuration: Configuration) -> tuple[str, str]:
     podium = Podium(configuration, os.environ)
     origin = "PODIUM_DATABASE_URL" if podium.database_url else "default"
     return Databases(podium).in_use_shown, origin
+
+
+trust_app = command_app()
+
+
+@trust_app.command()
+def trust(
+    context: typer.Context,
+    show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces, sense sources, notices and chats in this project's podium.yaml as they are now. Any edit ends the trust.
+
+    They are shown first, and you are asked. Without a terminal, and with --json, --yes is needed.
+
+    \b
+    Example:
+      podium trust --show
+      podium trust
+    """
+    door = Door(context.obj)
+    configuration = door.configuration
+    file = configuration.folders.project_file
+    if not configuration.project_digest:
+        raise NotPossibleNow(f"there is no {str(file)!r} to trust; `podium init` makes one")
+    book = TrustBook(configuration.folders.user_state)
+    asks = not (show or forget or yes)
+    if asks and (door.screen.json or not _somebody_is_there()):
+        raise BadInput(
+            f"trusting {str(file)!r} needs a person at a terminal, or --yes; `podium trust --show` tells what it wants"
+        )
+    if asks:
+        _show_wishes(door.screen, configuration)
+    if forget:
+        book.forget(file)
+    elif not show and (not asks or typer.confirm(f"trust {file} as it is now?", err=True)):
+        book.trust(file, configuration.project_digest)
+    trusted = configuration.project_is_trusted()
+
+    def words() -> None:
+        if not asks:
+            _show_wishes(door.screen, configuration)
+        door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
+
+    door.screen.answer(_record(configuration, trusted), words)
+    if asks and not trusted:
+        raise typer.Exit(1)
+
+
+def _somebody_is_there() -> bool:
+    return typer.get_text_stream("stdin").isatty()
+
+
+def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
+    commands, variables = configuration.project_commands(), configuration.project_variables()
+    return {
+        "file": str(configuration.folders.project_file),
+        "digest": configuration.project_digest,
+        "trusted": trusted,
+        "commands": {name: list(command) for name, command in commands.items()},
+        "variables": {name: list(lines) for name, lines in variables.items()},
+        "addresses": configuration.project_addresses(),
+        "options": configuration.project_options(),
+        "hosts": list(configuration.project_hosts()),
+        "workspaces": configuration.project_set_up(),
+        "sources": project_sources(configuration),
+        **project_steering(configuration),
+    }
+
+
+def _show_wishes(screen: Screen, configuration: Configuration) -> None:
+    """Everything in the project's file that counts only when it is trusted."""
+    for name, command in configuration.project_commands().items():
+        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
+    for name, lines in configuration.project_variables().items():
+        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
+    for name, address in configuration.project_addresses().items():
+        screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
+    for name, given in configuration.project_options().items():
+        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
+    for name, what in project_sources(configuration).items():
+        screen.line(f"sense source {shown_line(name)}: {shown_line(what)}")
+    for key, wished in project_steering(configuration).items():
+        screen.line(f"{key}: {shown_line(canonical_json(wished))}")
+    if hosts := configuration.project_hosts():
+        screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
+    for key, wish in configuration.project_set_up().items():
+        for each in wish if isinstance(wish, list) else [wish]:
+            words = each if isinstance(each, str) else canonical_json(each)
+            screen.line(f"workspaces: {shown_line(key)}: {shown_line(words)}")

@@ -11,15 +11,14 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
+from podium.app.app import Podium
+from podium.app.databases import Databases, Pruned, prune
+from podium.cli.app import command_app
 from podium.cli.commands.workspaces import span
-from podium.cli.door import Door
+from podium.cli.context import Door
 from podium.cli.progress import Progress
-from podium.domain.errors import BadInput
-from podium.telling.wording import counted, moment
-from podium.usecases import Pruned, prune
-from podium.wiring import Podium
-from podium.wiring.databases import Databases
+from podium.core.errors import BadInput
+from podium.render.text import counted, moment
 
 app = command_app(group=True)
 

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door, run_to_end
+from podium.app.app import open_podium
+from podium.app.checkup import Finding, examine, fix_what_is_safe
+from podium.cli.app import command_app
+from podium.cli.context import Door, run_to_end
 from podium.cli.screen import Colour, Screen
-from podium.domain.errors import ConfigInvalid
-from podium.wiring import Configuration, load_readable, open_podium
-from podium.wiring.checkup import Finding, examine, fix_what_is_safe
+from podium.config.configuration import Configuration, load_readable
+from podium.core.errors import ConfigInvalid
 
 app = command_app()
 

@@ -10,10 +10,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from podium.cli.app import COMMANDS
-from podium.cli.command import command_app
+from podium.cli.app import COMMANDS, command_app
 from podium.cli.screen import Screen
-from podium.domain.errors import BadInput
+from podium.core.errors import BadInput
 from podium.platform import shipped_folder
 
 app = command_app()

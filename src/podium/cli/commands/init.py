@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
+from podium.app.project_setup import init_project
+from podium.cli.app import command_app
+from podium.cli.context import Door
 from podium.cli.screen import error_record
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.model import Json
-from podium.telling.untrusted import shown_line
-from podium.wiring import init_project
-from podium.wiring.folders import PROJECT_FILE
+from podium.config.folders import PROJECT_FILE
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import Json
+from podium.render.text import shown_line
 
 if TYPE_CHECKING:
-    from podium.flows.pipeline import Check
-    from podium.wiring.check_trial import CheckTrial
-    from podium.wiring.project_proposal import Proposal
+    from podium.app.project_setup import Proposal
+    from podium.jobs.pipeline import Check
+    from podium.jobs.pipeline.project_checks import CheckTrial
 
 app = command_app()
 
@@ -79,9 +79,9 @@ def init(
     if file.is_symlink() and not file.exists():
         raise NotPossibleNow(f"{str(file)!r} is a link to a file that is missing; remove the link")
     # Late: the example needs none of this.
-    from podium.wiring.check_trial import try_check
-    from podium.wiring.initialising import check_writable
-    from podium.wiring.project_survey import survey
+    from podium.app.project_setup import check_writable
+    from podium.app.project_survey import survey
+    from podium.jobs.pipeline.project_checks import try_check
 
     proposal = door.run(survey)
     if file.exists():
@@ -122,7 +122,7 @@ def init(
 
 
 def _check_pack(name: str) -> None:
-    from podium.wiring.operating import shipped_pack_names
+    from podium.jobs.operator.composition import shipped_pack_names
 
     if name not in shipped_pack_names():
         examples = ", ".join(shipped_pack_names())
@@ -131,7 +131,7 @@ def _check_pack(name: str) -> None:
 
 def _refuse(door: Door, proposal: Proposal) -> None:
     """Print what an existing podium.yaml could take over, and fail."""
-    from podium.wiring.project_proposal import additions_text
+    from podium.app.project_setup import additions_text
 
     file = door.configuration.folders.project_file
     additions = additions_text(proposal)

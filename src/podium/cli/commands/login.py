@@ -1,4 +1,4 @@
-"""`podium login`."""
+"""Commands `podium login`, `logout` and `whoami`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.cli.login import Login
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.login import Login, identity
+from podium.config.os_user import os_user_name
+from podium.core.errors import BadInput, NotPossibleNow
 
 app = command_app()
 
@@ -74,3 +75,57 @@ def _read(*, from_stdin: bool) -> str:
     if not text:
         raise BadInput("no token was given; paste it, or pipe it to `podium login --token`")
     return text
+
+
+logout_app = command_app()
+
+
+@logout_app.command()
+def logout(context: typer.Context) -> None:
+    """Sign out of this project: your answers carry your operating-system user again.
+
+    The token itself stays valid until `podium serve tokens revoke ID`.
+
+    \b
+    Example:
+      podium logout
+    """
+    door = Door(context.obj, lenient=True)
+    was_in = door.has_folder and Login(door).forget()
+    text = "signed out" if was_in else "nobody was signed in"
+    words = f"{text}; you answer as {os_user_name()}"
+    door.screen.answer({"signed_out": was_in}, lambda: door.screen.line(words))
+
+
+whoami_app = command_app()
+
+
+@whoami_app.command()
+def whoami(context: typer.Context) -> None:
+    """Show whose name your approvals carry here, and how that is proved.
+
+    \b
+    Example:
+      podium whoami
+      podium whoami --json
+    """
+    door = Door(context.obj, lenient=True)
+    who, person = identity(door)
+    roles = sorted(str(role) for role in person.roles) if person else []
+    label = door.user if door.names_user and door.user != who.name else ""
+
+    def words() -> None:
+        door.screen.line(f"{who.name} ({who.how})")
+        if label:
+            door.screen.aside(
+                f"PODIUM_USER or `user` says {label!r}: that labels what you submit, and approves nothing"
+            )
+
+    record = {
+        "name": who.name,
+        "authentication": str(who.authentication),
+        "account": who.account,
+        "roles": roles,
+        "label": label,
+    }
+    door.screen.answer(record, words)

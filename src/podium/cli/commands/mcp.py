@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.cli.scraped import Address, read_address
-from podium.domain.errors import BadInput
-from podium.domain.work import Run
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.metrics_server import Address, read_address
+from podium.core.errors import BadInput
+from podium.core.work import Run
 
 app = command_app()
 
@@ -81,7 +81,7 @@ def _own_address(text: str) -> Address:
 
 
 def _token(door: Door) -> str:
-    from podium.mcp.http import TOKEN_VARIABLE
+    from podium.mcp.server import TOKEN_VARIABLE
 
     if given := os.environ.get(TOKEN_VARIABLE, ""):
         return given
@@ -91,8 +91,8 @@ def _token(door: Door) -> str:
 
 
 async def _served(podium: Podium, run: Run) -> str:
-    from podium.cli.detaching import see_that_it_is_served
-    from podium.wiring.queues import queues_of
+    from podium.app.work_request import queues_of
+    from podium.cli.detached_run import see_that_it_is_served
 
     specs = {spec.name: spec for spec in queues_of(podium.configuration)}
     if (spec := specs.get(run.queue or "")) is None:

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import run_to_end
-from podium.cli.options import Options
+from podium.cli.app import Options, command_app
+from podium.cli.context import run_to_end
 from podium.cli.screen import Screen
-from podium.domain.errors import BadInput, Interrupted
-from podium.domain.model import Json
-from podium.telling.untrusted import safe_line
-from podium.telling.wording import counted
-from podium.wiring.parsing import read_located
+from podium.config.located_yaml import read_located
+from podium.core.errors import BadInput, Interrupted
+from podium.core.model import Json
+from podium.render.text import counted, safe_line
 
 if TYPE_CHECKING:
     from podium.testing.modelserver import ModelServer, SeenRequest

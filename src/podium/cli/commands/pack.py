@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
+from podium.cli.app import command_app
+from podium.cli.context import Door
 from podium.cli.screen import Screen
-from podium.domain.errors import BadInput, PackInvalid
-from podium.domain.model import Json
-from podium.domain.packs import Pack, PackTool
-from podium.domain.packs_table import floor_tier, most_specific
-from podium.telling.untrusted import safe_line, shown_line
-from podium.telling.wording import counted
+from podium.config.trust import TrustBook
+from podium.core.errors import BadInput, PackInvalid
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, floor_tier, most_specific
+from podium.render.text import counted, safe_line, shown_line
 from podium.tools.packs import (
     REGISTRY_FILE,
     FoundPack,
@@ -26,7 +25,6 @@ from podium.tools.packs import (
     shipped_packs,
     write_new_pack,
 )
-from podium.wiring import TrustBook
 
 app = command_app(group=True)
 

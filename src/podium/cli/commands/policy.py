@@ -9,20 +9,26 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
+from podium.app.app import Podium
+from podium.app.confinement import held_in_workspaces
+from podium.app.dry_run import ClosedDoor, NoEnclosures, NoLauncher
+from podium.app.policy_trial import (
+    Tried,
+    check_policy,
+    policy_cases,
+    read_yaml,
+    shipped_cases,
+    try_policy,
+)
+from podium.cli.app import command_app
+from podium.cli.context import Door
 from podium.cli.screen import Screen
-from podium.domain.errors import BadInput
-from podium.domain.gating import Decision, Effect
-from podium.domain.launching import Held
-from podium.domain.model import Json
+from podium.core.decisions import Decision, Effect
+from podium.core.errors import BadInput
+from podium.core.model import Json
+from podium.core.processes import Held
 from podium.ports import Toolbox
-from podium.telling.untrusted import shown_line
-from podium.usecases import Tried, check_policy, policy_cases, try_policy
-from podium.wiring import ClosedDoor, Podium
-from podium.wiring.closed_door import NoEnclosures, NoLauncher
-from podium.wiring.enclosures import held_in_workspaces
-from podium.wiring.policy_cases import read_yaml, shipped_cases
+from podium.render.text import shown_line
 
 app = command_app(group=True)
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.domain.errors import NotPossibleNow
-from podium.domain.gating import Receipt
-from podium.domain.ids import short_id
-from podium.telling.wording import counted, moment
-from podium.usecases import Verdict, follow_receipts, list_receipts
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.app.receipts import Verdict, follow_receipts, list_receipts
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.core.decisions import Receipt
+from podium.core.errors import NotPossibleNow
+from podium.core.ids import short_id
+from podium.render.text import counted, moment
 
 app = command_app(group=True)
 
@@ -70,7 +70,7 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
         door.must_have_state("run", run)
 
     async def work(podium: Podium) -> Verdict:
-        from podium.wiring.proving import proven
+        from podium.app.receipt_proof import proven
 
         return await proven(podium, run)
 

@@ -6,20 +6,14 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.domain.ids import short_id
-from podium.telling.untrusted import shown_line
-from podium.telling.wording import moment
-from podium.usecases import (
-    RunsCollide,
-    ShownStatus,
-    Standing,
-    left_alone,
-    list_standings,
-    see_collisions,
-)
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.app.run_continuation import left_alone
+from podium.app.run_list import ShownStatus, Standing, list_standings
+from podium.app.workspaces import RunsCollide, see_collisions
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.core.ids import short_id
+from podium.render.text import moment, shown_line
 
 app = command_app()
 

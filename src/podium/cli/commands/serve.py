@@ -1,27 +1,157 @@
-"""`podium serve`."""
+"""Command `podium serve`, and `podium serve tokens`."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.commands.queues import queue_specs
-from podium.cli.door import Door
-from podium.cli.serve_tokens import tokens_app
-from podium.cli.working import serve_queues, wanted_queues
-from podium.domain.work import QueueSpec
-from podium.wiring import Podium
-from podium.wiring.identity import os_user_name
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.commands.workers import queue_specs
+from podium.cli.context import Door
+from podium.cli.queue_worker import serve_queues, wanted_queues
+from podium.config.os_user import os_user_name
+from podium.config.project_identity import settle_identity
+from podium.core.errors import BadInput
+from podium.core.work import QueueSpec
+from podium.render.text import moment
+from podium.web.access.tokens import ConsoleRole, KeptToken, TokenBook, console_folder
 
 if TYPE_CHECKING:
-    from podium.web.desk import Desk
+    from podium.core.model import Moment
+    from podium.web.context import Desk
     from podium.web.settings import ConsoleSettings
+
+
+tokens_app = command_app()
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+LONGEST = timedelta(days=3660)
+
+
+@tokens_app.callback(invoke_without_command=True)
+def tokens(context: typer.Context) -> None:
+    """List who may come in to the console, or add and revoke tokens.
+
+    \b
+    Example:
+      podium serve tokens
+      podium serve tokens add ann --role approver
+      podium serve tokens revoke 1c0ffee1
+    """
+    if context.invoked_subcommand:
+        return
+    door = Door(context.obj, lenient=True)
+    kept = _book(door).all() if door.has_folder else []
+
+    def words() -> None:
+        if not kept:
+            door.screen.aside("nobody may come in yet; `podium serve` makes the first token")
+            return
+        headers = ("ID", "NAME", "ROLES", "MADE", "BY", "EXPIRES")
+        door.screen.table(headers, [_row(each) for each in kept])
+
+    door.screen.answer({"tokens": [_record(each) for each in kept]}, words)
+
+
+@tokens_app.command()
+def add(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Who it is for; stands beside all they decide.")],
+    role: Annotated[
+        list[ConsoleRole] | None,
+        typer.Option(
+            "--role",
+            help="May be repeated. A viewer only looks; an operator starts and steers; an approver decides.",
+        ),
+    ] = None,
+    expires: Annotated[
+        str,
+        typer.Option("--expires", metavar="TIME", help="After 12h, 30d or 8w, say; else never."),
+    ] = "",
+) -> None:
+    """Make a token and show it, once. Only a hash of it is kept.
+
+    \b
+    Example:
+      podium serve tokens add ann --role operator --role approver --expires 30d
+    """
+    door = Door(context.obj, lenient=True)
+    now = datetime.now(UTC)
+    until = _until(expires, now)
+    folders = door.configuration.folders
+    folders.make_state()
+    if not os.environ.get("PODIUM_DATABASE_URL"):
+        settle_identity(folders, door.screen.aside)
+    token, kept = _book(door).make(name, frozenset(role or ()), now, until)
+
+    def words() -> None:
+        door.screen.line(token)
+        door.screen.aside(
+            f"{kept.name} comes in with it at the console's /login, or by `podium login`; it is shown only now"
+        )
+
+    door.screen.answer({"token": token, **_record(kept)}, words)
+
+
+@tokens_app.command()
+def revoke(
+    context: typer.Context,
+    token_id: Annotated[
+        str, typer.Argument(metavar="ID", help="As `podium serve tokens` shows it.")
+    ],
+) -> None:
+    """Let nobody in by this token any more, nor by the sessions that began with it.
+
+    \b
+    Example:
+      podium serve tokens revoke 1c0ffee1
+    """
+    door = Door(context.obj, lenient=True)
+    kept = _book(door).revoke(token_id)
+    words = f"token {kept.id} of {kept.name} is revoked; its sessions and streams end"
+    door.screen.answer({"revoked": kept.id}, lambda: door.screen.line(words))
+
+
+def _book(door: Door) -> TokenBook:
+    return TokenBook(console_folder(Podium(door.configuration, os.environ).vault))
+
+
+def _until(expires: str, now: datetime) -> Moment | None:
+    if not expires:
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())
+    length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
+    if not timedelta() < length <= LONGEST:
+        raise BadInput(
+            f"{expires!r} is no time to expire after; say 12h, 30d or 8w, at most ten years"
+        )
+    return now + length
+
+
+def _record(kept: KeptToken) -> dict[str, Any]:
+    return kept.model_dump(mode="json", exclude={"sha256"}) | {"roles": sorted(kept.roles)}
+
+
+def _row(kept: KeptToken) -> tuple[str, ...]:
+    until = moment(kept.expires_at) if kept.expires_at else "never"
+    return (
+        kept.id,
+        kept.name,
+        ", ".join(sorted(kept.roles)) or "viewer",
+        moment(kept.made_at),
+        kept.made_by,
+        until,
+    )
+
 
 app = command_app()
 app.add_typer(tokens_app, name="tokens")
@@ -95,7 +225,7 @@ def serve(
 
 def _settings(**given: object) -> ConsoleSettings:
     # Late: nothing else needs a web server.
-    from podium.web.serving import refuse_open_address
+    from podium.web.server import refuse_open_address
     from podium.web.settings import ConsoleSettings
 
     settings = ConsoleSettings.model_validate(given)
@@ -106,11 +236,11 @@ def _settings(**given: object) -> ConsoleSettings:
 async def _serve(
     door: Door, podium: Podium, settings: ConsoleSettings, queues: Sequence[QueueSpec]
 ) -> None:
+    from podium.app.notices import notices_told
     from podium.web.app import build_app
     from podium.web.chat import link_paths
-    from podium.web.desk import Desk
-    from podium.web.serving import served
-    from podium.wiring.noticing import notices_told
+    from podium.web.context import Desk
+    from podium.web.server import served
 
     desk = Desk(podium, settings)
     async with AsyncExitStack() as stack:
@@ -150,7 +280,7 @@ def _tell(door: Door, desk: Desk, url: str) -> None:
         words = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
         door.screen.answer({"url": url}, lambda: door.screen.line(words))
         return
-    from podium.web.access.people import ConsoleRole
+    from podium.web.access.tokens import ConsoleRole
 
     # Whoever starts the console is its user of the operating system, whatever PODIUM_USER says.
     name = os_user_name()

@@ -1,24 +1,29 @@
-"""`podium show`."""
+"""Commands `podium show` and `logs`."""
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.cli.pipeline_report import FLOW as PIPELINE
-from podium.cli.pipeline_report import LookBack, look_back, show_report
+from podium.app.app import Podium
+from podium.app.run_continuation import left_alone
+from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_log import follow_logs
+from podium.app.run_report import RunReport, show_run
+from podium.cli.app import command_app
+from podium.cli.context import Door
 from podium.cli.screen import Screen
-from podium.domain.gating import Usage
-from podium.domain.ids import short_id
-from podium.domain.work import WorkerBeat
-from podium.telling.approval_words import what_line
-from podium.telling.event_words import about, event_line, shorten, usage_words
-from podium.telling.wording import counted, moment
-from podium.usecases import RunReport, Standing, how_they_stand, left_alone, show_run
-from podium.wiring import Podium
+from podium.core.decisions import Usage
+from podium.core.events import Event
+from podium.core.ids import short_id
+from podium.core.work import WorkerBeat
+from podium.jobs.pipeline.run_view import FLOW as PIPELINE
+from podium.jobs.pipeline.run_view import LookBack, look_back, show_report
+from podium.render.approval import what_line
+from podium.render.event import about, event_line, shorten, usage_words
+from podium.render.text import counted, moment
 
 app = command_app()
 
@@ -151,3 +156,67 @@ def _cost(report: RunReport) -> str:
 def _owner(owner: str, beat: WorkerBeat | None, *, alive: bool) -> str:
     where = f", process {beat.pid} on {beat.host}" if beat else ""
     return f"{owner} ({'alive' if alive else 'gone'}{where})"
+
+
+logs_app = command_app()
+
+
+@logs_app.command()
+def logs(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
+    ] = False,
+    tail: Annotated[
+        int | None,
+        typer.Option("--tail", min=0, metavar="N", help="Only the last N that are there."),
+    ] = None,
+) -> None:
+    """Print a run's events, or follow them live.
+
+    With --json one object, or one for each event when following.
+
+    \b
+    Example:
+      podium logs 9d1f5a6b -f
+      podium logs 9d1f5a6b --tail 20
+    """
+    door = Door(context.obj, lenient=True)
+    door.must_have_state("run", run)
+    screen = door.screen
+    gathering = screen.json and not follow
+    gathered: list[Event] = []
+
+    async def work(podium: Podium) -> Standing:
+        store = await podium.store()
+        report = await show_run(store, run, last_events=0)
+        (stands,) = await how_they_stand([report.run], podium.engine)
+        if follow:
+            _tell(screen, stands)
+        last = await store.read(lambda view: view.last_seq(report.run.id))
+        after = 0 if tail is None else max(0, last - tail)
+        logs = follow_logs(store, report.run.id, follow=follow, after_seq=after)
+        async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
+            async for event in logs:
+                if gathering:
+                    gathered.append(event)
+                else:
+                    screen.answer(event.line(), lambda: screen.line(event_line(event)))  # noqa: B023 - called at once
+                if screen.reader_gone:
+                    break
+        return stands
+
+    stands = door.run(work)
+    if gathering:
+        how = {"shown_status": stands.shown_status, "hosted": stands.hosted}
+        screen.record({"events": [event.line() for event in gathered], **how})
+    elif not follow:
+        _tell(screen, stands)
+
+
+def _tell(screen: Screen, stands: Standing) -> None:
+    """Say of a run that nobody hosts why nothing more is to be seen of it."""
+    if stands.interrupted:
+        name = short_id(stands.run.id)
+        screen.aside(f"run {name} is interrupted: `podium resume {name}` goes on")

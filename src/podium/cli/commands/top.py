@@ -1,4 +1,4 @@
-"""`podium top`."""
+"""Command `podium top`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,60 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.commands.queues import queue_specs
-from podium.cli.door import Door
-from podium.cli.looking import Eye
+from podium.app.app import Podium
+from podium.app.workload import WorkSeen, WorkWatch
+from podium.cli.app import command_app
+from podium.cli.commands.workers import queue_specs
+from podium.cli.context import Door
 from podium.cli.screen import Screen, is_terminal
-from podium.cli.seeing_words import queue_rows, run_rows, summary, troubles, worker_rows
-from podium.domain.errors import Interrupted
+from podium.core.errors import Interrupted, Passing
 from podium.ports import Store
-from podium.telling.wording import moment
-from podium.usecases import WorkSeen, WorkWatch
-from podium.wiring import Podium
+from podium.render.text import moment
+from podium.render.work_tables import queue_rows, run_rows, summary, troubles, worker_rows
+
+PATIENCE_SECONDS = 2.0
+"""How long a look may take before the person is told that nothing new comes."""
+
+
+class Eye:
+    """The newest that was seen, and why it is not newer."""
+
+    def __init__(
+        self, watch: WorkWatch, seen: WorkSeen, *, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._watch = watch
+        self._patience_seconds = patience_seconds
+        self._looking: asyncio.Task[WorkSeen] | None = None
+        self.seen = seen
+        self.away = ""
+
+    async def look(self, *, unless: asyncio.Event) -> None:
+        """Look, or go on looking when the last look has not ended. Gives up early when `unless` is set.
+
+        A store waits by itself for a database that is away, for much longer than a person would.
+        """
+        self._looking = self._looking or asyncio.create_task(self._watch.look())
+        leaving = asyncio.create_task(unless.wait())
+        await asyncio.wait(
+            {self._looking, leaving},
+            timeout=self._patience_seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        leaving.cancel()
+        if not self._looking.done():
+            self.away = f"the database does not answer; this is from {moment(self.seen.at)}"
+            return
+        looked, self._looking = self._looking, None
+        try:
+            self.seen, self.away = looked.result(), ""
+        except Passing as error:
+            self.away = f"{error}; this is from {moment(self.seen.at)}"
+
+    def close(self) -> None:
+        """Give up on a look that has not ended."""
+        if self._looking is not None:
+            self._looking.cancel()
+
 
 app = command_app()
 

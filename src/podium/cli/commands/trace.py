@@ -1,26 +1,189 @@
-"""`podium trace`."""
+"""Command `podium trace`: a trace from a run, a file or stdin, printed while it is read."""
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterable
 from contextlib import aclosing
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.cli.trace_folding import Wanted
-from podium.cli.trace_source import STDIN, bring_up_to_date, names_a_file, piped_trace
-from podium.cli.trace_telling import Telling
-from podium.domain.errors import BadInput, UnknownId
-from podium.domain.ids import short_id
-from podium.journal.trace import TraceWriter
-from podium.journal.trace_reading import TraceReading, open_trace
-from podium.ports import Store
-from podium.telling.untrusted import shown_line
-from podium.usecases import Standing, find_id, follow_logs, how_they_stand
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.app.id_lookup import find_id
+from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_log import follow_logs
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.screen import Screen, is_terminal
+from podium.core.errors import BadInput, UnknownId
+from podium.core.events import Event
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.ports import EventQuery, Store, View
+from podium.render.text import shown_json, shown_line
+from podium.render.trace import Timeline, totals_line
+from podium.render.trace_rows import BEGUN, Data, Folding, Row, Totals, Wanted
+from podium.store.trace import TraceWriter
+from podium.store.trace_reader import TraceReading, open_trace
+
+FIRST_PAGE = 20
+LATER_PAGE = 500
+"""Rows are put out together: a write for each would take longer than reading the trace."""
+
+
+class Telling:
+    """Shows events as somebody wants them, in words or as JSON."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        wanted: Wanted,
+        *,
+        every_event: bool = False,
+        limit: int = 0,
+        at_once: bool = False,
+        json_lines: bool = False,
+    ) -> None:
+        """`limit` is how many rows are shown; 0 for all. `at_once` is for what comes slowly; with
+        `json_lines` each event is an object of its own instead of all being one."""
+        self.totals = Totals()
+        self.shown = 0
+        self.enough = False
+        """Whether nothing more is to be shown."""
+        self._screen = screen
+        self._wanted = wanted
+        self._wanted_all = wanted == Wanted()
+        self._limit = limit
+        self._folding = Folding(every_event=every_event)
+        self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
+        self._page: list[str] = []
+        self._page_rows = 1 if at_once else FIRST_PAGE
+        self._at_once = at_once
+        self._json_lines = json_lines
+
+    def read(self, reading: TraceReading, after_seq: int = 0) -> None:
+        """Tell what is in a trace. Nothing is said before the first of it could be read."""
+        coming = reading.events(after_seq)
+        first = next(coming, None)
+        if reading.first:
+            self._timeline.begins(reading.first.data)
+        self._begin()
+        for data, line in chain([first] if first else [], coming):
+            self._tell(data, line)
+            if self.enough:
+                break
+        self.flush()
+
+    def _begin(self) -> None:
+        if not self._screen.json:
+            self._page.append(self._timeline.header())
+        elif not self._json_lines:
+            self._page.append('{"events": [')
+
+    def watch(self) -> None:
+        """From now on everything is shown at once, beginning with the calls that go on."""
+        self._at_once = self._folding.live = True
+        if not self._screen.json:
+            self._show_all(row._replace(outcome=BEGUN) for row in self._folding.rest())
+
+    def tell(self, data: Data) -> None:
+        """Tell one event that has just happened."""
+        self._timeline.begins(data)
+        self._tell(data, b"")
+
+    def end(self, **beside: Json) -> None:
+        """Tell what is left over, and the totals; in JSON with these beside them."""
+        if not self._screen.json:
+            self._show_all(self._folding.rest())
+            self._page.append(totals_line(self.totals))
+        elif not self._json_lines:
+            record = {**beside, "totals": self.totals.record()}
+            self._page.append("], " + shown_json(json.dumps(record, ensure_ascii=False))[1:])
+        self.flush()
+
+    def flush(self) -> None:
+        if self._page:
+            # Every row is safe already; to look through all of it again would take longer than reading it.
+            self._screen.pass_on("\n".join([*self._page, ""]).encode(errors="backslashreplace"))
+            self._page.clear()
+            self.enough = self.enough or self._screen.reader_gone
+
+    def _tell(self, data: Data, line: bytes) -> None:
+        self.totals.add(data)
+        if not self._screen.json:
+            if rows := self._folding.rows(data, len(line)):
+                self._show_all(rows)
+        elif self._wanted.fits(data):
+            text = _json_line(data, line)
+            self._put(text if self._json_lines or not self.shown else f", {text}")
+
+    def _show_all(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if (self._wanted_all or self._wanted.fits(row.data)) and not self.enough:
+                self._put(self._timeline.lines(row, self.totals))
+
+    def _put(self, text: str) -> None:
+        self.shown += 1
+        self.enough = self.shown == self._limit or self.enough
+        self._page.append(text)
+        if self._at_once or len(self._page) >= self._page_rows:
+            self.flush()
+            self._page_rows = LATER_PAGE
+
+
+def _json_line(data: Data, line: bytes) -> str:
+    """The event as the trace has it, with what cannot be seen written out."""
+    if not line:
+        return shown_json(json.dumps(data, ensure_ascii=False, default=str))
+    text = line.decode().strip()
+    # No other control character may stand in JSON.
+    return text if text.isascii() and "\x7f" not in text else shown_json(text)
+
+
+STDIN = "-"
+
+_ID = re.compile(r"(run_)?[0-9a-f]{4,32}")
+
+
+def names_a_file(text: str) -> bool:
+    """Whether this is a file rather than a run. What looks like an id is a run; `./` before it helps."""
+    if text == STDIN or "/" in text:
+        return True
+    if _ID.fullmatch(text):
+        return False
+    try:
+        return "." in text or Path(text).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def piped_trace() -> BinaryIO:
+    """What is piped in. Raises `BadInput` on a terminal, where nobody would type a trace."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInput("nothing is piped in; say `podium trace RUN`, or pipe a trace into this")
+    return open(sys.stdin.fileno(), "rb", closefd=False)
+
+
+async def bring_up_to_date(store: Store, runs_folder: Path, run_id: str) -> str:
+    """Append to a run's trace what the journal has behind it. Gives the reason when that cannot be done."""
+    writer = TraceWriter(runs_folder)
+    try:
+        await store.read(lambda view: writer.catch_up(run_id, partial(_events, view, run_id)))
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
+    return view.events(EventQuery(run_id=run_id, after_seq=after_seq))
+
 
 app = command_app()
 

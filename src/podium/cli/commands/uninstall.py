@@ -11,16 +11,16 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import run_to_end
-from podium.cli.options import Options
+from podium.app.app import Podium
+from podium.app.inventory import Blocker, Inventory, ProjectData
+from podium.app.uninstall import COMMAND, Outcome, Uninstaller
+from podium.cli.app import Options, command_app
+from podium.cli.commands.workspaces import size
+from podium.cli.context import run_to_end
 from podium.cli.screen import Screen
-from podium.cli.workspace_words import size
-from podium.domain.errors import BadInput
-from podium.telling.wording import counted
-from podium.wiring import Podium, load_readable
-from podium.wiring.inventory import Blocker, Inventory, ProjectData
-from podium.wiring.uninstall import COMMAND, Outcome, Uninstaller
+from podium.config.configuration import load_readable
+from podium.core.errors import BadInput
+from podium.render.text import counted
 
 app = command_app()
 

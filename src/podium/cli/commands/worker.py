@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.commands.queues import queue_specs
-from podium.cli.door import Door
-from podium.cli.working import serve_queues, wanted_queues
-from podium.domain.model import Json
-from podium.domain.work import Run, RunStatus
-from podium.flows.sense.kit import CANDIDATE, WORK_ORDER
-from podium.telling.untrusted import shown_line
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.commands.workers import queue_specs
+from podium.cli.context import Door
+from podium.cli.queue_worker import serve_queues, wanted_queues
+from podium.core.model import Json
+from podium.core.work import Run, RunStatus
+from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER
+from podium.render.text import shown_line
 
 app = command_app()
 

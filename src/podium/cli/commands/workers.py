@@ -1,4 +1,4 @@
-"""`podium workers`."""
+"""Commands `podium workers` and `queues`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 
 import typer
 
-from podium.cli.command import command_app
-from podium.cli.door import Door
-from podium.cli.seeing_words import dead_lines, held_rows, worker_rows
-from podium.usecases import WorkersSeen, see_workers
-from podium.wiring import Podium
+from podium.app.app import Podium
+from podium.app.work_request import queues_of
+from podium.app.workload import QueueSeen, QueuesSeen, WorkersSeen, see_queues, see_workers
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.core.work import QueueSpec, QueueTally
+from podium.render.text import counted, safe_line
+from podium.render.work_tables import dead_lines, held_rows, limit_words, queue_rows, worker_rows
 
 app = command_app()
 
@@ -34,10 +37,10 @@ def workers(context: typer.Context) -> None:
             return await see_workers(await podium.store(), podium.engine)
 
         seen = door.run(work)
-    door.screen.answer(seen.model_dump(mode="json"), lambda: _tell(door, seen))
+    door.screen.answer(seen.model_dump(mode="json"), lambda: _print_workers(door, seen))
 
 
-def _tell(door: Door, seen: WorkersSeen) -> None:
+def _print_workers(door: Door, seen: WorkersSeen) -> None:
     living = worker_rows(seen.workers, seen.at)
     if living.rows:
         door.screen.table(*living)
@@ -52,3 +55,56 @@ def _tell(door: Door, seen: WorkersSeen) -> None:
             door.screen.line()
             for line in dead_lines(worker, seen.at):
                 door.screen.line(line)
+
+
+queues_app = command_app()
+
+
+@queues_app.command()
+def queues(context: typer.Context) -> None:
+    """List the queues: what waits in each, how it goes, its limits and how many serve it.
+
+    RUNNING is shown against the queue's limit where it has one. /MIN counts the runs that ended
+    within the last minute; OLDEST is how long the first that could start has waited.
+
+    \b
+    Example:
+      podium queues
+      podium queues --json
+    """
+    door = Door(context.obj, lenient=True)
+    specs = queue_specs(door)
+    seen = QueuesSeen(
+        at=datetime.now(UTC),
+        queues=tuple(
+            QueueSeen(spec=spec, configured=True, tally=QueueTally(queue=spec.name))
+            for spec in specs
+        ),
+    )
+    if door.has_state:
+
+        async def work(podium: Podium) -> QueuesSeen:
+            return await see_queues(await podium.store(), podium.engine, specs)
+
+        seen = door.run(work)
+    at = seen.at.isoformat()
+    record = {"at": at, "queues": [each.record() for each in seen.queues]}
+    door.screen.answer(record, lambda: _print_queues(door, seen))
+
+
+def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
+    return queues_of(door.configuration)
+
+
+def _print_queues(door: Door, seen: QueuesSeen) -> None:
+    door.screen.table(*queue_rows(seen.queues, seen.at))
+    door.screen.line()
+    limits = [(safe_line(each.name), limit_words(each.spec)) for each in seen.queues]
+    door.screen.facts(limits)
+    for each in seen.queues:
+        if each.trouble:
+            door.screen.aside(each.trouble)
+    people = sum(each.tally.needs_human for each in seen.queues)
+    if people:
+        which = "`podium runs --status needs_human` lists them"
+        door.screen.aside(f"{counted(people, 'run')} for a person: {which}")

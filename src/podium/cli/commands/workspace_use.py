@@ -1,22 +1,114 @@
-"""`podium workspaces create`, `exec` and `deliver`: a workspace in a person's own hands."""
+"""Subcommands `podium workspaces create`, `exec` and `deliver`."""
 
 from __future__ import annotations
 
+import asyncio
+import io
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
 import typer
 
-from podium.cli.door import Door
-from podium.cli.passing import Heard, joined, redacted
+from podium.app.app import Podium
+from podium.app.workspaces import find_workspace
+from podium.cli.context import Door
 from podium.cli.screen import is_terminal
-from podium.domain.errors import GuardedFilesChanged, ToolMissing, WorkspaceTampered
-from podium.domain.ids import short_id
-from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.domain.workspaces import Delivery, TurnEnd, WaitingDelivery, WorkspaceRecord
-from podium.telling.untrusted import shown_line
-from podium.telling.wording import counted
-from podium.usecases import find_workspace
-from podium.wiring import Podium
+from podium.core.errors import GuardedFilesChanged, ToolMissing, WorkspaceTampered
+from podium.core.ids import short_id
+from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.workspaces import Delivery, TurnEnd, WaitingDelivery, WorkspaceRecord
+from podium.ports import Process
+from podium.render.text import counted, shown_line
+
+_CHUNK_BYTES = 1 << 16
+
+
+class Heard:
+    """The beginning of an output, up to a number of bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._room_bytes = most_bytes
+        self._pieces: list[bytes] = []
+        self.dropped_bytes = 0
+
+    def add(self, output: bytes) -> None:
+        kept = output[: self._room_bytes]
+        self._pieces.append(kept)
+        self._room_bytes -= len(kept)
+        self.dropped_bytes += len(output) - len(kept)
+
+    @property
+    def text(self) -> str:
+        return b"".join(self._pieces).decode(errors="replace")
+
+
+def redacted(output: bytes, redact: Callable[[str], str]) -> bytes:
+    """The output without secrets; every other byte is as it was."""
+    return redact(output.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+
+
+async def joined(
+    process: Process, pass_on: Callable[[bytes], None], is_heard: Callable[[], bool]
+) -> Ended:
+    """Feed it what comes in here, pass on what it writes, and wait for its end.
+
+    It is ended when nobody hears it any more, and when this is cancelled.
+    """
+    try:
+        async with _fed(process):
+            async for line in process.lines(ends=True):
+                pass_on(line)
+                if not is_heard():
+                    return await process.end()
+            return await process.wait()
+    except BaseException:
+        await process.end()
+        raise
+
+
+@asynccontextmanager
+async def _fed(process: Process) -> AsyncIterator[None]:
+    feeding = asyncio.create_task(_feed(process, _piped_input()))
+    try:
+        yield
+    finally:
+        feeding.cancel()
+        with suppress(asyncio.CancelledError, OSError):
+            await feeding
+
+
+async def _feed(process: Process, source: int | None) -> None:
+    try:
+        while source is not None and (chunk := await _next_chunk(source)):
+            await process.send(chunk)
+    finally:
+        process.close_input()
+
+
+def _piped_input() -> int | None:
+    """Where input comes from. Not from a terminal: there is none inside."""
+    try:
+        return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
+    except (io.UnsupportedOperation, ValueError):
+        return None
+
+
+async def _next_chunk(source: int) -> bytes:
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(source, ready.set)
+    except PermissionError:
+        # A plain file: the kernel does not watch it, for it never lets anybody wait.
+        return await asyncio.to_thread(os.read, source, _CHUNK_BYTES)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(source)
+    return os.read(source, _CHUNK_BYTES)
+
 
 NameArgument = Annotated[
     str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
@@ -160,7 +252,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
             return await (await podium.workspaces.open(record.id)).deliver()
         except GuardedFilesChanged as changed:
             # Late: only such a delivery needs a run.
-            from podium.wiring.deliveries import deliver_with_approval
+            from podium.app.flow_builders import deliver_with_approval
 
             return await deliver_with_approval(podium, record, changed.change)
 

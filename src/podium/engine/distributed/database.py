@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from podium.domain.errors import StoreAway, UserMustAct
-from podium.domain.work import QueueSpec
-from podium.engine.distributed.enqueueing import APPLICATION, WORKFLOW
+from podium.core.errors import StoreAway, UserMustAct
+from podium.core.work import QueueSpec
+from podium.engine.distributed.workflows import APPLICATION, WORKFLOW
 
 if TYPE_CHECKING:
     from dbos import DBOSClient

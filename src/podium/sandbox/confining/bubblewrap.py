@@ -5,15 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from podium.domain.launching import Confinement
-from podium.sandbox.confining.inside import (
-    LINKED,
-    SYSTEM,
-    Inside,
-    is_under,
-    kept_from_root,
-    normal,
-)
+from podium.core.processes import Confinement
+from podium.sandbox.confining.view import LINKED, SYSTEM, Inside, is_under, kept_from_root, normal
 
 # The machine's switches belong to root, who may turn them without any capability; one of them names a
 # program to run outside. Bubblewrap means to cover these, but leaves most of them as they are.

@@ -1,4 +1,4 @@
-"""Which mechanism does this machine give? Never told by a version: a canary really tries.
+"""Confinement mechanisms of this machine. Never told by a version: a canary really tries each.
 
 It is started through the launcher like any other program, with a mechanism that is not trusted yet, and
 tries to get out of a throw-away folder in every way it knows.
@@ -19,12 +19,48 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-from podium.domain.errors import NoSandbox, PodiumError
-from podium.domain.launching import Confinement, Ended, ExecRules, Mount, ProcessLimits, Spawn
+from podium.core.errors import NoSandbox, PodiumError
+from podium.core.model import Noun
+from podium.core.processes import Confinement, Ended, ExecRules, Mount, ProcessLimits, Spawn
 from podium.platform import make_private_folder
 from podium.sandbox.confining.attempts import SCRIPT
-from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism, Trial
+from podium.sandbox.confining.plan import BUBBLEWRAP, LANDLOCK
 from podium.sandbox.guard.kernel import ON_LINUX
+
+__all__ = ["BUBBLEWRAP", "LANDLOCK", "Mechanism", "Trial"]
+
+
+class Mechanism(Noun):
+    """A way to confine process trees."""
+
+    name: str
+    bubblewrap: str = ""
+    """The program, for the way by mounts."""
+    disable_userns: bool = True
+    """Whether bubblewrap can keep a tree from making user namespaces of its own."""
+
+    @property
+    def limits_temporary(self) -> bool:
+        """Whether temporary files can be limited: they need a mount of their own, and bubblewrap its option
+        `--size`, which came before the one above. Of an older one nobody can tell."""
+        return self.name == BUBBLEWRAP and self.disable_userns
+
+    @property
+    def title(self) -> str:
+        if self.name == LANDLOCK:
+            return "Landlock and seccomp guard"
+        inner = "" if self.disable_userns else ", user namespaces left on inside"
+        return f"bubblewrap and exec guard{inner}"
+
+
+class Trial(Noun):
+    """A mechanism that was tried on this machine."""
+
+    mechanism: Mechanism
+    works: bool
+    why: str = ""
+    """What went wrong: why it did not start, or what got through."""
+
 
 Run = Callable[[Spawn, Mechanism], Awaitable[Ended]]
 """Runs a program under a mechanism, whether that is proved or not."""

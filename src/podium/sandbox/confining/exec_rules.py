@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from podium.domain.git_targets import LOCATION_VARIABLES, local_path, read_target
+from podium.core.git_targets import LOCATION_VARIABLES, local_path, read_target
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
-    from podium.domain.launching import ExecRules
+    from podium.core.processes import ExecRules
 
 _LOADERS = ("ld-linux", "ld-musl", "ld.so", "ld64.so")
 _LOADER_OPTIONS_WITH_VALUE = (

@@ -25,8 +25,8 @@ from podium.sandbox.confining.upstream import NotReached, Streams, Upstream
 
 if TYPE_CHECKING:
     # Not loaded beside a terminal, where this runs without any package.
-    from podium.domain.launching import Confinement
-    from podium.sandbox.confining.listeners import Serve
+    from podium.core.processes import Confinement
+    from podium.sandbox.confining.preparation import Serve
 
 HEAD_BYTES = 32_768
 HEAD_SECONDS = 15.0

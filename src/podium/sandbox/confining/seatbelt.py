@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from podium.domain.launching import Confinement
-from podium.sandbox.confining.inside import Inside, normal
+from podium.core.processes import Confinement
+from podium.sandbox.confining.view import Inside, normal
 
 _SYSTEM = (
     "/System", "/Library", "/usr", "/bin", "/sbin", "/opt", "/Applications/Xcode.app",

@@ -1,20 +1,117 @@
-"""What every provider does around an answer: keys, paths, lists, counts and refusals."""
+"""A provider's behaviour around an answer: routes, keys, model lists, token counts and refusals."""
 
 from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+from urllib.parse import unquote
 
-from podium.testing.modelserver.answer import json_bytes
-from podium.testing.modelserver.dialects import Dialect, Failure
-from podium.testing.modelserver.http import Request, Response
-from podium.testing.modelserver.listening import Gone
-from podium.testing.modelserver.model_list import model_list
-from podium.testing.modelserver.playing import JSON, send_failure
-from podium.testing.modelserver.requests import SeenRequest, key_of
-from podium.testing.modelserver.routes import PATHS, Purpose, route
+from podium.testing.modelserver.dialects import (
+    AnthropicDialect,
+    ChatDialect,
+    Dialect,
+    Failure,
+    GeminiDialect,
+    ResponsesDialect,
+)
+from podium.testing.modelserver.http_server import Gone, Request, Response
+from podium.testing.modelserver.messages import json_bytes
+from podium.testing.modelserver.playback import JSON, send_failure
+from podium.testing.modelserver.request_log import SeenRequest, key_of
+
+Purpose = Literal["answer", "count", "models", "unknown"]
+
+_GEMINI = re.compile(r"/models/([^/:]+):(\w+)$")
+_GEMINI_MODELS = re.compile(r"/v1(beta|alpha)\d*/models(/[^/:]+)?$")
+_MODELS = re.compile(r"/models(/[^/:]+)?$")
+
+PATHS = (
+    "/v1beta/models/<model>:generateContent, /v1beta/models/<model>:streamGenerateContent, "
+    "/v1beta/models/<model>:countTokens, /v1/responses, /v1/chat/completions, /v1/messages, "
+    "/v1/messages/count_tokens, /v1/models, /v1beta/models"
+)
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a path asks for."""
+
+    purpose: Purpose
+    dialect: Dialect
+
+
+def route(request: Request) -> Route | None:
+    """None: no provider has this path."""
+    path = request.path.rstrip("/")
+    if found := _GEMINI.search(path):
+        return _gemini_route(unquote(found[1]), found[2], request.query)
+    if path.endswith("/responses"):
+        return Route("answer", ResponsesDialect())
+    if path.endswith("/chat/completions"):
+        return Route("answer", ChatDialect())
+    if path.endswith("/messages"):
+        return Route("answer", AnthropicDialect())
+    if path.endswith("/messages/count_tokens"):
+        return Route("count", AnthropicDialect())
+    return _models_route(path, request)
+
+
+def _gemini_route(model: str, verb: str, query: dict[str, str]) -> Route:
+    dialect = GeminiDialect(
+        model, streamed=verb == "streamGenerateContent", event_stream=query.get("alt") == "sse"
+    )
+    purposes: dict[str, Purpose] = {
+        "generateContent": "answer",
+        "streamGenerateContent": "answer",
+        "countTokens": "count",
+    }
+    return Route(purposes.get(verb, "unknown"), dialect)
+
+
+def _models_route(path: str, request: Request) -> Route | None:
+    if not _MODELS.search(path):
+        return None
+    if _GEMINI_MODELS.search(path):
+        return Route("models", GeminiDialect("", streamed=False))
+    anthropic = "anthropic-version" in request.headers
+    return Route("models", AnthropicDialect() if anthropic else ChatDialect())
+
+
+_MADE = "2025-01-01T00:00:00Z"
+_MADE_SECONDS = 1735689600
+
+
+def model_list(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
+    """Every model the server says it has; it answers for any other too."""
+    if dialect.name == "gemini":
+        return {"models": [_gemini_model(name) for name in names]}
+    if dialect.name == "anthropic":
+        models = [
+            {"type": "model", "id": name, "display_name": name, "created_at": _MADE}
+            for name in names
+        ]
+        ends = {"first_id": names[0], "last_id": names[-1]} if names else {}
+        return {"data": models, "has_more": False, **ends}
+    listed = [
+        {"id": name, "object": "model", "created": _MADE_SECONDS, "owned_by": "podium"}
+        for name in names
+    ]
+    # codex reads a list of its own from the same path; an empty one leaves it with what it knows.
+    return {"object": "list", "data": listed, "models": []}
+
+
+def _gemini_model(name: str) -> dict[str, Any]:
+    return {
+        "name": f"models/{name}",
+        "displayName": name,
+        "inputTokenLimit": 1048576,
+        "outputTokenLimit": 65536,
+        "supportedGenerationMethods": ["generateContent", "countTokens"],
+    }
 
 
 class Answerer(Protocol):

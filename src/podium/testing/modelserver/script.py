@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from podium.domain.model import Json, NonEmpty, Noun
+from podium.core.model import Json, NonEmpty, Noun
 
 ProtocolName = Literal["gemini", "responses", "chat", "anthropic"]
 Finish = Literal["stop", "length", "refusal", "safety"]

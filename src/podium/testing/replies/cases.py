@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, RootModel, model_validator
 
-from podium.domain.model import Json, NonEmpty, Noun
+from podium.core.model import Json, NonEmpty, Noun
 
 
 class Verdict(BaseModel):

@@ -10,9 +10,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from podium.domain.model import Json, NonEmpty, Noun
-from podium.domain.operating import Intent, Message
-from podium.domain.packs import TierName
+from podium.core.model import Json, NonEmpty, Noun
+from podium.core.packs import TierName
+from podium.jobs.operator.models import Intent, Message
 
 NOW = datetime(2026, 11, 16, 9, tzinfo=timezone(timedelta(hours=11)))
 """When everything was said: a Monday morning in Melbourne. `tomorrow` is the 17th of November 2026."""

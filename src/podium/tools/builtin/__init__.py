@@ -1,17 +1,11 @@
 """The tools that come with Podium."""
 
-from podium.tools.builtin.asking import ASK_HUMAN
-from podium.tools.builtin.checks import checks_tool
-from podium.tools.builtin.commands import RUN_COMMAND
-from podium.tools.builtin.editing import RESTORE_FILE, WRITE_FILE
-from podium.tools.builtin.editing_in_place import EDIT_FILE
-from podium.tools.builtin.finding import FIND_FILES
-from podium.tools.builtin.finishing import FINISH
-from podium.tools.builtin.git import GIT_COMMIT, GIT_DIFF, GIT_STATUS
-from podium.tools.builtin.git_history import GIT_LOG
-from podium.tools.builtin.of_agents import OWN_TOOLS
-from podium.tools.builtin.patching import APPLY_PATCH, RESTORE_FILES
-from podium.tools.builtin.reading import LIST_FILES, READ_FILE, SEARCH_TEXT
+from podium.tools.builtin.apply_patch import APPLY_PATCH, RESTORE_FILES
+from podium.tools.builtin.commands import RUN_COMMAND, checks_tool
+from podium.tools.builtin.file_edits import EDIT_FILE, RESTORE_FILE, WRITE_FILE
+from podium.tools.builtin.file_lookup import FIND_FILES, LIST_FILES, READ_FILE, SEARCH_TEXT
+from podium.tools.builtin.git_tools import GIT_COMMIT, GIT_DIFF, GIT_LOG, GIT_STATUS
+from podium.tools.builtin.turn_tools import ASK_HUMAN, FINISH, OWN_TOOLS
 from podium.tools.registry import Tool
 
 __all__ = ["builtin_tools", "checks_tool", "own_tools"]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.domain.errors import ToolBroke
-from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
-from podium.domain.model import Json
-from podium.domain.protected_paths import protected_in
+from podium.core.errors import ToolBroke
+from podium.core.model import Json
+from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.protected_paths import protected_in
 from podium.tools.scope import ToolScope, inside
 
 SECONDS = 60.0

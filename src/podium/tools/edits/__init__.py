@@ -1,10 +1,8 @@
 """Edits of a text by what stands in it: found beyond doubt, or refused. No files here."""
 
-from podium.tools.edits.applying import Done, Edited, apply_edits
-from podium.tools.edits.diffs import diff_between, unified_diff
-from podium.tools.edits.hunks import Hunk, apply_hunks
-from podium.tools.edits.nouns import Candidate, Edit, EditRefused, Level, Reason
-from podium.tools.edits.texts import Coded, decoded
+from podium.tools.edits.application import Done, Edited, apply_edits
+from podium.tools.edits.edit import Candidate, Coded, Edit, EditRefused, Level, Reason, decoded
+from podium.tools.edits.hunks import Hunk, apply_hunks, diff_between, unified_diff
 
 __all__ = [
     "Candidate",

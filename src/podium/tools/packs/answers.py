@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from podium.domain.errors import ToolBroke
-from podium.domain.model import Json
+from podium.core.errors import ToolBroke
+from podium.core.model import Json
 
 LARGEST_ANSWER = 1_000_000
 _SHOWN_CHARACTERS = 500

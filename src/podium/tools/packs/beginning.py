@@ -6,7 +6,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from podium.domain.errors import BadInput
+from podium.core.errors import BadInput
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _PLACEHOLDER = "PACK_NAME"

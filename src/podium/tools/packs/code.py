@@ -14,8 +14,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from podium.domain.errors import PodiumError, ToolBroke
-from podium.domain.packs import Pack
+from podium.core.errors import PodiumError, ToolBroke
+from podium.core.packs import Pack
 from podium.tools.packs.files import PackFiles
 from podium.tools.packs.handlers import PythonHandler
 from podium.tools.scope import in_thread

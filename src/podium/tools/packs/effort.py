@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.domain.model import Json
+from podium.core.model import Json
 
 MOST_STEPS = 500_000_000
 """For a whole pack: a few seconds. Packs as people write them take a thousandth of it."""

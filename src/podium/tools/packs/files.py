@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
-from podium.domain.errors import PackFault, PackInvalid, ToolBroke
-from podium.domain.gating import digest_of
+from podium.core.decisions import digest_of
+from podium.core.errors import PackFault, PackInvalid, ToolBroke
 from podium.tools.packs.shipped import is_shipped
 
 REGISTRY_FILE = "tools.registry.json"

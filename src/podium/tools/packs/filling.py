@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs.handlers import SETTING
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from podium.domain.errors import BadInput
+from podium.core.errors import BadInput
 from podium.tools.packs.files import REGISTRY_FILE
 
 _SHOWN_CHARACTERS = 200

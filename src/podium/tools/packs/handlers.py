@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from podium.domain.model import Json, NonEmpty, Noun
+from podium.core.model import Json, NonEmpty, Noun
 
 _FUNCTION = re.compile(
     r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<function>[A-Za-z_]\w*)", re.ASCII

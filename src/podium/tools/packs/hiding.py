@@ -14,10 +14,10 @@ from functools import cached_property
 from html import escape
 from urllib.parse import quote, quote_plus
 
-from podium.domain.encoded_secrets import EncodedSecrets
-from podium.domain.errors import OutcomeUnknown, PodiumError, ToolBroke
-from podium.domain.model import Json
-from podium.domain.packs import Pack
+from podium.core.encoded_secrets import EncodedSecrets
+from podium.core.errors import OutcomeUnknown, PodiumError, ToolBroke
+from podium.core.model import Json
+from podium.core.packs import Pack
 
 _SHORTEST = 6
 """Shorter values would be found all over ordinary text."""

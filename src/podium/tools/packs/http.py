@@ -12,8 +12,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from podium.domain.errors import OutcomeUnknown, ToolBroke
-from podium.domain.model import Json
+from podium.core.errors import OutcomeUnknown, ToolBroke
+from podium.core.model import Json
 from podium.tools.packs.answers import LARGEST_ANSWER, complaint, json_object
 from podium.tools.packs.filling import filled
 from podium.tools.packs.handlers import HttpHandler

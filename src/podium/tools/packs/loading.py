@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.errors import BadInput, PackFault, PackInvalid
-from podium.domain.model import Json
-from podium.domain.packs import Pack
+from podium.core.errors import BadInput, PackFault, PackInvalid
+from podium.core.model import Json
+from podium.core.packs import Pack
 from podium.tools.packs.checks import CHECKS, Papers
 from podium.tools.packs.checks.schemas import schema_problems
 from podium.tools.packs.effort import TooMuch

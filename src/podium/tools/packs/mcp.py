@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from podium.domain.errors import OutcomeUnknown, ToolBroke
-from podium.domain.launching import ProcessLimits, Spawn
-from podium.domain.model import Json
+from podium.core.errors import OutcomeUnknown, ToolBroke
+from podium.core.model import Json
+from podium.core.processes import ProcessLimits, Spawn
 from podium.ports import Process
 from podium.tools.packs.answers import LARGEST_ANSWER, shown
 from podium.tools.packs.filling import filled

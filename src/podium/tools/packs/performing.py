@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from podium.domain.errors import NotPossibleNow, OutcomeUnknown, ToolBroke
-from podium.domain.gating import Outcome, Usage
-from podium.domain.model import Json
-from podium.domain.packs import Pack, PackTool
-from podium.domain.packs_table import floor_tier
-from podium.domain.schemas import validator_for
+from podium.core.decisions import Outcome, Usage
+from podium.core.errors import NotPossibleNow, OutcomeUnknown, ToolBroke
+from podium.core.json_schema import validator_for
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, floor_tier
 from podium.platform import make_private_folder
 from podium.tools.packs.code import PackCode
 from podium.tools.packs.files import PackFiles

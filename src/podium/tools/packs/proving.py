@@ -7,9 +7,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from podium.domain.errors import PodiumError
-from podium.domain.model import Json
-from podium.domain.packs import RowCheck
+from podium.core.errors import PodiumError
+from podium.core.model import Json
+from podium.core.packs import RowCheck
 from podium.tools.packs.scope import PackScope, RowReader
 
 

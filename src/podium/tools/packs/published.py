@@ -9,9 +9,9 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-from podium.domain import packs
-from podium.domain.model import Json
-from podium.domain.packs import PackRegistry
+from podium.core import packs
+from podium.core.model import Json
+from podium.core.packs import PackRegistry
 from podium.tools.packs import handlers
 from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
 

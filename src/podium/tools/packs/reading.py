@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
 
-from podium.domain.errors import PackFault, PackInvalid
-from podium.domain.model import Json
+from podium.core.errors import PackFault, PackInvalid
+from podium.core.model import Json
 from podium.tools.packs.files import Snapshot
 from podium.tools.packs.places import Places
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podium.domain.packs import Pack
+from podium.core.packs import Pack
 
 
 @dataclass(frozen=True)

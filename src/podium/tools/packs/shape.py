@@ -8,9 +8,9 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel, ValidationError
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json, Noun
-from podium.domain.packs import (
+from podium.core.decisions import Tier
+from podium.core.model import Json, Noun
+from podium.core.packs import (
     ContextShape,
     Dependency,
     DomainRow,

@@ -11,20 +11,25 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from podium.domain.errors import PodiumError
-from podium.web.access.answering import Answering, AnswerOver, limit_key
-from podium.web.access.bodies import has_body, whole_body
-from podium.web.access.entering import KNOWN_AS, comes_by_cookie, recognise
-from podium.web.access.forwarded import address_of, put_right
-from podium.web.access.heads import check_head
-from podium.web.access.names import METHODS, Names
-from podium.web.access.people import Person
-from podium.web.access.rates import Requests
-from podium.web.access.refusing import NotAllowed, NotLetIn, TurnedAway
-from podium.web.access.speaking import GONE, Speaking
-from podium.web.access.streams import Streams
-from podium.web.desk import Desk
-from podium.web.faults import answer_to
+from podium.core.errors import PodiumError
+from podium.web.access.authentication import KNOWN_AS, comes_by_cookie, recognise
+from podium.web.access.host_names import METHODS, Names
+from podium.web.access.limits import (
+    NotAllowed,
+    NotLetIn,
+    Requests,
+    Streams,
+    TurnedAway,
+    address_of,
+    check_head,
+    has_body,
+    put_right,
+    whole_body,
+)
+from podium.web.access.responses import GONE, Answering, AnswerOver, Speaking, limit_key
+from podium.web.access.tokens import Person
+from podium.web.context import Desk
+from podium.web.problems import answer_to
 
 OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
 OPEN_BELOW = ("/static/", "/l/", "/chat/")

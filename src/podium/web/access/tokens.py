@@ -1,19 +1,123 @@
-"""Tokens: made once, shown once, kept as hashes."""
+"""Tokens, stored as hashes in a locked file, and the people and roles they stand for."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
+import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from podium.domain.errors import BadInput
-from podium.domain.model import Moment, NonEmpty, Noun
-from podium.web.access.kept_file import KeptFile
-from podium.web.access.people import ConsoleRole, Person
-from podium.wiring.identity import os_user_name
+from podium.config.folders import write_whole
+from podium.config.os_user import os_user_name
+from podium.core.approvals import Approver, Authentication
+from podium.core.errors import BadInput, UserMustAct
+from podium.core.model import Moment, NonEmpty, Noun
+from podium.platform import make_private_folder
+
+
+class ConsoleRole(StrEnum):
+    """What somebody may do. Everybody who comes in may look."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    """Starts, cancels, resumes and steers."""
+    APPROVER = "approver"
+    """Answers what waits for a person."""
+
+
+class Person(Noun):
+    """Who asks."""
+
+    name: str
+    """Stands in events and approvals."""
+    roles: frozenset[ConsoleRole] = frozenset()
+    token_id: str = ""
+    """The token that let them in; gone with it."""
+    card: str = ""
+    """The one approval that a link from a notice is for; empty for whoever may see all."""
+
+    by_session: bool = False
+    """Came with a browser's session and not with the token itself."""
+
+    @property
+    def approver(self) -> Approver:
+        """The same person as whoever answers an approval."""
+        if not self.token_id:
+            how = Authentication.CARD_LINK if self.card else ""
+            return Approver(name=self.name, authentication=how)
+        how = Authentication.CONSOLE_SESSION if self.by_session else Authentication.TOKEN
+        return Approver(name=self.name, authentication=how, credential=f"token:{self.token_id}")
+
+    def may(self, role: ConsoleRole) -> bool:
+        return role is ConsoleRole.VIEWER or role in self.roles
+
+
+Kept = TypeVar("Kept")
+
+
+class KeptFile(Generic[Kept]):
+    """What stands in it, for its owner alone. Where there is no file, it is `nothing`."""
+
+    def __init__(
+        self,
+        file: Path,
+        shape: TypeAdapter[Kept],
+        nothing: Kept,
+        most_bytes: int,
+        when_broken: str,
+    ) -> None:
+        """`when_broken` tells a person what to do about a file that cannot be read."""
+        self._file = file
+        self._shape = shape
+        self._nothing = nothing
+        self._most_bytes = most_bytes
+        self._when_broken = when_broken
+        self._read_at: tuple[int, int] | None = None
+        self._kept = nothing
+
+    def read(self) -> Kept:
+        """What stands there now. Raises `UserMustAct` when that is nothing of ours."""
+        try:
+            stat = self._file.stat()
+        except FileNotFoundError:
+            return self._nothing
+        if self._read_at != (stat.st_mtime_ns, stat.st_ino):
+            self._kept = self._parsed()
+            self._read_at = (stat.st_mtime_ns, stat.st_ino)
+        return self._kept
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else changes it meanwhile, in any process: read it, then write."""
+        make_private_folder(self._file.parent)
+        lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def write(self, kept: Kept) -> None:
+        """Put this in its place, whole or not at all. On return it survives a restart."""
+        write_whole(self._file, self._shape.dump_json(kept, indent=1).decode(), mode=0o600)
+        self._read_at = None
+
+    def _parsed(self) -> Kept:
+        with self._file.open("rb") as file:
+            content = file.read(self._most_bytes)
+        try:
+            return self._shape.validate_json(content)
+        except ValidationError as error:
+            raise UserMustAct(f"{self._file} cannot be read, {self._when_broken}") from error
+
 
 MOST_BYTES = 1_000_000
 MOST_TOKENS = 1_000

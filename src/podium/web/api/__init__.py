@@ -2,27 +2,27 @@
 
 from fastapi import APIRouter
 
+from podium.jobs.sense import api
 from podium.web.api import (
     agents,
     approvals,
     budgets,
-    candidates,
     events,
     health,
     receipts,
     runs,
     schema,
-    starting,
+    submissions,
     traces,
 )
 
 api_router = APIRouter(generate_unique_id_function=schema.name_of)
 for _part in (
     runs,
-    starting,
+    submissions,
     events,
     approvals,
-    candidates,
+    api,
     receipts,
     traces,
     agents,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.domain.model import Noun
-from podium.web.access.entering import Viewer
-from podium.web.desk import DeskHere
-from podium.wiring.standing import Standing, standings
+from podium.app.agent_status import Standing, standings
+from podium.core.model import Noun
+from podium.web.access.authentication import Viewer
+from podium.web.context import DeskHere
 
 router = APIRouter(tags=["agents"])
 

@@ -7,28 +7,23 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from podium.domain.gating import Approval, ApprovalStatus
-from podium.domain.model import Noun
-from podium.usecases import (
-    Card,
-    Resubmitted,
-    approve,
-    how_it_continues,
-    list_approvals,
-    reject,
-    see_card,
-)
-from podium.usecases.find_id import find_id
-from podium.web.access.entering import Approver, Viewer
-from podium.web.api.asking import TEXT, Asked, Name, NameAsked, Rows, Words
-from podium.web.desk import Desk, DeskHere
-from podium.wiring.resubmitting import (
+from podium.app.approvals import approve, list_approvals, reject
+from podium.app.id_lookup import find_id
+from podium.app.inbox import Card, see_card
+from podium.app.resubmission import (
     MOST_CHARACTERS,
     EditField,
+    Resubmitted,
     cannot_be_edited,
     edit_and_resubmit,
     edit_fields,
 )
+from podium.app.run_continuation import how_it_continues
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.model import Noun
+from podium.web.access.authentication import Approver, Viewer
+from podium.web.api.requests import TEXT, Asked, Name, NameAsked, Rows, Words
+from podium.web.context import Desk, DeskHere
 
 router = APIRouter(tags=["approvals"])
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.domain.gating import BudgetState, Usage
-from podium.domain.model import Noun
-from podium.usecases.see_budgets import see_budgets
-from podium.web.access.entering import Viewer
-from podium.web.api.asking import NameAsked
-from podium.web.desk import DeskHere
+from podium.app.costs import see_budgets
+from podium.core.decisions import BudgetState, Usage
+from podium.core.model import Noun
+from podium.web.access.authentication import Viewer
+from podium.web.api.requests import NameAsked
+from podium.web.context import DeskHere
 
 router = APIRouter(tags=["budgets"])
 

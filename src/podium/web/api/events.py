@@ -10,15 +10,14 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from podium.domain.events import Event
-from podium.domain.model import Noun, json_of
-from podium.usecases.list_events import list_events, list_run_events
-from podium.usecases.look_at_run import look_at_run
-from podium.web.access.entering import Viewer
-from podium.web.api.asking import HIGHEST, Name, Place, Rows
-from podium.web.desk import DeskHere
-from podium.web.live.channel import Gap
-from podium.web.live.hub import Hub
+from podium.app.run_log import list_events, list_run_events
+from podium.app.run_timeline import look_at_run
+from podium.core.events import Event
+from podium.core.model import Noun, json_of
+from podium.web.access.authentication import Viewer
+from podium.web.api.requests import HIGHEST, Name, Place, Rows
+from podium.web.context import DeskHere
+from podium.web.live.hub import Gap, Hub
 from podium.web.live.sse import Part, last_seen, streamed
 
 router = APIRouter(tags=["events"])

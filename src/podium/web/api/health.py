@@ -7,12 +7,12 @@ from typing import Literal
 from fastapi import APIRouter
 
 from podium import __version__
-from podium.domain.model import Moment, Noun
-from podium.usecases import QueuesSeen, WorkersSeen, see_queues, see_workers
-from podium.web.access.entering import Operator, Viewer
-from podium.web.desk import DeskHere
-from podium.wiring.checkup import Finding, examine
-from podium.wiring.queues import queues_of
+from podium.app.checkup import Finding, examine
+from podium.app.work_request import queues_of
+from podium.app.workload import QueuesSeen, WorkersSeen, see_queues, see_workers
+from podium.core.model import Moment, Noun
+from podium.web.access.authentication import Operator, Viewer
+from podium.web.context import DeskHere
 
 router = APIRouter(tags=["health"])
 liveness = APIRouter(include_in_schema=False)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.domain.gating import Receipt
-from podium.domain.model import Noun
-from podium.usecases import Verdict, list_receipts
-from podium.web.access.entering import Viewer
-from podium.web.api.asking import NameAsked, Rows
-from podium.web.desk import DeskHere
-from podium.wiring.proving import proven
+from podium.app.receipt_proof import proven
+from podium.app.receipts import Verdict, list_receipts
+from podium.core.decisions import Receipt
+from podium.core.model import Noun
+from podium.web.access.authentication import Viewer
+from podium.web.api.requests import NameAsked, Rows
+from podium.web.context import DeskHere
 
 router = APIRouter(tags=["receipts"])
 

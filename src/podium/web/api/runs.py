@@ -6,17 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from podium.domain.events import BranchDelivered
-from podium.domain.gating import Approval, CallRecord, Usage
-from podium.domain.model import Noun
-from podium.domain.work import Run, StepRecord, WorkerBeat
-from podium.usecases import ShownStatus
-from podium.usecases.list_steps import list_steps
-from podium.usecases.look_at_run import calls_of, look_at_run, newest_events
-from podium.usecases.see_runs import RunRow, RunsWish, see_runs
-from podium.web.access.entering import Viewer
-from podium.web.api.asking import HIGHEST, LONGEST_NAME, TEXT, Name, NameAsked, Rows
-from podium.web.desk import DeskHere
+from podium.app.run_list import RunRow, RunsWish, ShownStatus, see_runs
+from podium.app.run_log import list_steps
+from podium.app.run_timeline import calls_of, look_at_run, newest_events
+from podium.core.decisions import Approval, CallRecord, Usage
+from podium.core.events import BranchDelivered
+from podium.core.model import Noun
+from podium.core.work import Run, StepRecord, WorkerBeat
+from podium.web.access.authentication import Viewer
+from podium.web.api.requests import HIGHEST, LONGEST_NAME, TEXT, Name, NameAsked, Rows
+from podium.web.context import DeskHere
 
 router = APIRouter(tags=["runs"])
 

@@ -10,9 +10,9 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from podium import __version__
-from podium.domain.model import Json
-from podium.web.access.entering import Viewer
-from podium.web.api.asking import Problem
+from podium.core.model import Json
+from podium.web.access.authentication import Viewer
+from podium.web.api.requests import Problem
 
 router = APIRouter(include_in_schema=False)
 

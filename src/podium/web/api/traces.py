@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from podium.domain.model import whole_text
+from podium.app.run_log import follow_logs
+from podium.app.run_timeline import look_at_run
+from podium.core.model import whole_text
 from podium.ports import Store
-from podium.usecases import follow_logs
-from podium.usecases.look_at_run import look_at_run
-from podium.web.access.entering import Viewer
-from podium.web.api.asking import Name, Place
-from podium.web.desk import DeskHere
+from podium.web.access.authentication import Viewer
+from podium.web.api.requests import Name, Place
+from podium.web.context import DeskHere
 
 router = APIRouter(tags=["traces"])
 

@@ -1,6 +1,6 @@
 """The chat door: webhooks that prove who speaks, and links from notices. No cookies, no tokens of the console."""
 
-from podium.web.chat.opening import link_paths, links_router
-from podium.web.chat.routing import chat_router
+from podium.web.chat.links import link_paths, links_router
+from podium.web.chat.webhooks import chat_router
 
 __all__ = ["chat_router", "link_paths", "links_router"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from podium.domain.model import Json
-from podium.notices.medium import tamed
+from podium.core.model import Json
+from podium.notices.outlet import tamed
 
 SIGNATURE, TIMESTAMP = "x-signature-ed25519", "x-signature-timestamp"
 WINDOW_SECONDS = 300.0

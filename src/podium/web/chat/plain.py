@@ -12,7 +12,7 @@ import hmac
 from collections.abc import Mapping
 from datetime import datetime
 
-from podium.domain.model import Json
+from podium.core.model import Json
 
 TIMESTAMP, NONCE, SIGNATURE = "x-podium-timestamp", "x-podium-nonce", "x-podium-signature"
 WINDOW_SECONDS = 300.0

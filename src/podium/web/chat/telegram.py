@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 
-from podium.domain.model import Json
+from podium.core.model import Json
 
 SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105 — the name of a header
 

@@ -10,19 +10,20 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from podium.domain.events import Event
-from podium.domain.gating import ApprovalStatus
-from podium.usecases import how_it_continues, see_card, see_inbox
-from podium.web.access.entering import Viewer
-from podium.web.access.people import ConsoleRole, Person
-from podium.web.desk import Desk, DeskHere
+from podium.app.inbox import see_card, see_inbox
+from podium.app.run_continuation import how_it_continues
+from podium.core.decisions import ApprovalStatus
+from podium.core.events import Event
+from podium.web.access.authentication import Viewer
+from podium.web.access.tokens import ConsoleRole, Person
+from podium.web.context import Desk, DeskHere
 from podium.web.live.sse import Part, streamed
-from podium.web.pages import inbox_answering, inbox_blocked
+from podium.web.pages import inbox_answers, inbox_blocked
 from podium.web.pages.cards import ShownCard, shown_blocked, shown_card
-from podium.web.pages.rendering import page
+from podium.web.pages.templates import page
 
 router = APIRouter()
-router.include_router(inbox_answering.router)
+router.include_router(inbox_answers.router)
 router.include_router(inbox_blocked.router)
 
 NEWS = (

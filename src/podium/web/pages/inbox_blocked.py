@@ -7,15 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
-from podium.domain.errors import BadInput, UnknownId
-from podium.domain.gating import CallStatus
+from podium.app.id_lookup import find_id
+from podium.app.inbox import Blocked
+from podium.app.run_control import resolve_call, resume
+from podium.core.decisions import CallStatus
+from podium.core.errors import BadInput, UnknownId
 from podium.ports import View
-from podium.usecases import Blocked, find_id, resolve_call, resume
-from podium.web.access.entering import Approver, Operator
-from podium.web.access.people import Person
-from podium.web.desk import Desk, DeskHere
+from podium.web.access.authentication import Approver, Operator
+from podium.web.access.tokens import Person
+from podium.web.context import Desk, DeskHere
 from podium.web.pages.cards import shown_blocked
-from podium.web.pages.rendering import page
+from podium.web.pages.templates import page
 
 router = APIRouter()
 

@@ -7,16 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
-from podium.usecases import cancel, find_id, resume, retry
-from podium.usecases.look_at_run import log_before, look_at_run
-from podium.web.access.entering import Operator, Viewer
-from podium.web.access.people import ConsoleRole
-from podium.web.desk import Desk, DeskHere
+from podium.app.id_lookup import find_id
+from podium.app.run_control import cancel, resume, retry
+from podium.app.run_timeline import log_before, look_at_run
+from podium.web.access.authentication import Operator, Viewer
+from podium.web.access.tokens import ConsoleRole
+from podium.web.context import Desk, DeskHere
 from podium.web.pages import run_live, run_parts
-from podium.web.pages.rendering import page
-from podium.web.pages.run_board import board_of, rendered_acts, rendered_head
-from podium.web.pages.run_live import rendered_lines
+from podium.web.pages.run_live import board_of, rendered_acts, rendered_head, rendered_lines
 from podium.web.pages.run_parts import LOG_LINES, PARTS
+from podium.web.pages.templates import page
 
 router = APIRouter()
 router.include_router(run_live.router)

@@ -10,31 +10,30 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
-from podium.domain.check_results import check_ending
-from podium.domain.errors import NotPossibleNow, PodiumError, UnknownId
-from podium.domain.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
-from podium.domain.gating import canonical_json
-from podium.domain.work import Run
-from podium.telling.event_words import shorten, usage_words
-from podium.usecases import find_id, follow_logs, list_receipts, verify_receipts
-from podium.usecases.look_at_run import (
+from podium.app.id_lookup import find_id
+from podium.app.receipts import list_receipts, verify_receipts
+from podium.app.run_log import follow_logs, transcript_of
+from podium.app.run_timeline import (
     calls_of,
     log_after,
     log_before,
     look_at_run,
     newest_events,
+    run_timeline,
 )
-from podium.usecases.run_timeline import run_timeline
-from podium.web.access.entering import Viewer
-from podium.web.desk import Desk, DeskHere
-from podium.web.pages.rendering import page
-from podium.web.pages.run_diff import read_diff
+from podium.core.decisions import canonical_json
+from podium.core.errors import NotPossibleNow, PodiumError, UnknownId
+from podium.core.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
+from podium.core.forge import check_ending
+from podium.core.work import Run
+from podium.jobs.pipeline.run_branch import branch_of, diff_of, document_of
+from podium.render.event import shorten, usage_words
+from podium.web.access.authentication import Viewer
+from podium.web.context import Desk, DeskHere
+from podium.web.pages.run_display import picture_of, status_words, tone
+from podium.web.pages.run_documents import read_diff, rendered
 from podium.web.pages.run_live import rendered_lines
-from podium.web.pages.run_markdown import rendered
-from podium.web.pages.run_picture import picture_of
-from podium.web.pages.run_words import status_words, tone
-from podium.wiring.run_branches import branch_of, diff_of, document_of
-from podium.wiring.run_transcripts import transcript_of
+from podium.web.pages.templates import page
 
 router = APIRouter()
 

@@ -1,25 +1,213 @@
-"""The page of runs: all of them, newest first, live; and how one is started."""
+"""Page of runs, and the form that starts one of any flow."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal
 from urllib.parse import urlencode
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from podium.domain.errors import BadInput
-from podium.usecases import ShownStatus
-from podium.usecases.see_runs import RunsPage, RunsWish, see_runs
-from podium.web.access.entering import Operator, Viewer
-from podium.web.access.people import ConsoleRole
-from podium.web.desk import DeskHere
-from podium.web.pages.rendering import page
-from podium.web.pages.run_choices import choices_of
-from podium.web.pages.run_starting import start_forms, wish_of
-from podium.web.pages.run_words import evidence, status_words, tone
-from podium.wiring.flows import FLOWS
-from podium.wiring.submitting import submit
+from podium.app.app import Podium
+from podium.app.flow_registry import FLOWS
+from podium.app.run_list import RunsPage, RunsWish, ShownStatus, see_runs
+from podium.app.submission import Wish, option_schemas, submit
+from podium.app.work_request import SHAPES
+from podium.core.errors import BadInput, PodiumError
+from podium.core.model import Json, Noun
+from podium.jobs.duet.task_control import pairs_in_use
+from podium.jobs.pipeline.spec_files import pipeline_spec
+from podium.tools.packs import known_packs, shipped_packs
+from podium.web.access.authentication import Operator, Viewer
+from podium.web.access.tokens import ConsoleRole
+from podium.web.context import DeskHere
+from podium.web.pages.run_display import evidence, status_words, tone
+from podium.web.pages.templates import page
+
+Choices = Mapping[tuple[str, str], tuple[str, ...]]
+"""Flow and option → the values there are. What is missing here is free text."""
+
+_FIXED: WeakKeyDictionary[Podium, Choices] = WeakKeyDictionary()
+"""What podium.yaml says: a console reads it once."""
+
+
+def choices_of(podium: Podium) -> Choices:
+    """Modes, agents, packs and pairs of this project."""
+    fixed = _FIXED.get(podium)
+    if fixed is None:
+        fixed = _FIXED[podium] = _of_configuration(podium)
+    packs = known_packs(project=podium.folders.project, shipped=shipped_packs())
+    return {**fixed, ("operator", "pack"): tuple(sorted(pack.name for pack in packs))}
+
+
+def _of_configuration(podium: Podium) -> Choices:
+    agents = tuple(podium.settings.agents)
+    found = {
+        ("pipeline", "mode"): _readable(lambda: pipeline_spec(podium.configuration).modes),
+        ("pipeline", "agent"): agents,
+        ("playbook", "agent"): agents,
+        ("duet", "pairs"): _readable(
+            lambda: [pair.name for pair in pairs_in_use(podium, podium.environ)]
+        ),
+    }
+    return {option: values for option, values in found.items() if values}
+
+
+def _readable(values: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    """None of a flow whose part of podium.yaml is at fault: that is told when a run of it is started."""
+    try:
+        return tuple(values())
+    except PodiumError:
+        return ()
+
+
+OPTION = "option_"
+"""How the names of fields begin that are options of a flow."""
+APPROVE = "approve"
+"""The option by which whoever starts a run says yes to its plan."""
+TEXTS = {
+    "pipeline": "The task: what is to be built or mended",
+    "operator": "The message to the operator",
+    "sense": "",
+    "playbook": "The playbook: a file of the project",
+    "duet": "The task for the two",
+}
+"""Flow → what its text is. Empty: it takes none."""
+
+UNSAID = {
+    ("pipeline", "agent"): "as the roles say",
+    ("playbook", "agent"): "as podium.yaml says",
+    ("operator", "pack"): "as podium.yaml says",
+}
+"""What it means to say nothing, where that can be done."""
+
+Kind = Literal["text", "tick", "lines", "pairs", "choice", "several"]
+
+
+class Field(Noun):
+    """One option, as a field of a form."""
+
+    name: str
+    label: str
+    hint: str
+    kind: Kind
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    """For one of them, or several."""
+    unsaid: str = ""
+    """What it means to say nothing; empty: something has to be chosen."""
+
+
+class StartForm(Noun):
+    """How a flow is started."""
+
+    flow: str
+    text: str
+    """What its words are; empty: there are none."""
+    fields: tuple[Field, ...] = ()
+
+
+def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
+    """A form for each flow, with what the project has to choose from. A yes to a plan is offered to those alone who may give one."""
+    return [
+        StartForm(
+            flow=flow,
+            text=TEXTS.get(flow, "The task"),
+            fields=tuple(
+                _with_choices(flow, field, choices)
+                for field in _fields(flow, schema)
+                if may_approve or field.name != APPROVE
+            ),
+        )
+        for flow, schema in option_schemas().items()
+    ]
+
+
+def wish_of(form: Mapping[str, str]) -> Wish:
+    """What a filled form wishes for. Raises `BadInput` that names the field."""
+    flow = form.get("flow", "")
+    schema = option_schemas().get(flow)
+    if schema is None:
+        raise BadInput(f"flow {flow[:60]!r} is not known; flows: {', '.join(option_schemas())}")
+    options: dict[str, Json] = {}
+    for field in _fields(flow, schema):
+        written = form.get(f"{OPTION}{field.name}", "").strip()
+        if written:
+            options[field.name] = _value(field, written)
+    return Wish.model_validate({"flow": flow, "text": form.get("text", ""), "options": options})
+
+
+def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
+    shape = SHAPES[flow]
+    hints = {name: (info.description or "") for name, info in shape.model_fields.items()}
+    return [
+        Field(
+            name=name,
+            label=name.replace("_", " ").capitalize(),
+            hint=hints.get(name, "") or _HINTS.get((flow, name), ""),
+            kind=_kind(facts),
+            default=str(facts["default"]) if isinstance(facts.get("default"), str) else "",
+            unsaid=UNSAID.get((flow, name), ""),
+        )
+        for name, facts in dict(schema.get("properties") or {}).items()
+    ]
+
+
+def _with_choices(flow: str, field: Field, choices: Choices) -> Field:
+    """Chosen instead of written, where it is known what there is."""
+    values = choices.get((flow, field.name), ())
+    if not values:
+        return field
+    kind = "several" if field.kind == "lines" else "choice"
+    return field.model_copy(update={"kind": kind, "choices": values})
+
+
+def _kind(facts: Mapping[str, Json]) -> Kind:
+    kinds: dict[str, Kind] = {"boolean": "tick", "array": "lines", "object": "pairs"}
+    return kinds.get(str(facts.get("type")), "text")
+
+
+def _value(field: Field, written: str) -> Json:
+    match field.kind:
+        case "tick":
+            return True
+        case "lines":
+            return [line.strip() for line in written.splitlines() if line.strip()]
+        case "pairs":
+            return dict(_pair(field, line) for line in written.splitlines() if line.strip())
+    return written
+
+
+def _pair(field: Field, line: str) -> tuple[str, Json]:
+    name, equals, value = line.partition("=")
+    if not equals:
+        raise BadInput(f"{field.label}: {line[:60]!r} is no NAME=VALUE; write one on each line")
+    try:
+        # Numbers and lists as JSON has them; everything else is words.
+        return name.strip(), json.loads(value) if field.name == "context" else value.strip()
+    except ValueError:
+        return name.strip(), value.strip()
+
+
+_HINTS = {
+    ("pipeline", "mode"): "Where it begins: direct, bugfix or research.",
+    ("pipeline", "agent"): "The agent that plays every role.",
+    ("pipeline", "base"): "The branch to start from. Empty: the one that is checked out.",
+    ("operator", "context"): "What is known already: NAME=VALUE, one on each line.",
+    ("operator", "pack"): "The tools that it may use.",
+    ("operator", "approve"): "Say yes to the very plan that comes of it, this once.",
+    ("playbook", "profile"): "The plugin's profile. Empty: the nearest one.",
+    ("playbook", "root"): "The plugin's folder. Empty: the project's.",
+    ("playbook", "agent"): "The agent that follows it.",
+    ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one on each line.",
+    ("playbook", "dry_run"): "Work in a copy that is thrown away, and show what would change.",
+    ("duet", "pairs"): "Pairs that may do it. None of them: every pair.",
+}
+"""What a field is for, in words of a form."""
+
 
 router = APIRouter()
 

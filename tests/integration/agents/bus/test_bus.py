@@ -19,9 +19,9 @@ import zmq.asyncio
 from podium.agents.bus import Asked, Bus, BusAgent, BusPeer, BusSettings, socket_of
 from podium.agents.bus.peer import Tell
 from podium.agents.bus.wire import Join
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Turn, TurnLimits
-from podium.domain.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
+from podium.core.turns import Turn, TurnLimits
 from podium.testing import (
     FakeEnclosures,
     FakeHookDoors,

@@ -11,10 +11,10 @@ from typing import Any
 
 import podium
 from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiKit
-from podium.agents.tui.adapting import Adapter
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.gating import Call, Decision, Effect, GateContext
-from podium.domain.launching import Confinement, Mount
+from podium.agents.tui.adapter import Adapter
+from podium.core.decisions import Call, Decision, Effect, GateContext
+from podium.core.processes import Confinement, Mount
+from podium.core.turns import Reply, Turn, TurnLimits
 from podium.sandbox import (
     HookDoor,
     HookDoorSettings,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import Delivered, Injector, Panes, Program, Screen, look
-from podium.agents.tui.adapting import Adapter, Launch, Place, Said, Status, Written
-from podium.agents.tui.parting import end_program
-from podium.domain.errors import TimedOut
-from podium.domain.model import Json
+from podium.agents.tui.adapter import Adapter, Launch, Place, Said, Status, Written
+from podium.agents.tui.panes import end_program
+from podium.core.errors import TimedOut
+from podium.core.model import Json
 from podium.sandbox.hook_client import DENY_AS_JSON
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer, Script

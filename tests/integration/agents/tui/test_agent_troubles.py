@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Injector
-from podium.agents.tui.adapting import Status
-from podium.agents.tui.listening import TurnTime
-from podium.domain.errors import AgentLost, NeedsHuman, NotPossibleNow, TimedOut
+from podium.agents.tui.adapter import Status
+from podium.agents.tui.exchange import TurnTime
+from podium.core.errors import AgentLost, NeedsHuman, NotPossibleNow, TimedOut
 from podium.testing import retry_until
 from podium.testing.tui_zoo import happened
 from tests.unit.agents.tui.pair_rig import (

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.tui.bad_ending import trouble_of
 from podium.agents.tui.exchange import GO_ON
-from podium.domain.errors import (
+from podium.agents.tui.reply_reader import trouble_of
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     ContextOverflow,

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from podium.agents.tui.adapting import Adapter
+from podium.agents.tui.adapter import Adapter
 from podium.agents.tui.claude import ClaudeTui
 from podium.agents.tui.codex import CodexTui
 from podium.agents.tui.gemini import GeminiTui
-from podium.domain.errors import AgentLost, NeedsHuman
+from podium.core.errors import AgentLost, NeedsHuman
 from podium.testing import retry_until
 from tests.integration.agents.tui import test_claude_tui, test_codex_tui, test_gemini_tui
 from tests.integration.agents.tui.desk import Desk, at_desk

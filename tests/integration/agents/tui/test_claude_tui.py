@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.kit import AgentOptions
-from podium.agents.tui.adapting import Said
+from podium.agents.deps import AgentOptions
+from podium.agents.tui.adapter import Said
 from podium.agents.tui.claude import ClaudeTui
 from podium.testing.modelserver import Script
 from tests.integration.agents import clis

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import Composer, Screen
-from podium.agents.tui.adapting import Place, Said, Status
-from podium.agents.tui.codex import CodexTui
-from podium.agents.tui.codex_records import read
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.model import Json
+from podium.agents.tui.adapter import Place, Said, Status
+from podium.agents.tui.codex import CodexTui, read
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import Json
 
 CODEX = CodexTui()
 SESSION = "01a1e5b5-14ba-7440-88b7-be85c3421336"

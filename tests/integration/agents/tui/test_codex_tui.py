@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.kit import AgentOptions
-from podium.agents.tui.adapting import Said
+from podium.agents.deps import AgentOptions
+from podium.agents.tui.adapter import Said
 from podium.agents.tui.codex import CodexTui
 from podium.testing import retry_until
 from tests.integration.agents import clis

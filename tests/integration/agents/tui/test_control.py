@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import look
-from podium.agents.tui.quoting import quoted
-from podium.agents.tui.trouble import LineLost, PaneGone, ServerGone, TmuxRefused
-from podium.domain.errors import TimedOut
+from podium.agents.tui.control import quoted
+from podium.agents.tui.errors import LineLost, PaneGone, ServerGone, TmuxRefused
+from podium.core.errors import TimedOut
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until, retry_until_blocking
 from tests.integration.agents.tui.rig import House, a_server, client_of

@@ -8,19 +8,18 @@ from typing import cast
 
 import pytest
 
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import GenericTui, Program
-from podium.agents.tui.adapting import Said, Terms
-from podium.agents.tui.capturing import history_size
-from podium.agents.tui.ears import ScreenEar, WrittenEar
-from podium.agents.tui.letters import Letter
-from podium.agents.tui.sighting import Sight
-from podium.agents.tui.stream_gate import StreamGate
-from podium.domain.errors import AgentLost
-from podium.domain.messages import Awaited, Message, block_of
-from podium.domain.model import Json
+from podium.agents.tui.adapter import Said, Terms
+from podium.agents.tui.delivery import Letter
+from podium.agents.tui.reply_reader import ScreenEar, StreamGate, WrittenEar
+from podium.agents.tui.screen import history_size
+from podium.agents.tui.screen_watch import Sight
+from podium.core.errors import AgentLost
+from podium.core.model import Json
+from podium.core.turns import Awaited, Message, block_of
 from podium.testing import FixedClock, MemoryTranscripts
-from podium.testing.hook_doors import FakeTurnDoor
+from podium.testing.processes import FakeTurnDoor
 from tests.integration.agents.tui.rig import House
 from tests.unit.agents.tui.pair_rig import a_turn
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.gemini.layout import CONVERSATIONS
-from podium.agents.kit import AgentOptions
-from podium.agents.tui.adapting import Place, Said
+from podium.agents.deps import AgentOptions
+from podium.agents.headless.gemini.program import CONVERSATIONS
+from podium.agents.tui.adapter import Place, Said
 from podium.agents.tui.gemini import GeminiTui
-from podium.agents.tui.gemini_written import GeminiWritten
-from podium.domain.errors import AgentNotLoggedIn, BadInput
+from podium.agents.tui.gemini_transcript import GeminiWritten
+from podium.core.errors import AgentNotLoggedIn, BadInput
 from podium.ports import nameless_use
 
 SESSION = "5f0c3d38-3615-47b4-8e59-ddae9f534f7c"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.kit import AgentOptions
-from podium.agents.tui.adapting import Said
+from podium.agents.deps import AgentOptions
+from podium.agents.tui.adapter import Said
 from podium.agents.tui.gemini import GeminiTui
 from podium.ports import nameless_use
 from podium.testing import retry_until

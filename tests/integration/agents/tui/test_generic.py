@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.contract.unwrapping import cells
-from podium.agents.kit import AgentOptions
+from podium.agents.contract.reply_text import cells
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import Composer, GenericTui, Injector, Screen
-from podium.agents.tui.adapting import Place, Status
-from podium.domain.errors import BadInput
-from podium.domain.model import Json
+from podium.agents.tui.adapter import Place, Status
+from podium.core.errors import BadInput
+from podium.core.model import Json
 from tests.integration.agents.tui.rig import QUICK, House
 
 REFERENCE = (

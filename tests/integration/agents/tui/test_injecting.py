@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Program, look
-from podium.agents.tui.keyboard import Keyboard
-from podium.agents.tui.ledger import Ledger
-from podium.agents.tui.pasting import loading, pasting
-from podium.agents.tui.trouble import (
+from podium.agents.tui.errors import (
     DeliveryInDoubt,
     KeyboardElsewhere,
     NotListening,
@@ -21,9 +18,12 @@ from podium.agents.tui.trouble import (
     ProgramEnded,
     TmuxRefused,
 )
-from podium.domain.errors import BadInput
+from podium.agents.tui.keyboard import Keyboard
+from podium.agents.tui.ledger import Ledger
+from podium.agents.tui.panes import loading, pasting
+from podium.core.errors import BadInput
+from podium.platform.system_clock import SystemClock
 from podium.testing import retry_until
-from podium.wiring.clock import SystemClock
 from tests.integration.agents.tui.rig import QUICK, House, client_of, is_gone
 
 HARD = (

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import TuiAgent
+from podium.agents.tui.exchange import TurnTime
 from podium.agents.tui.keyboard import Keyboard
-from podium.agents.tui.listening import TurnTime
-from podium.domain.asking import Turn
-from podium.domain.errors import NeedsHuman, NotPossibleNow, TimedOut
-from podium.domain.keyboards import KeyboardHold
+from podium.core.errors import NeedsHuman, NotPossibleNow, TimedOut
+from podium.core.keyboards import KeyboardHold
+from podium.core.turns import Turn
+from podium.platform.system_clock import SystemClock
 from podium.testing import FixedClock, retry_until
-from podium.wiring.clock import SystemClock
 from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
 
 LONG_SECONDS = 600.0
@@ -119,7 +119,7 @@ def test_the_clocks_of_a_turn_are_put_on_by_as_long_as_people_had_the_keyboard(
 ) -> None:
     # Turns are timed by the event loop, which no clock of a test can hold still.
     now = [100.0]
-    monkeypatch.setattr("podium.agents.tui.listening._now", lambda: now[0])
+    monkeypatch.setattr("podium.agents.tui.exchange._now", lambda: now[0])
     time = TurnTime(a_turn(seconds=60.0, longest_seconds=100.0), stood_seconds=5.0)
     now[0] = 130.0
     time.stand_still(5.0)

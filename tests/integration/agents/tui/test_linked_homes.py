@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import Program
-from podium.agents.tui.adapters import adapter_for
-from podium.agents.tui.adapting import Launch, Place, Said, Written
-from podium.agents.tui.capturing import look
+from podium.agents.tui.adapter import Launch, Place, Said, Written
+from podium.agents.tui.adapter_registry import adapter_for
 from podium.agents.tui.generic import GenericTui
-from podium.agents.tui.parting import end_program
+from podium.agents.tui.panes import end_program
+from podium.agents.tui.screen import look
 from podium.sandbox.guard.processes import entry_of
 from podium.testing.tui_zoo import zoo_command
 from tests.integration.agents.tui.rig import House

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import MirroredPairs, TerminalPair
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.terminals import KeyboardWish, KeysPressed, PaneView, Terminal
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.terminals import KeyboardWish, KeysPressed, PaneView, Terminal
 from podium.testing import retry_until
 from tests.unit.agents.tui.pair_rig import Podium, kill_program, on_stage
 

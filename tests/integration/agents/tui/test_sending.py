@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Injector
-from podium.agents.tui.fates import SeenFates
+from podium.agents.tui.delivery import Letter, Letters, SeenFates, Sender, owner_of
+from podium.agents.tui.errors import NotListening, NumberTaken
 from podium.agents.tui.ledger import Ledger
-from podium.agents.tui.letters import Letter, Letters, owner_of
-from podium.agents.tui.pasting import loading, pasting
-from podium.agents.tui.sending import Sender
-from podium.agents.tui.trouble import NotListening, NumberTaken
-from podium.domain.model import Json
+from podium.agents.tui.panes import loading, pasting
+from podium.core.model import Json
 from tests.integration.agents.tui.rig import House, a_server
 
 

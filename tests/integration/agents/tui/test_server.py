@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Program
-from podium.agents.tui.quoting import quoted
-from podium.agents.tui.trouble import ServerGone
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.agents.tui.control import quoted
+from podium.agents.tui.errors import ServerGone
+from podium.core.errors import BadInput, NotPossibleNow
 from podium.sandbox import end_orphans
 from podium.testing import retry_until, retry_until_blocking
 from tests.integration.agents.tui.rig import House, a_server, housed, is_gone

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from podium.agents.tui import TuiAgent
+from podium.agents.tui.errors import DeliveryInDoubt
 from podium.agents.tui.ledger import Ledger
-from podium.agents.tui.trouble import DeliveryInDoubt
-from podium.domain.asking import Turn
-from podium.domain.errors import NeedsHuman
+from podium.core.errors import NeedsHuman
+from podium.core.turns import Turn
 from podium.testing import retry_until
 from tests.soaking import in_soak
 from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage

@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
-from podium.agents.kit import AgentOptions
-from podium.agents.tui import GenericTui, Screen, sighting
+from podium.agents.deps import AgentOptions
+from podium.agents.tui import GenericTui, Screen, screen_watch
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapting import Terms
+from podium.agents.tui.adapter import Terms
 from podium.agents.tui.control import Control
-from podium.agents.tui.sighting import LOOK_SECONDS, Sight
+from podium.agents.tui.screen_watch import LOOK_SECONDS, Sight
 from tests.integration.agents.tui.test_generic import a_screen
 
 BUSY = a_screen("Thinking (esc to interrupt)")
@@ -49,7 +49,7 @@ def sight(pulse: Pulse, shown: list[Screen], monkeypatch: pytest.MonkeyPatch) ->
     async def look(control: Control, pane: str) -> Screen:
         return shown.pop(0) if len(shown) > 1 else shown[0]
 
-    monkeypatch.setattr(sighting, "look", look)
+    monkeypatch.setattr(screen_watch, "look", look)
     generic = GenericTui(AgentOptions(name="x", command=("x",)))
     return Sight(cast("Control", None), cast("Activity", pulse), "%0", generic, Terms())
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import SteeredPairs, TerminalPair
-from podium.domain.errors import AgentLost, BadInput
-from podium.domain.terminals import KeysPressed, NewSize, Terminal, TerminalNews
+from podium.core.errors import AgentLost, BadInput
+from podium.core.terminals import KeysPressed, NewSize, Terminal, TerminalNews
 from podium.rpc import reach, serve
 from podium.testing import retry_until
 from tests.unit.agents.tui.pair_rig import Podium, kill_program, on_stage

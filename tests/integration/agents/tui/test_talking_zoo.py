@@ -6,8 +6,8 @@ import pytest
 
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Manner, Program, history, look
-from podium.domain.messages import Awaited, Heard, Message
-from podium.flows.duet.prompting import NUDGE, primer, result_words, task_words
+from podium.core.turns import Awaited, Heard, Message
+from podium.jobs.duet.prompts import NUDGE, primer, result_words, task_words
 from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
 from podium.testing.tui_zoo.prompts import Wanted, wanted_by

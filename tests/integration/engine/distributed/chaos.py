@@ -17,10 +17,10 @@ from typing import Literal
 
 import psycopg
 
-from podium.domain.model import Noun
+from podium.core.model import Noun
 from podium.engine.distributed import DISTRIBUTED
 from podium.engine.distributed.database import migrate
-from podium.journal.postgres import prepare
+from podium.store.postgres import prepare
 from tests.integration.engine.distributed.chaos_evidence import WITNESS, Evidence
 from tests.integration.engine.distributed.chaos_judge import Trouble, Verdict, judge
 from tests.integration.engine.distributed.chaos_stage import Place, server_on_cables

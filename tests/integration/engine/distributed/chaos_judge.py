@@ -9,7 +9,7 @@ from statistics import median
 
 from pydantic import Field
 
-from podium.domain.model import Noun
+from podium.core.model import Noun
 from tests.integration.engine.distributed.chaos_evidence import Effect, Evidence, History
 from tests.integration.engine.distributed.chaos_worker import STEPS
 

@@ -10,15 +10,15 @@ import sys
 import time
 from pathlib import Path
 
-from podium.domain.errors import LeaseLost
-from podium.domain.model import Noun
-from podium.domain.work import QueueSpec
+from podium.core.errors import LeaseLost
+from podium.core.model import Noun
+from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
-from podium.journal.postgres_presence import PostgresPresence
-from podium.journal.postgres_store import PostgresStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, Step
-from podium.wiring.clock import SystemClock, SystemIds
+from podium.store.postgres_presence import PostgresPresence
+from podium.store.postgres_store import PostgresStore
 
 STEPS = 10
 

@@ -15,16 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from podium.domain.errors import StoreAway, UserMustAct
-from podium.domain.work import QueueSpec, Run
+from podium.core.errors import StoreAway, UserMustAct
+from podium.core.work import QueueSpec, Run
 from podium.engine.distributed.database import DbosDatabase, check_installed, migrate
-from podium.engine.distributed.enqueueing import (
-    asked_for,
-    enqueue,
-    needed_code,
-    run_of,
-    workflow_id,
-)
+from podium.engine.distributed.workflows import asked_for, enqueue, needed_code, run_of, workflow_id
 from podium.testing import FixedClock, SteadyIds
 
 CODE = needed_code("make", 1, None)

@@ -11,16 +11,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from podium.domain.errors import BadInput, StoreAway
-from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
+from podium.core.errors import BadInput, StoreAway
+from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
 from podium.engine import EngineSettings, FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
 from podium.engine.distributed.database import Claim, DbosDatabase
-from podium.journal.postgres_presence import PostgresPresence
-from podium.journal.postgres_store import PostgresStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Store
+from podium.store.postgres_presence import PostgresPresence
+from podium.store.postgres_store import PostgresStore
 from podium.testing import retry_until
-from podium.wiring.clock import SystemClock, SystemIds
 
 WORK = QueueSpec(name="work")
 

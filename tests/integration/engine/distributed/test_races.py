@@ -14,18 +14,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from podium.domain.errors import LockHeld, NotPossibleNow
-from podium.domain.gating import Approval, Tier
-from podium.domain.work import QueueSpec, Run
+from podium.app.approvals import approve
+from podium.core.decisions import Approval, Tier
+from podium.core.errors import LockHeld, NotPossibleNow
+from podium.core.work import QueueSpec, Run
 from podium.engine import FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
 from podium.engine.distributed.database import migrate
-from podium.journal.postgres_presence import PostgresPresence
-from podium.journal.postgres_store import PostgresStore
+from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, Store, Tx
+from podium.store.postgres_presence import PostgresPresence
+from podium.store.postgres_store import PostgresStore
 from podium.testing import retry_until
-from podium.usecases import approve
-from podium.wiring.clock import SystemClock, SystemIds
 from tests.soaking import in_soak
 
 CLOCK, IDS = SystemClock(), SystemIds()

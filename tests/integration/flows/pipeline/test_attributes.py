@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.flows.pipeline.attributes import with_union
-from podium.flows.pipeline.backlog import with_items
-from podium.flows.pipeline.memory import with_lessons
+from podium.jobs.pipeline.branch_documents import with_union
+from podium.jobs.pipeline.ledger import with_items
+from podium.jobs.pipeline.memory import with_lessons
 
 DAY = date(2026, 11, 15)
 BACKLOG, MEMORY = "docs/dev_docs/backlog.md", "AGENT_MEMORY.md"

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import LockHeld, NotPossibleNow
-from podium.domain.gating import CallStatus
-from podium.domain.operating import OperatorAnswer
+from podium.app.app import Podium
+from podium.app.approvals import approve
+from podium.app.run_control import resolve_call
+from podium.core.decisions import CallStatus
+from podium.core.errors import LockHeld, NotPossibleNow
+from podium.jobs.operator.models import OperatorAnswer
 from podium.ports import Engine, RunQuery
 from podium.testing import retry_until, sure
-from podium.usecases import approve, resolve_call
-from podium.wiring.podium import Podium
 from tests.unit.operator.core.shop import Shop, operator_for, receipts_of
 
 READINGS = {

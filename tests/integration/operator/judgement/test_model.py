@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from podium.agents import AgentKit
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import (
+from podium.core.decisions import Effect, Tier
+from podium.core.errors import (
     AgentNotLoggedIn,
     AgentRefused,
     AgentRejected,
@@ -22,16 +22,20 @@ from podium.domain.errors import (
     ReplyInvalid,
     TimedOut,
 )
-from podium.domain.gating import Effect, Tier
-from podium.domain.model import Json
-from podium.domain.operating import Directive, Intent, Message, Reading, Urgency, Wish
-from podium.domain.packs import PackTool
-from podium.flows.operator.judgement.directives import find_conflict
-from podium.flows.operator.judgement.judging import judge
-from podium.flows.operator.judgement.model import MOST_TOOLS, ModelClassifier, ModelReading
-from podium.flows.operator.judgement.model_prompt import prompt_for
+from podium.core.model import Json
+from podium.core.packs import PackTool
+from podium.core.turns import Reply, Turn
+from podium.jobs.operator.classifier_factory import ReadingAgent
+from podium.jobs.operator.judgement.directives import find_conflict
+from podium.jobs.operator.judgement.judge import judge
+from podium.jobs.operator.judgement.model_classifier import (
+    MOST_TOOLS,
+    ModelClassifier,
+    ModelReading,
+    prompt_for,
+)
+from podium.jobs.operator.models import Directive, Intent, Message, Reading, Urgency, Wish
 from podium.testing import FakeAgent
-from podium.wiring.classifying import ReadingAgent
 from tests.soaking import in_soak
 from tests.unit.operator.core.shop import unmarked
 from tests.unit.operator.judgement.model_rig import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import (
+from podium.core.decisions import Usage
+from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
@@ -19,11 +19,11 @@ from podium.domain.errors import (
     ReplyInvalid,
     TimedOut,
 )
-from podium.domain.gating import Usage
-from podium.domain.operating import Intent, Message, Reading
-from podium.flows.operator.judgement.model import ModelClassifier, WithFallback
+from podium.core.turns import Reply, Turn
+from podium.jobs.operator.judgement.model_classifier import ModelClassifier, WithFallback
+from podium.jobs.operator.models import Intent, Message, Reading
 from podium.testing import FakeAgent
-from podium.testing.agent import PreparedReply
+from podium.testing.agents import PreparedReply
 from tests.soaking import in_soak
 from tests.unit.operator.judgement.model_rig import PACK, answer, reader, said
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.gating import Tier
-from podium.domain.operating import Intent, Reading
-from podium.flows.operator.judgement.model import WithFallback
-from podium.flows.operator.judgement.model_shortlist import Shortlist
-from podium.flows.operator.options import OperatorOptions
+from podium.app.app import Podium
+from podium.core.decisions import Tier
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.jobs.operator.classifier_factory import build_classifier
+from podium.jobs.operator.judgement.embedded.tool_score import Shortlist
+from podium.jobs.operator.judgement.model_classifier import WithFallback
+from podium.jobs.operator.models import Intent, Reading
+from podium.jobs.operator.options import OperatorOptions
 from podium.ports import Classifier
 from podium.testing.modelserver import ModelServer
-from podium.wiring.classifying import build_classifier
-from podium.wiring.podium import Podium
 from tests.unit.operator.judgement.model_rig import (
     KEY,
     PACK,

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from podium.domain.errors import BadInput, ToolBroke
-from podium.domain.gating import Call, Outcome, PlanPlace
-from podium.domain.packs import Pack
+from podium.core.decisions import Call, Outcome, PlanPlace
+from podium.core.errors import BadInput, ToolBroke
+from podium.core.packs import Pack
 from podium.testing import FakeEnclosures, FakeLauncher, FixedClock
 from podium.tools import Tool, ToolScope
 from podium.tools.packs import load_pack, pack_tools

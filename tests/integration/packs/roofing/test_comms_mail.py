@@ -15,7 +15,7 @@ import pytest
 from packs.roofing.comms import Attachment, Mail, MaybeSent, send_mail
 from packs.roofing.exchange import reason_of
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.testing import retry_until
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.smtp_server import SmtpServer, make_certificate, serving

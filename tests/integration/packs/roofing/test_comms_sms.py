@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from packs.roofing.comms import MaybeSent, Sms, send_sms
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.testing import retry_until
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway, sms_gateway

@@ -31,7 +31,7 @@ from packs.roofing.database import (
     take_snapshot,
 )
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.postgrest import postgrest
 from tests.unit.packs.roofing.rig import FOLDER, NOW, pack_scope

@@ -25,7 +25,7 @@ from packs.roofing.database import (
 from packs.roofing.database.migrating import migrations_of
 from packs.roofing.database.sqlite import SqliteBackend
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from podium.testing import retry_until
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.postgrest import PostgrestServer, postgrest

@@ -15,7 +15,7 @@ from packs.roofing.database import Conflict, open_database
 from packs.roofing.database.sqlite import SqliteBackend
 from packs.roofing.handlers import invoices, jobs
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from tests.integration.packs.roofing.office import Office, open_office
 from tests.integration.packs.roofing.postgrest import postgrest
 from tests.integration.packs.roofing.test_database import run_migrations_by_hand

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from tests.integration.packs.roofing.office import REVIEWS, Office, open_office, sending_settings
 from tests.integration.packs.roofing.sms_gateway import Gateway
 from tests.integration.packs.roofing.smtp_server import SmtpServer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Effect
+from podium.core.decisions import Effect
 from podium.tools.packs import pack_tools
 from tests.integration.packs.roofing.office import roofing
 from tests.integration.packs.roofing.postgrest import postgrest

@@ -8,9 +8,8 @@ from collections import Counter
 
 import pytest
 
-from podium.domain.gating import Tier
-from podium.domain.packs import PackTool
-from podium.domain.packs_table import floor_tier, most_specific
+from podium.core.decisions import Tier
+from podium.core.packs import PackTool, floor_tier, most_specific
 from tests.integration.packs.roofing.office import roofing
 from tests.unit.packs.roofing.rig import FOLDER
 

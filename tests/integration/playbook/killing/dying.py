@@ -19,20 +19,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podium.cli.edge import run
-from podium.domain.events import EventBody
-from podium.domain.launching import Ended, Spawn
-from podium.journal.sqlite_driver import SqliteDriver
-from podium.journal.transaction import SqlTransaction
+from podium.cli.error_report import run
+from podium.core.events import EventBody
+from podium.core.processes import Ended, Spawn
 from podium.sandbox.launcher import ProcessLauncher
+from podium.store.sqlite_store import SqliteDriver
+from podium.store.transaction import SqlTransaction
 
 WARM = (
     "podium.agents.api",
     "podium.cli",
     "podium.engine",
     "podium.flows",
-    "podium.gate",
-    "podium.journal",
+    "podium.policy",
+    "podium.store",
     "podium.tools",
     "podium.usecases",
     "podium.wiring",

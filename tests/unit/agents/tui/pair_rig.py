@@ -10,19 +10,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from podium.agents.contract.messages import read_messages
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import TerminalSettings
-from podium.agents.tui.adapting import Launch, Place, Said, Terms, Written
+from podium.agents.tui.adapter import Launch, Place, Said, Terms, TuiKit, Written
 from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
-from podium.agents.tui.kit import TuiKit
 from podium.agents.tui.pair import TerminalPair
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.keyboards import KeyboardHold
-from podium.domain.launching import Spawn
-from podium.domain.messages import Awaited, Message, Side
-from podium.domain.model import Json
+from podium.core.keyboards import KeyboardHold
+from podium.core.model import Json
+from podium.core.processes import Spawn
+from podium.core.turns import Awaited, Message, Reply, Side, Turn, TurnLimits
 from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts

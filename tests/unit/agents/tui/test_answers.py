@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.tui.answers import answer_of, answers_of, refuse_errors
-from podium.agents.tui.trouble import PaneGone, TmuxRefused
+from podium.agents.tui.control import answer_of, answers_of, refuse_errors
+from podium.agents.tui.errors import PaneGone, TmuxRefused
 
 MARK = b"1700000000 290 1"
 BEGIN, END, ERROR = b"%begin " + MARK, b"%end " + MARK, b"%error " + MARK

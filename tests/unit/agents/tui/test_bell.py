@@ -9,11 +9,10 @@ from typing import cast
 
 import pytest
 
-from podium.agents.tui import bell as bell_room
-from podium.agents.tui.activity import Activity
-from podium.agents.tui.alone import alone
-from podium.agents.tui.bell import Bell
-from podium.domain.errors import LockHeld, NotPossibleNow
+from podium.agents.tui import activity as bell_room
+from podium.agents.tui.activity import Activity, Bell
+from podium.agents.tui.pair import alone
+from podium.core.errors import LockHeld, NotPossibleNow
 
 LONG = 60.0
 

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.kit import AgentOptions
+from podium.agents.deps import AgentOptions
 from podium.agents.tui import Composer, Screen
-from podium.agents.tui.adapting import Place, Said, Status
-from podium.agents.tui.claude import ClaudeTui
-from podium.agents.tui.claude_written import said_in
-from podium.domain.errors import BadInput
-from podium.domain.model import Json
+from podium.agents.tui.adapter import Place, Said, Status
+from podium.agents.tui.claude import ClaudeTui, said_in
+from podium.core.errors import BadInput
+from podium.core.model import Json
 
 RULE = "─" * 100
 CLAUDE = ClaudeTui()

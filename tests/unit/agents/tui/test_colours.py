@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.tui.colours import separate_lines
+from podium.agents.tui.screen import separate_lines
 
 _HARMLESS = re.compile(r"(?:\x1b\[[0-9;:]*m|[^\x00-\x1f\x7f-\x9f])*")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.tui.claude import ClaudeTui
-from podium.agents.tui.drawn import (
+from podium.agents.tui.screen import (
     MEASURED_OTHERWISE,
     end_surely_drawn,
     surely_drawn,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.agents.tui.adapting import Status
-from podium.agents.tui.capturing import Screen
+from podium.agents.tui.adapter import Status
 from podium.agents.tui.gemini import GeminiTui
-from podium.agents.tui.seeing import Composer
+from podium.agents.tui.screen import Composer, Screen
 
 RULE = "─" * 100
 HINT = [RULE, " Shift+Tab to accept edits", RULE]

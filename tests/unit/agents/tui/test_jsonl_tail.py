@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.agents.tui import jsonl_tail
-from podium.agents.tui.adapting import Said
+from podium.agents.tui.adapter import Said
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
-from podium.domain.model import Json
+from podium.core.model import Json
 from tests.soaking import examples
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.tui.pasting import LONGEST_LINE_BYTES, fit_for_terminal, fits, referring_to
-from podium.domain.errors import BadInput
+from podium.agents.tui.panes import LONGEST_LINE_BYTES, fit_for_terminal, fits, referring_to
+from podium.core.errors import BadInput
 
 
 @given(st.text())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.tui import TerminalSettings, TmuxServer, require_tmux
-from podium.agents.tui.program import is_new_enough
-from podium.domain.errors import ToolMissing
-from podium.domain.launching import Ended
+from podium.agents.tui.server import is_new_enough
+from podium.core.errors import ToolMissing
+from podium.core.processes import Ended
 from podium.testing import FakeLauncher
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from podium.agents.budget_tracker import Purse
 from podium.agents.contract.messages import read_messages
-from podium.domain.asking import Reply, Turn
-from podium.domain.duets import DUET, DuetJob, DuetLimits, Pair, Seat
-from podium.domain.events import AnyEvent
-from podium.domain.messages import Address, Message, MessageType, block_of
-from podium.domain.work import Run
+from podium.agents.turn_step import Player
+from podium.core.events import AnyEvent
+from podium.core.turns import Address, Message, MessageType, Reply, Turn, block_of
+from podium.core.work import Run
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.flows import Player, Purse
-from podium.flows.duet import Chair, DuetKit, Stage, play_duet
+from podium.jobs.duet import Chair, DuetKit, Stage, play_duet
+from podium.jobs.duet.models import DUET, DuetJob, DuetLimits, Pair, Seat
 from podium.ports import EventQuery
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds
 

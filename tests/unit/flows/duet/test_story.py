@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from podium.agents.contract.messages import read_messages
-from podium.domain.asking import Reply, Turn
-from podium.domain.duets import DUET, DuetJob
-from podium.domain.errors import TimedOut
-from podium.domain.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
-from podium.domain.messages import Message, Side, block_of
-from podium.domain.work import RunStatus
-from podium.flows.duet import primer
-from podium.flows.duet.prompting import part_words
+from podium.core.errors import TimedOut
+from podium.core.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
+from podium.core.turns import Message, Reply, Side, Turn, block_of
+from podium.core.work import RunStatus
+from podium.jobs.duet import primer
+from podium.jobs.duet.models import DUET, DuetJob
+from podium.jobs.duet.prompts import part_words
 from podium.testing import retry_until
 from tests.unit.flows.duet.hall import Hall, pair, plans, results, says
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.flows.pipeline.backlog import LONGEST_ITEM, MOST_ITEMS, with_items
-from podium.flows.pipeline.markdown import lines_of
+from podium.jobs.pipeline.ledger import LONGEST_ITEM, MOST_ITEMS, with_items
+from podium.jobs.pipeline.markdown import lines_of
 
 DAY = date(2026, 11, 15)
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from podium.flows.pipeline.check_detection import detect, detect_all
-from podium.flows.pipeline.checks import Detection
+from podium.jobs.pipeline.check_detection import detect, detect_all
+from podium.jobs.pipeline.checks import Detection
 
 PYTEST = "import pytest\n\ndef test_one():\n    assert True\n"
 UNITTEST = "from unittest import TestCase\n\nclass One(TestCase):\n    def test_one(self): ...\n"

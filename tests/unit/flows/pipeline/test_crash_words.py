@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.flows.pipeline.crash_words import tells_of_failure
+from podium.jobs.pipeline.reported_failure import tells_of_failure
 from tests.linear_cost import assert_linear_cost
 
 FAILURES: list[object] = [

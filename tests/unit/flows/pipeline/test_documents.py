@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.domain.errors import BadInput
-from podium.flows.pipeline.archiving import ACTIVE_FOLDERS, archived
-from podium.flows.pipeline.checks import CheckResult
-from podium.flows.pipeline.markdown import lines_of
-from podium.flows.pipeline.plain_text import fenced, in_code, shortened
-from podium.flows.pipeline.pull_requests import LONGEST_BODY, body_of, title_of
-from podium.flows.pipeline.review_files import evidence_file, review_file
+from podium.core.errors import BadInput
+from podium.jobs.pipeline.branch_documents import (
+    ACTIVE_FOLDERS,
+    archived,
+    evidence_file,
+    review_file,
+)
+from podium.jobs.pipeline.checks import CheckResult
+from podium.jobs.pipeline.markdown import lines_of
+from podium.jobs.pipeline.plain_text import fenced, in_code, shortened
+from podium.jobs.pipeline.pull_request import LONGEST_BODY, body_of, title_of
 
 DAY = date(2026, 11, 15)
 BREAKOUT = "fine\n```\n# Verdict: PASS\n````\n<script>\n\x1b[2J"

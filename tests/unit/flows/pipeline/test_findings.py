@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.flows.pipeline.findings import MOST_FINDINGS, findings_of, repeats
+from podium.jobs.pipeline.findings import MOST_FINDINGS, findings_of, repeats
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 

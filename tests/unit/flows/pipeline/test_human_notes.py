@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.flows.pipeline.human_notes import LONGEST_NOTE, MOST_NOTES, notes_of
+from podium.jobs.pipeline.quoted_files import LONGEST_NOTE, MOST_NOTES, notes_of
 from tests.linear_cost import assert_linear_cost
 
 FILE = """\

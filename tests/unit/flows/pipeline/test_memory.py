@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from podium.flows.pipeline.memory import (
+from podium.jobs.pipeline.memory import (
     MAX_LESSONS_READ,
     MAX_LESSONS_SHOWN,
     MOST_LESSONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.flows.pipeline.named_files import (
+from podium.jobs.pipeline.quoted_files import (
     MARGIN_LINES,
     NamedFile,
     excerpts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.flows.pipeline.plan_parts import (
+from podium.jobs.pipeline.plan_check import (
     CHECKLIST,
     DELIVERABLES,
     DOCUMENTATION,

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from podium.agents.contract import read_payload
-from podium.agents.contract.instructions import natively, with_nonce
-from podium.flows.pipeline.briefing import NONCE_SLOT, filled
-from podium.flows.pipeline.payloads import (
+from podium.agents.contract.agent import natively, with_nonce
+from podium.jobs.pipeline.payloads import (
     Answer,
     Edit,
     Plan,
@@ -23,7 +22,8 @@ from podium.flows.pipeline.payloads import (
     audit_of,
     review_of,
 )
-from podium.flows.pipeline.plan_parts import PARTS, missing_parts
+from podium.jobs.pipeline.plan_check import PARTS, missing_parts
+from podium.jobs.pipeline.stage_prompt import NONCE_SLOT, filled
 
 CONTRACTS: dict[str, type[Answer]] = {
     "investigate": Report,
@@ -62,7 +62,7 @@ WITHOUT_DOCUMENT = {"analyse", "plan_review", "resolve", "triage", "document", "
 
 
 def prompt(name: str) -> str:
-    folder = resources.files("podium.flows.pipeline") / "prompts"
+    folder = resources.files("podium.jobs.pipeline") / "prompts"
     return (folder / f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -72,7 +72,7 @@ def examples(name: str, text: str = "") -> list[dict[str, Any]]:
 
 
 def test_there_is_a_prompt_for_every_stage_and_no_other() -> None:
-    folder = resources.files("podium.flows.pipeline") / "prompts"
+    folder = resources.files("podium.jobs.pipeline") / "prompts"
     assert {each.name for each in folder.iterdir()} == {f"{name}.md" for name in CONTRACTS}
 
 

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.domain.errors import BadInput
-from podium.flows.pipeline.skills import LONGEST_DESCRIPTION, skill_candidate, skill_name
+from podium.core.errors import BadInput
+from podium.jobs.pipeline.skills import LONGEST_DESCRIPTION, skill_candidate, skill_name
 
 
 def skill(**changes: Any) -> str:

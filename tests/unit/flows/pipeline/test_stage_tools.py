@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from podium.flows import Player
-from podium.flows.pipeline.spec import Does
-from podium.flows.pipeline.stage_tools import with_tools_for
+from podium.agents.turn_step import Player
+from podium.jobs.pipeline.deps import with_tools_for
+from podium.jobs.pipeline.spec import Does
 from podium.testing import FakeAgent
 from podium.tools import builtin_tools
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.flows.pipeline.zero_tests import ran_no_tests
+from podium.jobs.pipeline.checks import ran_no_tests
 from tests.linear_cost import assert_linear_cost
 
 NONE = {

@@ -9,16 +9,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podium.domain.approvals import Approver
-from podium.domain.operating import Message, OperatorAnswer, Reading, Ungrounded, Wish
-from podium.domain.packs import Pack
-from podium.flows.operator import Operator, OperatorDesk
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.config.trust import TrustBook
+from podium.core.approvals import Approver
+from podium.core.packs import Pack
+from podium.jobs.operator import Operator, OperatorDesk
+from podium.jobs.operator.composition import (
+    brain_of,
+    context_faults,
+    habits_of,
+    open_pack,
+    pack_file,
+)
+from podium.jobs.operator.models import Message, OperatorAnswer, Reading, Ungrounded, Wish
 from podium.testing import FakeClassifier
 from podium.tools.packs import load_pack
-from podium.wiring.configuration import load_configuration
-from podium.wiring.operating import brain_of, context_faults, habits_of, open_pack, pack_file
-from podium.wiring.podium import Podium
-from podium.wiring.trust import TrustBook
 
 HANDLERS = '''
 """What the shop does, in one file of JSON."""
@@ -27,7 +33,7 @@ import json
 import os
 import signal
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 
 
 def _load(scope):
@@ -262,7 +268,7 @@ def unmarked(message: Message, wishes: Sequence[Wish]) -> list[tuple[Ungrounded,
 def desk_for(
     podium: Podium, pack: Pack, readings: Mapping[str, Reading], max_tool_calls: int = 50
 ) -> OperatorDesk:
-    from podium.usecases import approve
+    from podium.app.approvals import approve
 
     async def say_yes(action_id: str) -> Any:
         store, groups = await podium.store(), podium.settings.approvers

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import NotPossibleNow
-from podium.domain.gating import ApprovalStatus
-from podium.domain.operating import OperatorAnswer, OperatorMode
-from podium.flows.operator import Operator
+from podium.app.app import Podium
+from podium.app.approvals import approve, reject
+from podium.app.undoable_receipt import find_undoable
+from podium.core.decisions import ApprovalStatus
+from podium.core.errors import NotPossibleNow
+from podium.jobs.operator import Operator
+from podium.jobs.operator.composition import open_pack
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.testing import sure
-from podium.usecases import approve, find_undoable, reject
-from podium.wiring.operating import open_pack
-from podium.wiring.podium import Podium
 from tests.unit.operator.core.shop import Shop, desk_for, operator_for, receipts_of
 
 ADD = {"add a lamp": sure(("things.add", {"name": "lamp"}))}

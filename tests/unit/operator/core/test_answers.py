@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from podium.domain.operating import Conflict, Directive, OperatorAnswer, Reading
-from podium.flows.operator import Operator
-from podium.flows.operator.blocks import blocks
+from podium.jobs.operator import Operator
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.composition import open_pack
+from podium.jobs.operator.models import Conflict, Directive, OperatorAnswer, Reading
 from podium.testing import sure
-from podium.wiring.operating import open_pack
 from tests.unit.operator.core.shop import Shop, desk_for, operator_for
 
 TITLES = re.compile(
@@ -140,7 +140,7 @@ async def test_results_tell_receipts_cost_and_the_way_back(tmp_path: Path) -> No
 async def test_what_was_asked_before_is_suggested_and_can_be_erased(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     async with shop.podium() as podium:
-        from podium.wiring.operating import habits_of
+        from podium.jobs.operator.composition import habits_of
 
         operator, habits = operator_for(podium, READINGS), habits_of(podium)
         await operator.process("add", "execute")

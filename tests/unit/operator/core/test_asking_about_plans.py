@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Approval, Tier
-from podium.domain.operating import OperatorAnswer
-from podium.domain.plan_question import AskedCall, PlanQuestion, question_in
-from podium.flows.operator.blocks import blocks
-from podium.flows.operator.exact import exact_lines, exactly
-from podium.flows.operator.showing import shown
-from podium.flows.operator.summary import LONGEST_SUMMARY, summary_of
+from podium.core.decisions import Approval, Tier
+from podium.core.plan_approval import AskedCall, PlanQuestion, question_in
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.models import OperatorAnswer
+from podium.jobs.operator.plan_approval import LONGEST_SUMMARY, summary_of
+from podium.render.argument_text import exact_lines, exactly, shown
 from podium.testing import sure
 from tests.unit.operator.core.shop import Shop, operator_for
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.domain.operating import CallResult, OperatorAnswer, OperatorMode
-from podium.domain.seeing import hidden_in, written_out
-from podium.flows.operator.blocks import blocks
-from podium.flows.operator.given import faults_of
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
+from podium.jobs.operator.operator import faults_of
+from podium.platform.invisible_text import hidden_in, written_out
 from podium.testing import sure
 from tests.unit.operator.core.shop import Shop, operator_for
 

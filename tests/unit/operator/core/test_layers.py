@@ -7,9 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from podium.domain.errors import PlanNotGated
-from podium.domain.gating import Approval, ApprovalStatus, Outcome, PlanPlace, Refusal, Tier
-from podium.domain.operating import (
+from podium.app.app import Podium
+from podium.core.decisions import Approval, ApprovalStatus, Outcome, PlanPlace, Refusal, Tier
+from podium.core.errors import PlanNotGated
+from podium.core.packs import Pack
+from podium.jobs.operator import Brain
+from podium.jobs.operator.composition import bench_of, open_pack
+from podium.jobs.operator.flow import perform
+from podium.jobs.operator.judgement.judge import judge
+from podium.jobs.operator.models import (
     GatedPlan,
     Intent,
     IntentClassification,
@@ -18,17 +24,11 @@ from podium.domain.operating import (
     Reading,
     RunPlan,
 )
-from podium.domain.packs import Pack
-from podium.flows.operator import Brain
-from podium.flows.operator.judgement.judging import judge
-from podium.flows.operator.quality_gate import inspect, let_pass, must_have_passed
-from podium.flows.operator.skills import make_plan
-from podium.flows.operator.worker import perform
+from podium.jobs.operator.quality_gate import inspect, let_pass, must_have_passed
+from podium.jobs.operator.skills import make_plan
 from podium.ports import Engine, FlowContext
 from podium.testing import FixedClock, sure
 from podium.tools.packs import load_pack
-from podium.wiring.operating import bench_of, open_pack
-from podium.wiring.podium import Podium
 from tests.unit.operator.core.shop import Shop, operator_for, unmarked
 
 PUBLISH = sure(("things.publish", {"thing_id": "thing_1"}))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
-from podium.testing.classifier import sure
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.testing.agents import sure
 from tests.unit.operator.messages import LEAD
 from tests.unit.operator.office import open_office
 

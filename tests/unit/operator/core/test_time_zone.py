@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.packs import Pack, PackSetting
+from podium.core.errors import BadInput
+from podium.core.packs import Pack, PackSetting
+from podium.jobs.operator.composition import zone_of
 from podium.tools.packs import load_pack
-from podium.wiring.operating import zone_of
 from tests.unit.operator.core.shop import Shop
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Approval, Tier
-from podium.domain.operating import OperatorJob, RunPlan, Ungrounded
-from podium.domain.plan_question import question_in
-from podium.flows.operator.blocks import blocks
-from podium.flows.operator.quality_gate import inspect
-from podium.flows.operator.skills import edited_plan
-from podium.telling.approval_words import what_line, what_lines
-from podium.testing.classifier import sure
+from podium.core.decisions import Approval, Tier
+from podium.core.plan_approval import question_in
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.models import OperatorJob, RunPlan, Ungrounded
+from podium.jobs.operator.quality_gate import inspect
+from podium.jobs.operator.skills import edited_plan
+from podium.render.approval import what_line, what_lines
+from podium.testing.agents import sure
 from tests.unit.operator.messages import LEAD
 from tests.unit.operator.office import Office, open_office
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from podium.domain.model import Json
-from podium.domain.operating import Intent, Message, Reading, Wish
-from podium.domain.packs import Pack
-from podium.flows.operator.judgement.caution import look_again
-from podium.flows.operator.judgement.fields import FieldExtractor
+from podium.core.model import Json
+from podium.core.packs import Pack
+from podium.jobs.operator.judgement.caution import look_again
+from podium.jobs.operator.judgement.fields import FieldExtractor
+from podium.jobs.operator.models import Intent, Message, Reading, Wish
 from podium.testing.utterances import NOW
 from podium.tools.packs import load_pack, shipped_packs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from podium.domain.operating import Message, Reading
-from podium.domain.packs import Pack, PackRegistry
-from podium.flows.operator.judgement.embedded import EmbeddedClassifier
-from podium.flows.operator.judgement.fields import FieldExtractor
+from podium.core.packs import Pack, PackRegistry
+from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
+from podium.jobs.operator.judgement.fields import FieldExtractor
+from podium.jobs.operator.models import Message, Reading
 
 NOW = datetime(2026, 11, 16, 9, tzinfo=timezone(timedelta(hours=1)))
 

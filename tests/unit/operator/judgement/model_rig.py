@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
-from podium.domain.operating import Message
-from podium.domain.packs import DomainRow, Pack, PackRegistry, PackTool, Skill, SkillStep
-from podium.flows.operator.judgement.model import READING_LIMITS, ModelClassifier
+from podium.app.app import Podium
+from podium.config.configuration import load_configuration
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.core.packs import DomainRow, Pack, PackRegistry, PackTool, Skill, SkillStep
+from podium.jobs.operator.classifier_factory import open_router
+from podium.jobs.operator.judgement.model_classifier import READING_LIMITS, ModelClassifier
+from podium.jobs.operator.models import Message
 from podium.testing.modelserver import ModelServer
-from podium.wiring.classifying import open_router
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium
 
 KEY = "sk-or-v1-0123456789abcdef0123456789abcdef"
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.operating import Intent, Message, Reading, Wish
-from podium.flows.operator.judgement.caution import look_again
+from podium.jobs.operator.judgement.caution import look_again
+from podium.jobs.operator.models import Intent, Message, Reading, Wish
 from podium.testing.utterances import NOW
 from tests.unit.operator.judgement.caution_rig import again, question, roofing, wish
 from tests.unit.operator.judgement.dental_clinic import PACK as DENTAL

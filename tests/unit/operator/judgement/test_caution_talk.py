@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.operating import Wish
+from podium.jobs.operator.models import Wish
 from tests.unit.operator.judgement.caution_rig import question, wish
 
 ARCHIVE = wish("leads.archive", lead_id="abc123")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.model import Json
-from podium.domain.operating import Directive, Intent, Message, Reading, Wish
-from podium.flows.operator.judgement.directives import RULES, find_conflict, violated_rule
-from podium.flows.operator.judgement.directives.forms import forms, plain
+from podium.core.model import Json
+from podium.jobs.operator.judgement.directives import RULES, find_conflict, violated_rule
+from podium.jobs.operator.judgement.directives.rules import forms, plain
+from podium.jobs.operator.models import Directive, Intent, Message, Reading, Wish
 from tests.soaking import in_soak
 from tests.unit.operator.judgement.directives_cases import (
     FORBIDDEN,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.domain.operating import Intent, Message, Urgency
+from podium.jobs.operator.models import Intent, Message, Urgency
 from podium.ports import Classifier
 from tests.soaking import examples
 from tests.unit.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, read, tools

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.operating import Intent
-from podium.flows.operator.judgement.embedded.courtesy import without_courtesy
-from podium.flows.operator.judgement.embedded.spelling import Speller
-from podium.flows.operator.judgement.embedded.words import stem
+from podium.jobs.operator.judgement.embedded.moods import without_courtesy
+from podium.jobs.operator.judgement.embedded.tokens import Speller, stem
+from podium.jobs.operator.models import Intent
 from tests.unit.operator.judgement.dental_clinic import read, tools
 
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.domain.model import Json
-from podium.domain.operating import Intent, Message, Reading
-from podium.domain.packs import Pack, PackTool, Skill
-from podium.flows.operator.judgement.embedded import EmbeddedClassifier
-from podium.flows.operator.judgement.fields import FieldExtractor
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, Skill
+from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
+from podium.jobs.operator.judgement.fields import FieldExtractor
+from podium.jobs.operator.models import Intent, Message, Reading
 from podium.tools.packs import load_pack, shipped_packs
 
 NOW = datetime(2026, 11, 16, 9, tzinfo=UTC)

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.flows.operator.judgement.embedded.clauses import clauses_of
-from podium.flows.operator.judgement.embedded.index import build
-from podium.flows.operator.judgement.embedded.lexicon import agreement, kinds_of
-from podium.flows.operator.judgement.embedded.moods import mood_of
-from podium.flows.operator.judgement.embedded.spelling import Speller, distance
-from podium.flows.operator.judgement.embedded.words import clean, stem, words_of
+from podium.jobs.operator.judgement.embedded.clauses import clauses_of
+from podium.jobs.operator.judgement.embedded.lexicon import agreement, kinds_of
+from podium.jobs.operator.judgement.embedded.moods import mood_of
+from podium.jobs.operator.judgement.embedded.tokens import Speller, clean, distance, stem, words_of
+from podium.jobs.operator.judgement.embedded.tool_index import build
 from tests.unit.operator.judgement.dental_clinic import PACK
 
 INDEX = build(PACK.registry)

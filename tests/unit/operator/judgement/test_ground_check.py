@@ -7,18 +7,18 @@ from functools import cache
 
 import pytest
 
-from podium.domain.gating import Tier
-from podium.domain.model import Json
-from podium.domain.operating import Message, Reading, Wish
-from podium.domain.packs import Pack, PackTool
-from podium.flows.operator.judgement.embedded import EmbeddedClassifier
-from podium.flows.operator.judgement.fields import FieldExtractor
-from podium.flows.operator.judgement.ground_check import GroundCheck, Marks
-from podium.flows.operator.judgement.sources import Sources
-from podium.flows.operator.judgement.tiers import highest, terms_of
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool
+from podium.jobs.operator.classifier_factory import ground_check_for
+from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
+from podium.jobs.operator.judgement.fields import FieldExtractor
+from podium.jobs.operator.judgement.ground_check import GroundCheck, Marks
+from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.judgement.value_sources import Sources
+from podium.jobs.operator.models import Message, Reading, Wish
 from podium.testing.utterances import NOW, UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
-from podium.wiring.classifying import ground_check_for
 from tests.linear_cost import assert_linear_cost
 
 SMALL_TALK = ("say hello", "how are you today?", "thanks, that was great", "what a lovely morning")

@@ -19,7 +19,7 @@ from packs.roofing.media_files import (
     verify_file,
 )
 
-from podium.domain.errors import ToolBroke
+from podium.core.errors import ToolBroke
 from tests.unit.packs.roofing.rig import pack_scope
 
 PHOTO = b"\xff\xd8\xff\xe0" + b"a roof" * 1000

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.gating import Outcome
-from podium.domain.model import Json
+from podium.core.decisions import Outcome
+from podium.core.model import Json
 from podium.tools.scope import ToolScope
 from tests.edit_cases import edit_cases
 from tests.unit.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in

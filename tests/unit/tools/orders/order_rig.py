@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.gating import Call, Outcome, Permit
+from podium.core.decisions import Call, Outcome, Permit
+from podium.jobs.sense.operations import order_tools, sense_tools
 from podium.tools import builtin_tools
-from podium.tools.orders import order_tools, sense_tools
 from tests.unit.tools.rig import Rig, make_rig
 
 INBOX, CANDIDATES = "bridge/inbox/CLC", "g/reports/wo_candidates"

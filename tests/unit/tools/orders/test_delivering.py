@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Call
-from podium.domain.model import Json
+from podium.core.decisions import Call
+from podium.core.model import Json
 from tests.unit.tools.orders.order_rig import (
     CANDIDATES,
     INBOX,
@@ -78,7 +78,7 @@ async def test_an_order_that_was_only_drafted_is_delivered_at_the_next_try(
     for at in ("write_beneath", "rename_beneath"):
         with monkeypatch.context() as patched:
             # The moment of the crash: patched because a real one cannot be aimed between two lines.
-            patched.setattr(f"podium.tools.orders.delivering.{at}", killed)
+            patched.setattr(f"podium.jobs.sense.operations.delivery.{at}", killed)
             with pytest.raises(Killed):
                 await act_and_crash(rig, delivery(rig))
         assert not delivered(rig).exists()

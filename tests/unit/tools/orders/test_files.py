@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.model import Json
-from podium.tools import beneath
+from podium.core.model import Json
+from podium.platform import safe_open
 from tests.unit.tools.orders.order_rig import act_and_crash, order_rig, perform, undo_last
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
@@ -97,7 +97,7 @@ async def test_a_change_that_was_fixed_but_not_made_is_made_at_the_next_try(
     call = rig.call("append_to_file", path="a", content="+")
     with monkeypatch.context() as patched:
         # The moment of the crash: patched because a real one cannot be aimed between two lines.
-        patched.setattr("podium.tools.orders.files.write_beneath", _killed)
+        patched.setattr("podium.jobs.sense.operations.file_edits.write_beneath", _killed)
         with pytest.raises(Killed):
             await act_and_crash(rig, call)
 
@@ -138,7 +138,7 @@ async def test_a_try_that_failed_and_did_nothing_does_not_bind_the_next(
 
     with monkeypatch.context() as patched:
         # A full disk: patched because none can be had.
-        patched.setattr(beneath, "_write_draft", full)
+        patched.setattr(safe_open, "_write_draft", full)
         with pytest.raises(OSError, match="No space"):
             await act_and_crash(rig, call)
     (rig.root / "a").write_text("another")
@@ -214,8 +214,8 @@ async def test_a_content_with_a_secret_is_not_kept(rig: Rig, tmp_path: Path) -> 
 
 
 async def test_without_a_place_for_intents_nothing_is_done(tmp_path: Path) -> None:
+    from podium.jobs.sense.operations import order_tools
     from podium.tools import builtin_tools
-    from podium.tools.orders import order_tools
 
     rig = make_rig(tmp_path, [*builtin_tools(), *order_tools()], keep=False)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.model import Json
+from podium.core.model import Json
 from tests.unit.tools.orders.order_rig import act_and_crash, order_rig, perform, undo_last
 from tests.unit.tools.rig import SECRET, Rig
 
@@ -84,7 +84,7 @@ async def test_a_move_that_was_cut_in_two_is_ended(
 
     with monkeypatch.context() as patched:
         # The moment of the crash: patched because a real one cannot be aimed between two lines.
-        patched.setattr("podium.tools.beneath.os.unlink", killed)
+        patched.setattr("podium.platform.safe_open.os.unlink", killed)
         with pytest.raises(Killed):
             await act_and_crash(rig, call)
     assert tree(rig.root) == {"a": "A", "b": "A"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.domain.errors import BadArguments
-from podium.domain.model import Json
+from podium.core.errors import BadArguments
+from podium.core.model import Json
+from podium.jobs.sense.operations import order_tools
 from podium.tools import builtin_tools
-from podium.tools.orders import order_tools
 from tests.unit.tools.orders.order_rig import act_and_crash, order_rig, perform, undo_last
 from tests.unit.tools.rig import Rig, make_rig
 

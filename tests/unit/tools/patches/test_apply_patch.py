@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadArguments
-from podium.domain.gating import Access, Call, Effect, GateContext, Outcome, Permit, Refusal
-from podium.domain.model import Json
+from podium.core.decisions import Access, Call, Effect, GateContext, Outcome, Permit, Refusal
+from podium.core.errors import BadArguments
+from podium.core.model import Json
 from podium.testing import ScriptedGate, decision
-from podium.tools import replacing
+from podium.tools import file_changes
 from podium.tools.scope import ToolScope
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
@@ -273,9 +273,9 @@ async def test_secrets_are_neither_written_nor_kept(rig: Rig, tmp_path: Path) ->
 
 def failing_after(number: int, error: BaseException) -> Callable[..., None]:
     """Makes that many changes, then none."""
-    real, left = replacing._put, [number]
+    real, left = file_changes._put, [number]
 
-    def put(scope: ToolScope, path: str, wanted: replacing.Standing) -> None:
+    def put(scope: ToolScope, path: str, wanted: file_changes.Standing) -> None:
         if left[0] == 0:
             left[0] = -1
             raise error
@@ -290,7 +290,7 @@ async def test_a_failure_between_two_files_takes_back_what_was_made(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     # A full disk cannot be had for the asking, so the act itself is replaced.
-    monkeypatch.setattr(replacing, "_put", failing_after(number, OSError(28, "No space left")))
+    monkeypatch.setattr(file_changes, "_put", failing_after(number, OSError(28, "No space left")))
 
     outcome = await rig.use("apply_patch", patch=PATCH)
 
@@ -310,8 +310,8 @@ async def killed_after(rig: Rig, monkeypatch: pytest.MonkeyPatch, number: int) -
     call = rig.call("apply_patch", patch=PATCH)
     assert isinstance(await rig.door.request(call), Permit)
     with monkeypatch.context() as patched:
-        patched.setattr(replacing, "_put", failing_after(number, Killed()))
-        patched.setattr(replacing, "_take_back", lambda *given: None)
+        patched.setattr(file_changes, "_put", failing_after(number, Killed()))
+        patched.setattr(file_changes, "_take_back", lambda *given: None)
         with pytest.raises(Killed):
             await rig.toolbox._act(rig.registry.tool("apply_patch"), call)
     return call

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.tools.edits import EditRefused, Hunk, Reason, apply_hunks, diff_between
-from podium.tools.patches import read_patch
+from podium.tools.edits.patch import read_patch
 from tests.soaking import examples
 
 TWICE = (

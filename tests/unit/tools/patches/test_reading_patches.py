@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.tools.patches import FilePatch, PatchUnreadable, read_patch
+from podium.tools.edits.patch import FilePatch, PatchUnreadable, read_patch
 
 SECTIONS = """*** Begin Patch
 *** Add File: new.txt

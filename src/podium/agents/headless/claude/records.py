@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from podium.agents.headless.claude.command import RETRIES
-from podium.agents.headless.ending import after_seconds, plain_words
-from podium.domain.events import ProgressKind
-from podium.domain.gating import Usage
-from podium.domain.model import Json
+from podium.agents.outcome import after_seconds, plain_words
+from podium.core.decisions import Usage
+from podium.core.events import ProgressKind
+from podium.core.model import Json
 from podium.ports import Clock
 
 LONGEST_WAIT_SECONDS = 5.0

@@ -12,32 +12,25 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podium.agents.about import ABOUT
-from podium.agents.confined import Needs, fence_for, kept_out
-from podium.agents.contract.strict import load_object
-from podium.agents.headless.accounting import accounted, unkept_limits
+from pydantic import BaseModel
+
+from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.contract.strict_json import load_object
+from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.codex import home as codex_home
-from podium.agents.headless.codex.opening import open_conversation
-from podium.agents.headless.codex.schema import strict_schema
-from podium.agents.headless.codex.talk import CodexTalk, is_piece
-from podium.agents.headless.codex.tools import OWN_TOOLS, Judged
-from podium.agents.headless.codex.trouble import trouble, without_answers
-from podium.agents.headless.codex.usage import Meter
-from podium.agents.headless.codex.without_hands import (
+from podium.agents.headless.codex.errors import trouble, without_answers
+from podium.agents.headless.codex.session import CodexTalk, Meter, is_piece, open_conversation
+from podium.agents.headless.codex.tools import (
+    OWN_TOOLS,
     TOOLBOX,
     Handless,
+    Judged,
     Toolbox,
     models_without_hands,
 )
-from podium.agents.headless.codex.workspace import refuse_foreign_git
-from podium.agents.headless.ending import (
-    lost,
-    may_end_with,
-    not_given,
-    out_of_time,
-    plain_words,
-)
-from podium.agents.headless.handless import (
+from podium.agents.headless.codex.trust import refuse_foreign_git
+from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.mcp_only import (
     NoHands,
     OwnTools,
     at_desk,
@@ -46,13 +39,19 @@ from podium.agents.headless.handless import (
     toolbox_server,
     without_own_tools,
 )
-from podium.agents.headless.home import Home, private_home
-from podium.agents.headless.kept_lines import heard_line, sent_line
-from podium.agents.headless.version import untried, version_of
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.agents.rpc import LineClosed, RpcError, talking
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import (
+from podium.agents.json_rpc import LineClosed, RpcError, talking
+from podium.agents.kinds import ABOUT
+from podium.agents.outcome import (
+    accounted,
+    lost,
+    may_end_with,
+    not_given,
+    out_of_time,
+    plain_words,
+    unkept_limits,
+)
+from podium.agents.program import heard_line, sent_line, untried, version_of
+from podium.core.errors import (
     AgentLost,
     AgentRefused,
     AgentRejected,
@@ -60,10 +59,75 @@ from podium.domain.errors import (
     PodiumError,
     ToolMissing,
 )
-from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
-from podium.domain.model import Json
-from podium.domain.own_tools import unknown_words
+from podium.core.model import Json
+from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.turns import Reply, Turn, unknown_words
 from podium.ports import Process, Transcript, TurnDoor
+
+_LEFT_OUT = {
+    "default",
+    "title",
+    "examples",
+    "format",
+    "minLength",
+    "maxLength",
+    "uniqueItems",
+    "contentMediaType",
+    "discriminator",
+}
+_NOT_KNOWN = {"allOf", "not", "if", "then", "else", "patternProperties", "prefixItems", "contains"}
+
+
+class NotStrict(Exception):
+    """The contract says something that structured outputs have no words for."""
+
+
+def strict_schema(contract: type[BaseModel]) -> dict[str, Any] | None:
+    """The schema to send; None when the contract cannot be said in it.
+
+    What is left out of it, such as the length of a text, is checked when the reply is validated.
+    """
+    try:
+        schema = _strict(contract.model_json_schema())
+    except NotStrict:
+        return None
+    return schema if schema.get("type") == "object" else None
+
+
+def _strict(schema: Any) -> dict[str, Any]:
+    if not isinstance(schema, dict) or _NOT_KNOWN & schema.keys():
+        raise NotStrict
+    if "$ref" in schema:
+        kept = {"$ref": schema["$ref"]}  # nothing may stand beside a reference
+        return {**kept, "$defs": _each(schema["$defs"])} if "$defs" in schema else kept
+    strict = {key: value for key, value in schema.items() if key not in _LEFT_OUT}
+    if "oneOf" in strict:
+        strict["anyOf"] = strict.pop("oneOf")
+    for key in ("$defs", "properties"):
+        if key in strict:
+            strict[key] = _each(strict[key])
+    if "anyOf" in strict:
+        strict["anyOf"] = [_strict(choice) for choice in strict["anyOf"]]
+    if strict.get("type") == "array":
+        strict["items"] = _strict(strict.get("items"))
+    if strict.get("type") == "object":
+        _close(strict)
+    if not {"type", "anyOf", "enum", "const"} & strict.keys():
+        raise NotStrict
+    return strict
+
+
+def _each(schemas: dict[str, Any]) -> dict[str, Any]:
+    return {name: _strict(schema) for name, schema in schemas.items()}
+
+
+def _close(schema: dict[str, Any]) -> None:
+    """An object with these properties and no others; a map of anything cannot be said."""
+    if schema.get("additionalProperties") or "properties" not in schema:
+        raise NotStrict
+    schema["required"] = list(schema["properties"])
+    schema["additionalProperties"] = False
+
 
 TRIED_VERSION = ABOUT["codex"].tried
 INSTALL = "install it with `npm install --global @openai/codex`"

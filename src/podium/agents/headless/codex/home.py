@@ -15,19 +15,14 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.headless.codex.errors import LOGS_ANSWERS
 from podium.agents.headless.codex.hook import SPARED
-from podium.agents.headless.codex.trouble import LOGS_ANSWERS
-from podium.agents.headless.codex.without_hands import (
-    TOOLBOX,
-    Handless,
-    settings_without_hands,
-)
+from podium.agents.headless.codex.tools import TOOLBOX, Handless, settings_without_hands
 from podium.agents.headless.home import Folders, Home, Login
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Turn
-from podium.domain.errors import BadInput
-from podium.domain.model import Json, Noun
-from podium.domain.own_tools import granted_words
+from podium.core.errors import BadInput
+from podium.core.model import Json, Noun
+from podium.core.turns import Turn, granted_words
 
 CODEX_HOME = ".codex"
 CONVERSATIONS = f"{CODEX_HOME}/sessions"

@@ -6,30 +6,26 @@ import uuid
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
-from podium.agents.about import ABOUT
-from podium.agents.confined import Needs, fence_for, kept_out
-from podium.agents.headless.accounting import accounted, unkept_limits
-from podium.agents.headless.ending import not_given
-from podium.agents.headless.gemini.ending import trouble_at_end
-from podium.agents.headless.gemini.layout import (
+from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.headless.gemini.program import (
     CONVERSATIONS,
+    KNOWN_VERSION,
+    command_of,
     environment_for,
     headless_rules,
     lay_out,
-)
-from podium.agents.headless.gemini.login import logins_for, selected_login
-from podium.agents.headless.gemini.program import (
-    KNOWN_VERSION,
-    command_of,
+    logins_for,
     own_options,
+    selected_login,
     start,
     version_of_cli,
 )
-from podium.agents.headless.gemini.prompt import prompt_for
-from podium.agents.headless.gemini.records import Heard
-from podium.agents.headless.gemini.tools import KNOWN, translation_for
-from podium.agents.headless.gemini.without_hands import TOOLBOX
-from podium.agents.headless.handless import (
+from podium.agents.headless.gemini.records import Heard, trouble_at_end
+from podium.agents.headless.gemini.tools import KNOWN, TOOLBOX, prompt_for, translation_for
+from podium.agents.headless.git_identity import identity_for
+from podium.agents.headless.home import Home, home_off_loop, off_loop
+from podium.agents.headless.mcp_only import (
     NoHands,
     OwnTools,
     at_desk,
@@ -38,16 +34,12 @@ from podium.agents.headless.handless import (
     toolbox_server,
     without_own_tools,
 )
-from podium.agents.headless.home import Home
-from podium.agents.headless.identity import identity_for
-from podium.agents.headless.off_loop import home_off_loop, off_loop
-from podium.agents.headless.version import untried
-from podium.agents.hearing import hear_out
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import AgentRejected
-from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.domain.own_tools import unknown_words
+from podium.agents.kinds import ABOUT
+from podium.agents.outcome import accounted, not_given, unkept_limits
+from podium.agents.program import hear_out, untried
+from podium.core.errors import AgentRejected
+from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.turns import Reply, Turn, unknown_words
 from podium.ports import TurnDoor
 
 STDERR_BYTES = 200_000

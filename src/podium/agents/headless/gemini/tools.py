@@ -1,16 +1,21 @@
-"""Gemini CLI's own tools: which a turn may use, and what each is at the gate."""
+"""Gemini CLI's own tools: which a turn may use, how each ended by its records, and a prompt that calls none by accident."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
-from podium.agents.headless.changes import change_in_words
-from podium.agents.headless.edits import whole_edit
-from podium.agents.headless.searching import searched_folder
-from podium.domain.asking import Turn
-from podium.domain.model import Json
-from podium.domain.own_tools import granted_words
+from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER
+from podium.agents.headless.native_tools import change_in_words, searched_folder, whole_edit
+from podium.agents.outcome import plain_words
+from podium.core.errors import ContextOverflow
+from podium.core.model import Json
+from podium.core.turns import Turn, granted_words
 from podium.ports import Translate
 
 SHELL = "run_shell_command"
@@ -113,3 +118,143 @@ def _renamed(arguments: Mapping[str, Json], **names: str) -> dict[str, Json]:
 def _change(arguments: Mapping[str, Json]) -> str:
     more = {name: value for name, value in arguments.items() if name not in _SHOWN}
     return change_in_words(arguments.get("old_string"), arguments.get("new_string"), more)
+
+
+RAN = "Output: "
+IN_BACKGROUND = "Command moved to background"
+ENDING = re.compile(
+    r"\n(?:Exit Code: (\d{1,3})\n)?(?:Signal: (\S{1,40})\n)?(?:Background PIDs: [^\n]*\n)?"
+    r"Process Group PGID: \d+\s*\Z"
+)
+"""The last lines about a command that ran, in debug mode. An exit code of 0 is not mentioned."""
+LONGEST_OUTPUT = 4_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a tool ended."""
+
+    ok: bool
+    result: dict[str, Json]
+    error: str = ""
+
+
+def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
+    """What a `tool_result` amounts to; None when it does not say how a command ended."""
+    said = record.get("output")
+    text = said if isinstance(said, str) else ""
+    result: dict[str, Json] = {"done": False, "output": text[:LONGEST_OUTPUT]}
+    if record.get("status") != "success":
+        return Outcome(False, result, _fault(record))
+    if tool == SHELL:
+        return _command(text, result)
+    return Outcome(True, {**result, "done": True})
+
+
+def _fault(record: Mapping[str, Json]) -> str:
+    error = record.get("error")
+    said = error.get("message") if isinstance(error, dict) else None
+    return plain_words(str(said or "failed"))
+
+
+def _command(text: str, result: dict[str, Json]) -> Outcome | None:
+    if text.startswith(IN_BACKGROUND):
+        return Outcome(True, {**result, "done": True, "exit_code": None})
+    # Only with these two the last lines are the CLI's own words and not what the command printed.
+    ending = ENDING.search(text) if text.startswith(RAN) else None
+    if ending is None:
+        return _without_ending(text, result)
+    code, signal = int(ending[1] or 0), ending[2]
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    ended = {**result, "exit_code": code, "output_sha256": digest}
+    if signal or code:
+        why = f"ended by signal {signal}" if signal else f"exit code {code}"
+        return Outcome(False, ended, why)
+    return Outcome(True, {**ended, "done": True})
+
+
+def _without_ending(text: str, result: dict[str, Json]) -> Outcome | None:
+    """The CLI has checks of its own, and its records call what they stop a success."""
+    if text.startswith(RAN) or not text:
+        return None
+    return Outcome(False, result, plain_words(text))
+
+
+LONGEST_BYTES = 8 * 1024 * 1024
+"""What it reads of its input; the rest it would drop with a mere warning."""
+
+# What the CLI takes for the name of a file behind an `@` that has no backslash before it.
+_MENTION = re.compile(
+    r"""(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.]|\.(?!$|[ \t\n\r]))+)""", re.DOTALL
+)
+
+
+def prompt_for(agent: str, prompt: str, workspace: str) -> bytes:
+    """What goes to its input. Raises `ContextOverflow` when the CLI would cut it.
+
+    The CLI reads every file that a prompt names as `@file` into it, with no tool call that could
+    be judged. Where there is such a file, the sign gets the backslash that keeps it a sign.
+    """
+    known: dict[str, bool] = {}
+
+    def escape(mention: re.Match[str]) -> str:
+        name = mention[1]
+        if name not in known:
+            known[name] = _means_something(name, workspace)
+        return f"\\{mention[0]}" if known[name] else mention[0]
+
+    said = _MENTION.sub(escape, prompt)
+    # With a slash at the very beginning it would be one of its commands.
+    given = (f"\n{said}" if said.startswith("/") else said).encode(errors="replace")
+    if len(given) > LONGEST_BYTES:
+        raise ContextOverflow(
+            f"the prompt for agent {agent!r} has {len(given)} bytes and Gemini CLI reads no more "
+            f"than {LONGEST_BYTES}; shorten it, or put it into a file of the workspace"
+        )
+    return given
+
+
+def _means_something(name: str, workspace: str) -> bool:
+    """Whether the CLI would put something in the name's place: a file, a folder or a subagent."""
+    plain = re.sub(r"\\(.)", r"\1", name).strip('"')
+    if plain in AGENTS or "\0" in plain:
+        return True
+    try:
+        return os.path.lexists(Path(workspace, plain))
+    except (OSError, ValueError):
+        return True
+
+
+TOOLBOX = f"mcp_{SERVER}_"
+"""What it puts before the names of the server's tools."""
+OWN_TOOLS = f"^(?!{TOOLBOX})"
+"""The tools that its hook has to ask for: all but Podium's, which are judged where they are performed."""
+
+RULES = f"""[[rule]]
+mcpName = "{SERVER}"
+toolName = "*"
+decision = "allow"
+priority = 900
+
+[[rule]]
+toolName = "*"
+decision = "deny"
+priority = 800
+denyMessage = "this agent has no tools of its own"
+"""
+
+
+def settings_without_hands(settings: Mapping[str, Json], server: dict[str, Json]) -> Json:
+    """Its settings, with no tool of its own and the toolbox as the only server."""
+    own = settings.get("tools")
+    return {
+        **settings,
+        "tools": {
+            **(own if isinstance(own, dict) else {}),
+            "core": [],
+            # It would put a long result into a file, which it has nothing to read with.
+            "truncateToolOutputThreshold": 0,
+        },
+        "mcp": {"allowed": [SERVER]},
+        "mcpServers": {SERVER: {**server, "timeout": CALL_SECONDS * 1000, "trust": True}},
+    }

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from podium.agents.headless.changes import change_in_words
-from podium.agents.headless.edits import whole_edit
-from podium.agents.kit import AgentOptions
-from podium.domain.asking import Turn
-from podium.domain.model import Json
-from podium.domain.own_tools import granted_words
+from podium.agents.deps import AgentOptions
+from podium.agents.headless.native_tools import change_in_words, whole_edit
+from podium.core.model import Json
+from podium.core.turns import Turn, granted_words
 
 Arguments = dict[str, Json]
 Translated = tuple[str, Arguments]

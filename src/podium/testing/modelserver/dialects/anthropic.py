@@ -6,9 +6,13 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podium.testing.modelserver.answer import WORDS, Answer, Call, Event
-from podium.testing.modelserver.ask import (
+from podium.testing.modelserver.dialects.dialect import Failure, retry_headers
+from podium.testing.modelserver.messages import (
+    WORDS,
+    Answer,
     Ask,
+    Call,
+    Event,
     OfferedTool,
     Said,
     table,
@@ -17,7 +21,6 @@ from podium.testing.modelserver.ask import (
     user_said,
     word,
 )
-from podium.testing.modelserver.dialects.dialect import Failure, retry_headers
 from podium.testing.modelserver.script import ProtocolName
 
 _FINISH = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal", "safety": "refusal"}

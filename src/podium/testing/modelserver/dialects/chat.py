@@ -7,9 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podium.testing.modelserver.answer import WORDS, Answer, Call, Event
-from podium.testing.modelserver.ask import (
+from podium.testing.modelserver.dialects import dialect
+from podium.testing.modelserver.dialects.dialect import Failure
+from podium.testing.modelserver.messages import (
+    WORDS,
+    Answer,
     Ask,
+    Call,
+    Event,
     OfferedTool,
     Said,
     table,
@@ -18,8 +23,6 @@ from podium.testing.modelserver.ask import (
     user_said,
     word,
 )
-from podium.testing.modelserver.dialects import openai_errors
-from podium.testing.modelserver.dialects.dialect import Failure
 from podium.testing.modelserver.script import ProtocolName
 
 _FINISH = {"stop": "stop", "length": "length", "refusal": "stop", "safety": "content_filter"}
@@ -84,7 +87,7 @@ class ChatDialect:
         return None
 
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
-        return openai_errors.failure(status, message, retry_after)
+        return dialect.failure(status, message, retry_after)
 
     def error_event(self, status: int, message: str = "") -> Event:
         return Event(self.failure(status, message).body, final=True)
@@ -94,7 +97,7 @@ class ChatDialect:
             "This model's maximum context length is 128000 tokens. However, your messages resulted "
             "in 150000 tokens. Please reduce the length of the messages."
         )
-        body = openai_errors.error_body(words, code="context_length_exceeded", param="messages")
+        body = dialect.error_body(words, code="context_length_exceeded", param="messages")
         return Failure(400, body)
 
     def bad_key(self) -> Failure:

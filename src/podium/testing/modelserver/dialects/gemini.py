@@ -7,13 +7,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from podium.testing.modelserver.answer import WORDS, Answer, Event
-from podium.testing.modelserver.ask import Ask, OfferedTool, Said, table, tables, user_said, word
 from podium.testing.modelserver.dialects.dialect import (
     Failure,
     marking_last,
     retry_headers,
     wait_words,
+)
+from podium.testing.modelserver.messages import (
+    WORDS,
+    Answer,
+    Ask,
+    Event,
+    OfferedTool,
+    Said,
+    table,
+    tables,
+    user_said,
+    word,
 )
 from podium.testing.modelserver.script import ProtocolName
 

@@ -9,9 +9,8 @@ from html import escape
 from typing import Any
 from urllib.parse import parse_qs
 
-from podium.testing.modelserver.http import Request, Response
-from podium.testing.modelserver.relay.exchange import Exchange
-from podium.testing.modelserver.relay.hand_answer import BadAnswer
+from podium.testing.modelserver.http_server import Request, Response
+from podium.testing.modelserver.relay.exchange import BadAnswer, Exchange
 
 REFRESH_SECONDS = 3
 PAGE = "/page"

@@ -12,12 +12,10 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from podium.testing.modelserver.answer import Answer, Event, filled
-from podium.testing.modelserver.ask import Ask
 from podium.testing.modelserver.dialects import Dialect
-from podium.testing.modelserver.http import Request, Response
-from podium.testing.modelserver.listening import Gone
-from podium.testing.modelserver.playing import JSON, STREAM, event_bytes, send_failure
+from podium.testing.modelserver.http_server import Gone, Request, Response
+from podium.testing.modelserver.messages import Answer, Ask, Event, filled
+from podium.testing.modelserver.playback import JSON, STREAM, event_bytes, send_failure
 from podium.testing.modelserver.provider import Provider
 from podium.testing.modelserver.relay.exchange import (
     Exchange,
@@ -27,7 +25,7 @@ from podium.testing.modelserver.relay.exchange import (
 )
 from podium.testing.modelserver.relay.page import PAGE, Page
 from podium.testing.modelserver.relay.transcript import Entry, Heading, Transcript, readable
-from podium.testing.modelserver.requests import SeenRequest, secrets_of
+from podium.testing.modelserver.request_log import SeenRequest, secrets_of
 
 POLL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 10.0

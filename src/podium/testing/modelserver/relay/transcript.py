@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.testing.modelserver.ask import Ask, OfferedTool, table, tables, word
+from podium.testing.modelserver.messages import Ask, OfferedTool, table, tables, word
 from podium.testing.modelserver.script import ProtocolName
 
 LONGEST_BLOB = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from podium.domain.errors import PackInvalid
+from podium.core.errors import PackInvalid
 from podium.tools.packs.checks.papers import Papers
 from podium.tools.packs.files import Snapshot
 from podium.tools.packs.handlers import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from podium.domain.packs_table import fits, floor_tier
+from podium.core.packs import fits, floor_tier
 from podium.tools.packs.checks.papers import Papers
 from podium.tools.packs.effort import STEPS_PER_PATTERN
 from podium.tools.packs.files import REGISTRY_FILE, pack_digest

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from podium.domain.model import Json
-from podium.domain.packs import PackRegistry, PackTool, Skill
+from podium.core.model import Json
+from podium.core.packs import PackRegistry, PackTool, Skill
 from podium.tools.packs.effort import Effort
 from podium.tools.packs.files import Snapshot
 from podium.tools.packs.reading import Faults

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from podium.domain.model import Json
-from podium.domain.packs import PackTool, RowCheck
+from podium.core.model import Json
+from podium.core.packs import PackTool, RowCheck
 from podium.tools.packs.checks.papers import Papers, properties_of
 from podium.tools.packs.places import pointer
 

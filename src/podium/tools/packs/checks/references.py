@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from podium.domain.model import Json
-from podium.domain.patterns import RunsAway, pattern_cost
+from podium.core.model import Json
+from podium.core.regex_cost import RunsAway, pattern_cost
 from podium.tools.packs.places import pointer
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

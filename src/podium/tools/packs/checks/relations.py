@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 
-from podium.domain.packs import PackTool
+from podium.core.packs import PackTool
 from podium.tools.packs.checks.papers import Papers, properties_of, required_of
 from podium.tools.packs.kinds import is_id
 from podium.tools.packs.places import pointer

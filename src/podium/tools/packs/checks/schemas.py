@@ -7,15 +7,15 @@ from functools import cache
 
 from jsonschema import Draft202012Validator
 
-from podium.domain.model import Json
-from podium.domain.packs import Utterance
-from podium.domain.schemas import validator_for
+from podium.core.json_schema import validator_for
+from podium.core.model import Json
+from podium.core.packs import Utterance
 from podium.tools.packs.checks.papers import Papers, properties_of, required_of
 from podium.tools.packs.checks.references import Sizes, reference_problems
 from podium.tools.packs.effort import STEPS_PER_CHECKED_KEY, STEPS_PER_SCHEMA, Effort, values_in
 from podium.tools.packs.kinds import KINDS, RESOLVED, is_kind
 from podium.tools.packs.places import pointer
-from podium.tools.sound_schema import surely_sound
+from podium.tools.registry import surely_sound
 
 _SHOWN_CHARACTERS = 200
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from podium.domain.model import Json
-from podium.domain.packs import PackTool, Skill, SkillStep
+from podium.core.model import Json
+from podium.core.packs import PackTool, Skill, SkillStep
 from podium.tools.packs.checks.papers import Papers, properties_of
 from podium.tools.packs.places import pointer
 

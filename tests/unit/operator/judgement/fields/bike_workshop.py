@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from podium.domain.operating import Message
-from podium.domain.packs import Pack, PackRegistry
-from podium.flows.operator.judgement.fields import FieldExtractor, entities
+from podium.core.packs import Pack, PackRegistry
+from podium.jobs.operator.judgement.fields import FieldExtractor, entities
+from podium.jobs.operator.models import Message
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=timezone(timedelta(hours=11)))
 """A Monday."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.domain.operating import Message
-from podium.domain.packs import Skill, SkillStep
+from podium.core.packs import Skill, SkillStep
+from podium.jobs.operator.models import Message
 from tests.unit.operator.judgement.fields.bike_workshop import EXTRACTOR, NOW, kind, read
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from podium.domain.operating import Message
-from podium.domain.packs import PackTool
-from podium.flows.operator.judgement.fields import entities
+from podium.core.packs import PackTool
+from podium.jobs.operator.judgement.fields import entities
+from podium.jobs.operator.models import Message
 from tests.linear_cost import assert_linear_cost
 from tests.unit.operator.judgement.fields.bike_workshop import (
     EXTRACTOR,

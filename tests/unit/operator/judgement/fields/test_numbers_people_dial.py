@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.flows.operator.judgement.fields import entities
+from podium.jobs.operator.judgement.fields import entities
 from tests.unit.operator.judgement.fields.bike_workshop import NOW, found
 
 

@@ -1,0 +1,306 @@
+"""Session with a running ACP agent: introduction, prompt, transcript, and the error that its end means."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Literal
+
+from podium.agents.acp.gatekeeper import Gatekeeper
+from podium.agents.acp.records import Heard
+from podium.agents.json_rpc import LineClosed, RpcError, RpcPeer, talking
+from podium.agents.outcome import lost, may_end_with, out_of_time, trouble_of_status
+from podium.agents.program import heard_line, sent_line
+from podium.core.errors import (
+    AgentLost,
+    AgentNotLoggedIn,
+    AgentRefused,
+    AgentRejected,
+    AgentUnavailable,
+    BudgetSpent,
+    ContextOverflow,
+    PodiumError,
+)
+from podium.core.model import Json
+from podium.core.processes import Ended
+from podium.core.turns import Turn
+from podium.ports import Process, Transcript
+
+LINE_BYTES = 64 * 1024 * 1024
+_PIECES = ("agent_message_chunk", "agent_thought_chunk", "user_message_chunk")
+
+
+class Keeper:
+    """Sees every line that goes over the wire. In pieces a secret could not be told from words."""
+
+    def __init__(self, transcript: Transcript, agent: str) -> None:
+        self._transcript = transcript
+        self._agent = agent
+        self._kind = ""
+        self._pieces: list[str] = []
+
+    def keep(self, way: Literal["sent", "received"], line: str) -> None:
+        """Keep a line. Raises `AgentLost` for one that was cut because it is too long to be read."""
+        piece = _piece_in(line) if way == "received" else None
+        if piece is None:
+            self.finish()
+            self._transcript.write(sent_line(line) if way == "sent" else heard_line(line))
+        else:
+            self._add(*piece)
+        if len(line) * 4 >= LINE_BYTES and len(line.encode(errors="replace")) >= LINE_BYTES:
+            raise AgentLost(
+                f"agent {self._agent!r} wrote a line of more than {LINE_BYTES} bytes; "
+                "it cannot be read"
+            )
+
+    def finish(self) -> None:
+        """Keep the words that came last."""
+        if self._pieces:
+            said = {self._kind: "".join(self._pieces)}
+            self._pieces.clear()
+            self._transcript.write(json.dumps(said, ensure_ascii=False))
+
+    def _add(self, kind: str, words: str) -> None:
+        if kind != self._kind:
+            self.finish()
+        self._kind = kind
+        self._pieces.append(words)
+
+
+def _piece_in(line: str) -> tuple[str, str] | None:
+    if '_chunk"' not in line[:1_000]:
+        return None
+    try:
+        update = json.loads(line)["params"]["update"]
+        kind, words = update["sessionUpdate"], update["content"]["text"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return (kind, words) if kind in _PIECES and isinstance(words, str) else None
+
+
+PROTOCOL_VERSION = 1
+CANCEL_SECONDS = 1.0
+"""How long an agent is given to hear that it shall stop, before it is ended."""
+
+HISTORY_SECONDS = 10.0
+"""How long an agent that is silent about questions it does not know is waited for."""
+
+INTRODUCTION: dict[str, Json] = {
+    "protocolVersion": PROTOCOL_VERSION,
+    "clientInfo": {"name": "podium", "version": "1"},
+    "clientCapabilities": {
+        # Reading stays with the agent: Gemini CLI cannot make a new file when we read for it.
+        "fs": {"readTextFile": False, "writeTextFile": True},
+        "terminal": False,
+    },
+}
+
+
+class SessionUnknown(AgentRejected):
+    """The agent does not know the conversation it was to continue."""
+
+
+class AcpTalk:
+    """One turn's conversation."""
+
+    def __init__(
+        self,
+        process: Process,
+        gatekeeper: Gatekeeper,
+        heard: Heard,
+        keeper: Keeper,
+        agent: str,
+    ) -> None:
+        self._process = process
+        self._gatekeeper = gatekeeper
+        self._heard = heard
+        self._keeper = keeper
+        self._agent = agent
+
+    async def hold(self, turn: Turn) -> None:
+        """Ask the turn. Raises `RpcError` for what the agent answers with one, `LineClosed` at its end."""
+        async with talking(
+            self._process, self._gatekeeper.answer, self._heard.hear, keep=self._keeper.keep
+        ) as peer:
+            try:
+                await self._introduce(peer)
+                self._heard.session = await self._session(peer, turn)
+                await self._prompt(peer, turn.prompt)
+            except asyncio.CancelledError:
+                await self._tell_to_stop(peer)
+                raise
+
+    async def _introduce(self, peer: RpcPeer) -> None:
+        said = _mapping(await peer.call("initialize", dict(INTRODUCTION)))
+        version = said.get("protocolVersion")
+        if version != PROTOCOL_VERSION:
+            raise AgentRejected(
+                f"agent {self._agent!r} speaks version {version!r} of ACP and Podium speaks "
+                f"{PROTOCOL_VERSION}; use a version of it that speaks the same"
+            )
+        self._heard.agent = said
+
+    async def _session(self, peer: RpcPeer, turn: Turn) -> str:
+        place: dict[str, Json] = {"cwd": turn.workspace, "mcpServers": []}
+        if turn.session is not None and self._can_load():
+            try:
+                loaded = await peer.call("session/load", {"sessionId": turn.session, **place})
+                self._heard.current_model = _model_in(_mapping(loaded))
+            except RpcError as error:
+                raise SessionUnknown(
+                    f"agent {self._agent!r} cannot go on with conversation {turn.session!r} "
+                    f"({words_of(error)}); ask without a session"
+                ) from None
+            await self._hear_history_out(peer)
+            return turn.session
+        if turn.session is not None:
+            self._heard.warnings.append(
+                f"agent {self._agent!r} cannot continue conversations; a new one was begun"
+            )
+        opened = _mapping(await peer.call("session/new", place))
+        self._heard.current_model = _model_in(opened)
+        session = opened.get("sessionId")
+        if not isinstance(session, str) or not session:
+            raise AgentLost(f"agent {self._agent!r} opened a session without an id")
+        return session
+
+    async def _hear_history_out(self, peer: RpcPeer) -> None:
+        """Come back when the conversation has been told over again, or after a while.
+
+        The history should come before the answer to our call; Gemini CLI goes on with it behind. As
+        long as it does, something of it stands before its answer to every question we put.
+        """
+        quiet = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HISTORY_SECONDS):
+                while quiet < 2:
+                    before = self._heard.replayed
+                    with suppress(RpcError):
+                        await peer.call("_podium/still_there")
+                    quiet = quiet + 1 if self._heard.replayed == before else 0
+
+    def _can_load(self) -> bool:
+        return _mapping(self._heard.agent.get("agentCapabilities")).get("loadSession") is True
+
+    async def _prompt(self, peer: RpcPeer, prompt: str) -> None:
+        self._heard.listening = True
+        # A slash at the very beginning makes it a command with many agents.
+        said = f"\n{prompt}" if prompt.startswith("/") else prompt
+        asked = {"sessionId": self._heard.session, "prompt": [{"type": "text", "text": said}]}
+        self._heard.result = _mapping(await peer.call("session/prompt", asked))
+
+    async def _tell_to_stop(self, peer: RpcPeer) -> None:
+        if self._heard.session is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await peer.notify("session/cancel", {"sessionId": self._heard.session})
+
+
+def words_of(error: RpcError) -> str:
+    """What an error says. Some agents put the words that matter beside the message."""
+    details = _mapping(error.data).get("details")
+    return f"{error.message}: {details}" if isinstance(details, str) else error.message
+
+
+def _model_in(opened: Mapping[str, Json]) -> str:
+    model = _mapping(opened.get("models")).get("currentModelId")
+    return model if isinstance(model, str) else ""
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+AUTH_REQUIRED = -32000
+_OUR_FAULT = (-32600, -32601, -32602)
+"""Invalid request, unknown method, invalid parameters."""
+
+ReadTrouble = Callable[[str, int | None, str, datetime], PodiumError]
+"""Finds the error for an HTTP status and words: agent, status, words, now."""
+
+
+def trouble_at_end(
+    agent: str,
+    turn: Turn,
+    heard: Heard,
+    gatekeeper: Gatekeeper,
+    ended: Ended,
+    waiting: tuple[str, ...] = (),
+) -> PodiumError | None:
+    """The error this end stands for; None for a success, which takes an answer to the prompt.
+
+    `waiting` are the approvals it was told to wait for, with nothing left to say.
+    """
+    if ended.timed_out:
+        return out_of_time(agent, ended)
+    if heard.result is None:
+        return lost(agent, ended)
+    reason = heard.result.get("stopReason")
+    if reason == "max_turn_requests":
+        return _out_of_turns(agent, turn)
+    if heard.silent and may_end_with("", waiting):
+        return None
+    if reason == "refusal":
+        return AgentRefused(f"the model of agent {agent!r} will not do what it was asked")
+    if reason == "cancelled" and not gatekeeper.refused:
+        return AgentLost(f"agent {agent!r} broke off its turn by itself")
+    if reason == "max_tokens" and not heard.text:
+        return ContextOverflow(f"the model of agent {agent!r} came to its limit before any word")
+    if reason not in ("end_turn", "cancelled", "max_tokens"):
+        return AgentLost(f"agent {agent!r} ended its turn for a reason unknown here: {reason!r}")
+    if reason == "end_turn" and not may_end_with(heard.text, waiting):
+        return AgentUnavailable(f"the model of agent {agent!r} gave no answer")
+    return None
+
+
+def warnings_at_end(heard: Heard) -> tuple[str, ...]:
+    """What a person should know of an answer that counts."""
+    reason = (heard.result or {}).get("stopReason")
+    cut = ("the answer was cut off at the model's limit",) if reason == "max_tokens" else ()
+    broken = ("the agent broke off after a refusal",) if reason == "cancelled" else ()
+    return (*heard.warnings, *cut, *broken)
+
+
+def trouble_of_error(
+    agent: str, error: Exception, ended: Ended, now: datetime, read: ReadTrouble
+) -> Exception:
+    """The error for what ended the conversation early."""
+    if ended.timed_out:
+        return out_of_time(agent, ended)
+    if isinstance(error, LineClosed):
+        return lost(agent, ended)
+    if not isinstance(error, RpcError):
+        return error
+    words = words_of(error)
+    if error.code == AUTH_REQUIRED:
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {words}; {login_hint(agent)}")
+    if error.code in _OUR_FAULT:
+        return AgentRejected(f"agent {agent!r} does not take what it was asked: {words}")
+    status = error.code if 400 <= error.code <= 599 else None
+    return read(agent, status, words, now)
+
+
+def trouble_of_words(agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
+    """The error for an agent nothing more is known of."""
+    return trouble_of_status(agent, status, words, login_hint=login_hint(agent), now=now)
+
+
+def login_hint(agent: str) -> str:
+    return (
+        f"give agent {agent!r} its key in `env`, or name its login file under `options: copy_files`"
+    )
+
+
+def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
+    limit = turn.limits.turns or 0
+    return BudgetSpent(
+        f"agent {agent!r} has asked its model as often as it may and is not done",
+        scope="step",
+        measure="turns",
+        used=limit,
+        limit=limit,
+    )

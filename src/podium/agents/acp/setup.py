@@ -1,0 +1,252 @@
+"""Setup of an ACP agent for a turn: by its command line alone, or as Gemini CLI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from podium.agents.acp.gatekeeper import Ended, Wish, ended_by, title_of, wishes_of
+from podium.agents.acp.session import LINE_BYTES, trouble_of_words
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.headless.gemini.program import (
+    CONVERSATIONS,
+    KNOWN_VERSION,
+    asking_rules,
+    environment_for,
+    lay_out,
+    logins_for,
+    own_options,
+    selected_login,
+)
+from podium.agents.headless.gemini.records import gemini_error
+from podium.agents.headless.gemini.tools import ENDING, RAN, WITHOUT_SUBAGENTS
+from podium.agents.headless.git_identity import identity_for
+from podium.agents.headless.home import Home, Login, off_loop
+from podium.agents.kinds import ABOUT
+from podium.agents.outcome import not_given, unkept_limits
+from podium.agents.program import untried
+from podium.core.errors import BadInput, PodiumError
+from podium.core.model import Json, Noun
+from podium.core.processes import ProcessLimits, Spawn
+from podium.core.turns import WORDS, Turn, granted_words, unknown_words
+from podium.ports import TurnDoor
+
+STDERR_BYTES = 200_000
+
+
+class AcpOptions(Noun):
+    """What only this medium knows of an agent in podium.yaml."""
+
+    copy_files: tuple[str, ...] = ()
+    """Files of the person's home that keep it logged in, copied to the same place in its own."""
+    keep: tuple[str, ...] = ()
+    """Folders of its home where its conversations lie."""
+    hosts: tuple[str, ...] = ()
+    """Where its provider answers, for a network that leads to the model alone."""
+
+
+class Setup(Protocol):
+    """What differs from agent to agent."""
+
+    keep: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+    def logins(self) -> Sequence[Login]: ...
+
+    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        """Lay out the home and say what to start."""
+        ...
+
+    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
+        """What a tool call wants."""
+        ...
+
+    def ended(self, update: Mapping[str, Json]) -> Ended | None:
+        """How a tool call ended; None when it goes on."""
+        ...
+
+    def hands_over_in(self, turn: Turn) -> str:
+        """The folder in which it lets us write every file; empty when that is not known."""
+        ...
+
+    def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
+        """The error for what its provider answered."""
+        ...
+
+    def warnings(self, turn: Turn, version: str) -> tuple[str, ...]: ...
+
+
+class PlainSetup:
+    """Any agent: an empty home, the variables of its settings, questions read by the protocol alone."""
+
+    def __init__(self, options: AgentOptions, own: AcpOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._own = own
+        self._kit = kit
+        self.keep = own.keep
+        self.hosts = own.hosts
+
+    def logins(self) -> Sequence[Login]:
+        return [Login(self._kit.user_home / name, name) for name in self._own.copy_files]
+
+    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        return spawn_of(self._options.command, turn, {**self._options.env, **home.env})
+
+    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
+        return wishes_of(call)
+
+    def ended(self, update: Mapping[str, Json]) -> Ended | None:
+        return ended_by(update)
+
+    def hands_over_in(self, turn: Turn) -> str:
+        return ""
+
+    def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
+        return trouble_of_words(agent, status, words, now)
+
+    def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
+        """Words that no question of the protocol stands for. Any other name may be that of a tool of its."""
+        name = self._options.name
+        common = [
+            word for word in turn.own_tools or () if granted_words((word,)) & frozenset(WORDS)
+        ]
+        return (
+            *not_given(name, unknown_words(common, ("web_fetch",))),
+            *unkept_limits(name, turn.limits, "tokens", "usd", "turns"),
+        )
+
+
+def spawn_of(argv: tuple[str, ...], turn: Turn, env: dict[str, str]) -> Spawn:
+    limits = ProcessLimits(
+        seconds=turn.limits.seconds, output_bytes=STDERR_BYTES, line_bytes=LINE_BYTES
+    )
+    return Spawn(argv=argv, cwd=turn.workspace, env=env, interactive=True, limits=limits)
+
+
+_PROGRAM = re.compile(r"(^|/)gemini(\.js)?$")
+_CONVERSATION = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
+_KILLED = 128
+_HERE = "[current working directory "
+_ELSEWHERE = re.compile(r"\[in ([^\[\]]+)\](?: \(.*\))?(?: \[background\])?", re.DOTALL)
+
+
+def is_gemini(command: Sequence[str]) -> bool:
+    """Whether this command starts Gemini CLI."""
+    return any(_PROGRAM.search(word) for word in command[:2])
+
+
+class GeminiSetup:
+    """The private home and the rules of the headless agent, with every tool to be asked for."""
+
+    keep: tuple[str, ...] = (CONVERSATIONS,)
+    hosts: tuple[str, ...] = ABOUT["gemini"].hosts
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._own = own_options(options)
+        if not self._own.hands:
+            raise BadInput(
+                f"agent {options.name!r}: over ACP it cannot be without hands; make it `kind: gemini`"
+            )
+        self._kit = kit
+
+    def logins(self) -> Sequence[Login]:
+        return logins_for(self._options.env, self._kit)
+
+    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        options, kit = self._options, self._kit
+        selected = selected_login(options.name, options.env, home.logins)
+        await off_loop(partial(_set_apart, home.path / CONVERSATIONS))
+        given = (home, turn, self._own, selected, door.hook_env, kit)
+        await off_loop(partial(lay_out, *given, rules=asking_rules(turn)))
+        identity = await identity_for(kit, options.env, turn.workspace)
+        model = ("-m", options.model) if options.model else ()
+        # Without the last it does not tell the exit codes of commands.
+        argv = (*options.command, "--approval-mode", "default", *model, "--debug")
+        return spawn_of(argv, turn, environment_for(options, home, identity))
+
+    def hands_over_in(self, turn: Turn) -> str:
+        """Inside its working folder it writes through us, in whatever mode; outside it does not."""
+        return turn.workspace
+
+    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
+        """Its title has the whole command, and its id begins with the name of the tool."""
+        tool, title = str(call.get("toolCallId") or "").partition("__")[0], title_of(call)
+        if tool == "google_web_search":
+            return [Wish("web_search", {"query": title})]
+        if tool in ("glob", "list_directory"):
+            return [Wish("list_files", {"path": "."})]
+        if tool in ("write_todos", "update_topic"):
+            return [Wish("keep_notes", {"text": title})]
+        if tool == "run_shell_command":
+            return [_command(call, title)]
+        return wishes_of(call)
+
+    def ended(self, update: Mapping[str, Json]) -> Ended | None:
+        """Told to debug, it shows what it tells the model: the exit code, unless that is 0."""
+        ended = ended_by(update)
+        said = ended is not None and ended.ok and ended.output.startswith(RAN)
+        ending = ENDING.search(ended.output) if ended is not None and said else None
+        if ended is None or ending is None:
+            return ended
+        # Nothing is left of a code where a signal ended it: what a shell would say of it.
+        return replace(ended, exit_code=_KILLED if ending[2] else int(ending[1] or 0))
+
+    def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
+        return gemini_error(agent, status, words, now)
+
+    def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
+        name = self._options.name
+        return (
+            *untried(name, version, KNOWN_VERSION),
+            *not_given(name, unknown_words(turn.own_tools, WITHOUT_SUBAGENTS)),
+            *unkept_limits(name, turn.limits, "tokens", "usd"),
+        )
+
+
+def _command(call: Mapping[str, Json], command: str) -> Wish:
+    """The command, and the folder it runs in, which stands in words beside it."""
+    details = _details(call)
+    if details.startswith(_HERE):
+        return Wish("run_command", {"command": command})
+    found = _ELSEWHERE.fullmatch(details)
+    if found is not None:
+        return Wish("run_command", {"command": command, "cwd": found[1]})
+    # Somebody chose the name of a folder, or a description, that makes the words ambiguous.
+    about = {"command": command, "details": details}
+    return Wish("own_tool", {"name": "run_shell_command", "arguments": about})
+
+
+def _details(call: Mapping[str, Json]) -> str:
+    content = call.get("content")
+    for item in content if isinstance(content, list) else []:
+        inner = item.get("content") if isinstance(item, dict) else None
+        text = inner.get("text") if isinstance(inner, dict) else None
+        if isinstance(text, str):
+            return text
+    return ""
+
+
+def _set_apart(folder: Path) -> None:
+    """Give conversations names that no new one gets.
+
+    When it loads one, it begins another file named by the minute, and empties the old one if that
+    has the same name. The file with the conversation in it is the largest of its kind.
+    """
+    if not folder.is_dir():
+        return
+    largest: dict[str, Path] = {}
+    for file in sorted(folder.iterdir(), key=lambda file: file.lstat().st_size):
+        found = _CONVERSATION.fullmatch(file.name)
+        if found is None or file.is_symlink() or not file.is_file():
+            continue
+        if found[1] in largest:
+            largest[found[1]].unlink()
+        largest[found[1]] = file
+    for name, file in largest.items():
+        file.rename(folder / f"session-2000-01-01T00-00-{name}.jsonl")

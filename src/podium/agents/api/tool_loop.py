@@ -1,0 +1,354 @@
+"""The function-calling loop: ask the model, keep each answer before acting on it, perform its calls, until it is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from podium.agents.api.conversation import Conversation
+from podium.agents.api.exchange import Exchange, Rejected, Spending, model_settings, shown
+from podium.agents.api.settings import Choice
+from podium.agents.api.tool_calls import Calling, Offer, Performed, arguments_of
+from podium.agents.contract.reply_text import bounded
+from podium.agents.contract.strict_json import load_object
+from podium.core.decisions import digest_of, spent_since
+from podium.core.model import Json
+from podium.core.turns import Finish, ModelAnswer, Stop, Turn, WishedCall
+from podium.ports import TurnDoor
+
+LARGEST_KEPT_BYTES = 1_000_000
+"""A larger answer is asked for again after a crash."""
+_PLAINLY = "asked_plainly"
+"""Why an answer was asked for without the provider's schema; kept with it, and never sent."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An answer of the model."""
+
+    response: ModelResponse
+    remembered: bool
+    """It was given before a crash, and whoever follows the run has heard it then."""
+
+
+class Answers:
+    """Asks the model, or remembers what it said when this very turn was at work before."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        offer: Offer,
+        exchange: Exchange,
+        spending: Spending,
+        door: TurnDoor,
+        clean: Callable[[str], str],
+    ) -> None:
+        """`clean` takes secrets out of serialised JSON."""
+        self._offer = offer
+        self._exchange = exchange
+        self._spending = spending
+        self._door = door
+        self._clean = clean
+        self._number = 0
+        self._taken = 0
+        # Each request holds all of the one before it, so its digest goes on from that one's.
+        self._digest = digest_of(
+            [choice.provider, choice.model, dict(model_settings(choice)), offer.described]
+        )
+        self.warnings: list[str] = []
+
+    async def next(self, conversation: Conversation, plain_prompt: str) -> Heard:
+        """The answer to the conversation, durable by now. Raises an error of the tree.
+
+        Messages that were there the last time are taken to be the same ones. A provider that does not take
+        the schema is asked with the `plain_prompt` from then on, which says what form the answer has.
+        """
+        messages = conversation.messages
+        number, self._number = self._number, self._number + 1
+        self._spending.begin_request()
+        request = self._request(messages)
+        known = self._door.said_before(number, request)
+        response = None if known is None else _read(known.kept)
+        if known is None or response is None:
+            response = await self._ask(messages, number, request, plain_prompt)
+            heard = Heard(response, remembered=False)
+        else:
+            self._remember(messages, response, known, plain_prompt)
+            heard = Heard(response, remembered=True)
+        self._spending.check()
+        return heard
+
+    def _request(self, messages: Sequence[ModelMessage]) -> str:
+        """The same for the same request, also in another process."""
+        for message in messages[self._taken :]:
+            written = json.loads(self._clean(_written(message)))
+            self._digest = digest_of([self._digest, written["kind"], _lasting(written["parts"])])
+        self._taken = len(messages)
+        return self._digest
+
+    def _remember(
+        self,
+        messages: list[ModelMessage],
+        response: ModelResponse,
+        known: ModelAnswer,
+        plain_prompt: str,
+    ) -> None:
+        self._exchange.note("remembered", shown(response))
+        self._spending.add_remembered(known.usage, counted=known.counted)
+        if why := (response.metadata or {}).get(_PLAINLY):
+            self._ask_plainly(messages, plain_prompt, str(why))
+
+    async def _ask(
+        self, messages: list[ModelMessage], number: int, request: str, plain_prompt: str
+    ) -> ModelResponse:
+        before = self._spending.used
+        response = await self._send(messages, plain_prompt)
+        spent = spent_since(before, self._spending.used)
+        written = self._clean(_written(response))
+        said = _read(json.loads(written)) or response
+        fits = len(written) <= LARGEST_KEPT_BYTES
+        answer = ModelAnswer(
+            number=number,
+            request=request,
+            text=bounded(said.text or ""),
+            calls=tuple(self._wish(call, fits) for call in said.tool_calls),
+            model=said.model_name or "",
+            usage=spent,
+            sizes=self._sizes(messages),
+            kept=json.loads(written) if fits and _same_calls(said, response) else None,
+        )
+        await self._door.record_answer(answer)
+        return response
+
+    def _sizes(self, messages: Sequence[ModelMessage]) -> dict[str, int]:
+        """What the request is made of. Whoever wants it smaller has to know which part is large."""
+        requests = [each for each in messages if isinstance(each, ModelRequest)]
+        prompts = [
+            len(part.content)
+            for each in requests
+            for part in each.parts
+            if isinstance(part, UserPromptPart) and isinstance(part.content, str)
+        ]
+        instructions = len((requests[-1].instructions if requests else None) or "")
+        said = sum(len(_written(each)) for each in messages)
+        return {
+            "instructions": instructions,
+            "tools": len(json.dumps(self._offer.described)),
+            "prompt": sum(prompts),
+            "history": max(0, said - sum(prompts) - instructions * len(requests)),
+        }
+
+    def _wish(self, call: ToolCallPart, fits: bool) -> WishedCall:
+        try:
+            arguments: Json = arguments_of(call)
+        except ValueError:
+            arguments = call.args
+        return WishedCall(
+            id=call.tool_call_id,
+            tool=self._offer.real_name(call.tool_name),
+            arguments=arguments if fits else None,
+        )
+
+    async def _send(self, messages: list[ModelMessage], plain_prompt: str) -> ModelResponse:
+        try:
+            return await self._send_once(messages)
+        except Rejected as rejected:
+            trouble = rejected.trouble
+        if not self._offer.native:
+            raise trouble.error
+        # Not every model that is said to take a schema takes this one, or takes it beside tools.
+        why = str(trouble.error)
+        self._ask_plainly(messages, plain_prompt, why)
+        try:
+            response = await self._send_once(messages)
+        except Rejected as rejected:
+            raise rejected.trouble.error from None
+        response.metadata = {**(response.metadata or {}), _PLAINLY: why}
+        return response
+
+    async def _send_once(self, messages: Sequence[ModelMessage]) -> ModelResponse:
+        summary = {
+            "messages": len(messages),
+            "tools": self._offer.tools,
+            "native": self._offer.native,
+        }
+        self._exchange.note("request", summary)
+        return await self._exchange.ask(messages, self._offer.parameters)
+
+    def _ask_plainly(self, messages: list[ModelMessage], plain_prompt: str, why: str) -> None:
+        self._offer.ask_plainly()
+        last = messages[-1]
+        if isinstance(last, ModelRequest):
+            parts = [
+                replace(part, content=plain_prompt) if isinstance(part, UserPromptPart) else part
+                for part in last.parts
+            ]
+            messages[-1] = replace(last, parts=parts)
+        self.warnings.append(f"asked without the provider's own schema: {why}")
+
+
+def _written(message: ModelMessage) -> str:
+    # As a list of one: that is what the library reads back.
+    return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
+
+
+def _read(kept: Json) -> ModelResponse | None:
+    """The answer as it was kept. None: another version of the library wrote it."""
+    try:
+        (message,) = ModelMessagesTypeAdapter.validate_python([kept])
+    except (ValidationError, ValueError):
+        return None
+    return message if isinstance(message, ModelResponse) else None
+
+
+def _lasting(parts: list[dict[str, Json]]) -> Json:
+    """The parts of a message without what is new each time it is made."""
+    return [{name: value for name, value in part.items() if name != "timestamp"} for part in parts]
+
+
+def _same_calls(said: ModelResponse, response: ModelResponse) -> bool:
+    """Whether no secret stood in its calls: without it they would be other calls after a crash."""
+    return [call.args for call in said.tool_calls] == [call.args for call in response.tool_calls]
+
+
+_WITH_ERROR_FLAG = ("anthropic", "google")
+"""Whose protocols tell an error from a result."""
+
+
+@dataclass
+class Said:
+    """What the model said last, and what a person should know of it."""
+
+    text: str = ""
+    model: str = ""
+    payload: Json = None
+    done: Finish | None = None
+    stopped: Stop | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+class Talk:
+    """One turn of a conversation with a model."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        choice: Choice,
+        conversation: Conversation,
+        offer: Offer,
+        answers: Answers,
+        exchange: Exchange,
+        door: TurnDoor,
+        system_prompt: str = "",
+    ) -> None:
+        self._turn = turn
+        self._system_prompt = system_prompt or None
+        self._conversation = conversation
+        self._offer = offer
+        self._answers = answers
+        self._exchange = exchange
+        self._door = door
+        counts = turn.limits.same_results is None
+        self._calling = Calling(
+            choice.agent,
+            door,
+            offer,
+            choice.settings,
+            counts=counts,
+            has_flag=choice.provider in _WITH_ERROR_FLAG,
+        )
+        self._words: list[str] = []
+        self.said = Said(model=choice.model)
+
+    async def hold(self) -> Said:
+        """Until the model has said all, came to a limit, or waits for a person.
+
+        What was done by then stands in the conversation; calls that wait stay open.
+        """
+        parts = await self._opening()
+        while parts is not None:
+            self._keep(parts)
+            heard = await self._answers.next(self._conversation, self._turn.prompt)
+            self._hear(heard.response)
+            parts = await self._perform(heard)
+        self.said.warnings[:0] = self._answers.warnings
+        return self.said
+
+    async def _opening(self) -> list[ModelRequestPart] | None:
+        """What came of the calls that waited, and the prompt. None: they still wait, or were the last."""
+        calls, results = self._conversation.take_open_calls()
+        performed = await self._calling.perform(calls)
+        parts: list[ModelRequestPart] = [*results, *performed.results]
+        if self._is_over(performed):
+            self._keep(parts)
+            return None
+        # A turn that goes on after an approval is asked in the words it was asked in before.
+        prompt = self._turn.words(native=self._offer.native)
+        if not calls or prompt != self._conversation.last_prompt:
+            parts.append(UserPromptPart(prompt))
+        return parts
+
+    def _hear(self, answer: ModelResponse) -> None:
+        self._conversation.messages.append(answer)
+        self.said.text = answer.text or ""
+        self._words += [self.said.text] if self.said.text.strip() else []
+        self.said.model = answer.model_name or self.said.model
+        if answer.finish_reason == "length":
+            self._warn("the answer was cut off at the longest length the provider allows")
+
+    async def _perform(self, heard: Heard) -> list[ModelRequestPart] | None:
+        """What the model is told next. None: nothing, the turn is over."""
+        calls = heard.response.tool_calls
+        if not calls:
+            self._read_payload()
+            return None
+        performed = await self._calling.perform(calls, told=heard.remembered)
+        self._note(performed.results)
+        if self._is_over(performed):
+            self._keep([*performed.results])
+            return None
+        return [*performed.results]
+
+    def _is_over(self, performed: Performed) -> bool:
+        """Whether the model is not asked again after these calls."""
+        if performed.waiting:
+            return True
+        self.said.done, self.said.stopped = self._door.finished_with, self._door.stopped
+        if self.said.stopped is not None:
+            self.said.text = "\n\n".join(self._words)
+        return self.said.done is not None or self.said.stopped is not None
+
+    def _note(self, results: list[ToolReturnPart]) -> None:
+        for result in results:
+            shown = {"tool": result.tool_name, "id": result.tool_call_id, "content": result.content}
+            self._exchange.note("result", shown)
+
+    def _keep(self, parts: list[ModelRequestPart]) -> None:
+        self._conversation.messages.append(
+            ModelRequest(parts=parts, instructions=self._system_prompt)
+        )
+
+    def _read_payload(self) -> None:
+        """What the provider's schema gave. Text that is no JSON is left to whoever reads texts."""
+        if not self._offer.native:
+            return
+        try:
+            self.said.payload = load_object(self.said.text)
+        except ValueError:
+            self._warn("the provider did not keep to its own schema")
+
+    def _warn(self, words: str) -> None:
+        self.said.warnings.append(words)

@@ -1,0 +1,111 @@
+"""What an agent's program may reach: the fence of its workspace, with gates for what the program itself needs."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from podium.agents.deps import AgentKit
+from podium.core.errors import BadInput
+from podium.core.processes import Confinement, Ended, Mount
+from podium.core.turns import Turn
+from podium.ports import TurnDoor
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an agent's program cannot work without."""
+
+    writable: tuple[Path, ...] = ()
+    """Its private home, and whatever else it has to write to."""
+    readable: tuple[Path, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Where its provider answers, when no address is set."""
+    base_url: str = ""
+    """Where its model is served instead."""
+    command: tuple[str, ...] = ()
+    """How it is started, as a person configured it."""
+
+
+async def fence_for(kit: AgentKit, turn: Turn, door: TurnDoor, needs: Needs) -> Confinement:
+    """What the agent's program may reach in this turn: its workspace's fence, its needs, and the door."""
+    return fenced(await kit.enclosures.confinement(turn.workspace), needs, door)
+
+
+def fenced(fence: Confinement, needs: Needs, door: TurnDoor | None = None) -> Confinement:
+    """The fence with these needs let through, and the way to the turn's door. One that confines nothing stays as it is.
+
+    Raises `BadInput` where the network policy leaves no way to the model.
+    """
+    if fence.kind == "none":
+        return fence
+    if fence.network == "none" and (needs.hosts or needs.base_url):
+        raise BadInput(
+            "`sandbox.network: none` leaves an agent without its model; set it to `model-only`"
+        )
+    hosts, ports = _model_place(needs)
+    readable = (*needs.readable, *([Path(door.env["PODIUM_DOOR"]).parent] if door else []))
+    return fence.model_copy(
+        update={
+            "mounts": (
+                *fence.mounts,
+                *_mounts(readable, False),
+                *_mounts(needs.writable, True),
+            ),
+            "hosts": _joined(fence.hosts if fence.network == "listed" else (), hosts),
+            # A script that an interpreter is given is a program, too.
+            "programs": tuple(
+                word for at, word in enumerate(needs.command) if not at or word.startswith("/")
+            ),
+            "forwarded_ports": tuple(dict.fromkeys((*fence.forwarded_ports, *ports))),
+        }
+    )
+
+
+def _mounts(paths: Iterable[Path], writable: bool) -> list[Mount]:
+    return [Mount(source=str(path), target=str(path), writable=writable) for path in paths]
+
+
+def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _model_place(needs: Needs) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Hosts to list and loopback ports to forward, so that the model is reached."""
+    if not needs.base_url:
+        return needs.hosts, ()
+    try:
+        parts = urlsplit(needs.base_url)
+        host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        host, port = "", 0
+    if not host or not port:
+        raise BadInput(f"base_url {needs.base_url!r} names no host; write it as https://host/path")
+    if _is_loopback(host):
+        return (), (port,)
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}",), ()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def kept_out(agent: str, ended: Ended) -> tuple[str, ...]:
+    """What a person should know of what the fence kept the agent's processes from."""
+    found = []
+    if ended.refused_hosts:
+        hosts = ", ".join(ended.refused_hosts)
+        found.append(f"processes of {agent!r} wanted to reach {hosts}, which is not listed")
+    if ended.refused_execs:
+        programs = "; ".join(ended.refused_execs)
+        found.append(f"processes of {agent!r} wanted to start what may not be: {programs}")
+    found += [f"processes of {agent!r}: {breach}" for breach in ended.breaches]
+    return tuple(found)

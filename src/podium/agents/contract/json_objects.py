@@ -1,0 +1,276 @@
+"""JSON objects of a text: their positions, and whether each is an answer, a quotation or part of the model's thinking.
+
+Read backwards from a closing brace, JSON has no ambiguity: a quote that no backslash escapes ends a
+string, the one before it on the same line begins it, since strings hold no line breaks. So each
+closing brace has at most one partner, prose with odd quotes spoils one line at most, and the cost
+is that of looking at each brace, quote and line break once.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+# A run of backslashes is taken whole, so that a million of them are looked at once.
+_MARKS = re.compile(r'\\++"?|["{}\n]')
+_OPEN, _CLOSE, _QUOTE, _LINE = b'{}"\n'
+
+
+class Span(NamedTuple):
+    """A piece of a text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+class Objects(NamedTuple):
+    """The outermost pairs of braces and the braces without a partner, each list last first."""
+
+    spans: list[Span]
+    opened: list[int]
+    closed: list[int]
+
+
+def find_objects(text: str) -> Objects:
+    """Every outermost `{…}` of the text, JSON or not."""
+    places, kinds = _marks(text)
+    spans: list[Span] = []
+    opened: list[int] = []
+    closing: list[int] = []
+    at = len(kinds) - 1
+    while at >= 0:
+        kind = kinds[at]
+        if kind == _CLOSE:
+            closing.append(places[at])
+        elif kind == _OPEN and closing:
+            _keep_outermost(spans, Span(places[at], closing.pop() + 1))
+        elif kind == _OPEN:
+            opened.append(places[at])
+        elif kind == _QUOTE and closing:
+            at = _string_start(kinds, at)
+        at -= 1
+    return Objects(spans, opened, closing)
+
+
+def _marks(text: str) -> tuple[array[int], bytearray]:
+    places, kinds = array("I"), bytearray()
+    for found in _MARKS.finditer(text):
+        mark = found[0]
+        if mark[0] == "\\" and (mark[-1] != '"' or len(mark) % 2 == 0):
+            continue  # no quote, or an escaped one
+        places.append(found.end() - 1)
+        kinds.append(ord(mark[-1]))
+    return places, kinds
+
+
+def _string_start(kinds: bytearray, end: int) -> int:
+    """The quote that begins the string which ends here; without one on the line, it is a stray."""
+    at = end - 1
+    while at >= 0 and kinds[at] not in (_QUOTE, _LINE):
+        at -= 1
+    return at if at >= 0 and kinds[at] == _QUOTE else end
+
+
+def _keep_outermost(spans: list[Span], span: Span) -> None:
+    while spans and spans[-1].end <= span.end:
+        spans.pop()
+    spans.append(span)
+
+
+MOST_LEAD = 200
+"""Characters of a line before the object that are looked at."""
+
+# A list's dash or number, or symbols beyond ASCII: ticks, arrows, what terminals put before a line.
+# ASCII has too many that begin comments, diffs and table cells.
+_BULLET = r"(?:[-*][ \t]+|\d{1,2}[.)][ \t]+|[^\x00-\x7f\w\s“”„‘’«»‹›「」]{1,3}[ \t]*)"
+_FENCE = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
+# Other tags hold examples, quotations, and what tools said.
+_TAG = (
+    r"(?:<(?:(?:final|json|structured|my)[_-])?(?:answer|final|output|result|json|response|reply|payload|verdict|decision|pre|code)"
+    r"(?:[ \t][^<>\n]{0,80})?>|<\|\w{1,40}\|>\w{0,20})"
+)
+_LABEL = (
+    r"[#*_ \t]{0,8}(?:here(?:'s|’s| is) )?(?:(?:the|my|your) )?(?:(?:final|corrected|structured) )?"
+    r"(?:json|answer|result|output|payload|response|reply|verdict|decision|data)"
+    r"(?: (?:json|payload|object))?[*_]{0,3}(?::|[ \t]*[-–—])?[*_]{0,3}"
+)
+_BEGINS = re.compile(
+    rf"(?:\ufeff|ï»¿)?[^\S\n]*{_BULLET}{{0,4}}(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(
+    r"[ \t`*_.;)}]*+(?:(?:</?[A-Za-z][\w:.-]{0,40}>|<\|\w{1,40}\|>|【[^】\n]{0,40}】)[ \t`*_.;)}]*+){0,4}[\s\u200b\ufeff]*+"
+)
+_QUOTED = re.compile(rf"[^\S\n]*(?:{_BULLET}){{0,4}}>")
+_SENTENCE_ENDS = ".!?:—–*→⇒➜：。！？"
+_ANSWER_TAG = re.compile(rf"{_TAG}$", re.IGNORECASE)
+# Code, a log, another speaker: whatever comes after these on a line is not the agent's answer.
+_OTHERS_LINE = re.compile(
+    r"//|/\*|<!--|=>|\b(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR)\b|\d\d:\d\d:\d\d"
+    r"|^\W*(?i:human|user|system|tool|stdout|stderr)\b[^:\n]{0,40}:"
+)
+_OTHERS_LINE_BEFORE = re.compile(r"\s*(?:>|\$ )")
+_HEADER_BEFORE = re.compile(r"^(?:HTTP/\d|Content-[A-Z])[^\n]*\s*\Z", re.MULTILINE)
+_LITERAL_ENDS = re.compile(r"""(?:[}\]"'\d]|\b(?:true|false|null|True|False|None))$""")
+_TAG_BEFORE = re.compile(r"<(?P<name>[A-Za-z][\w:.-]{0,40})(?:[ \t][^<>\n]{0,80})?>$")
+_OTHER_LANGUAGES = re.compile(
+    r"[`~]*+[ \t]*(?:diff|patch|ya?ml|toml|console|shell\w*|bash|sh|http|log)\b", re.IGNORECASE
+)
+
+
+class Surroundings(NamedTuple):
+    """The line an object begins on, up to it, and the line it ends on, after it."""
+
+    lead: str
+    rest: str
+    before: str
+    """Some of what comes before those."""
+
+    @property
+    def is_an_answers(self) -> bool:
+        """Whether it stands as an answer does: at the beginning of a line, or at its end after a sentence."""
+        led_to = self.is_led_to and self.ends_its_line
+        return not self.is_quoted and (self.begins_its_line or led_to)
+
+    @property
+    def is_quoted(self) -> bool:
+        """As mail and markdown quote others, with `>` before it; as a terminal shows what a command said."""
+        line_before = self.before.removesuffix("\n").rpartition("\n")[2]
+        return (
+            _QUOTED.match(self.lead) is not None
+            or _OTHERS_LINE_BEFORE.match(line_before) is not None
+            or _HEADER_BEFORE.search(self.before) is not None
+        )
+
+    @property
+    def begins_its_line(self) -> bool:
+        return len(self.lead) <= MOST_LEAD and _BEGINS.fullmatch(self.lead) is not None
+
+    @property
+    def is_led_to(self) -> bool:
+        """Whether it comes after a sentence or a label."""
+        lead = self.lead.rstrip(" \t`")
+        if _OTHERS_LINE.search(lead):
+            return False
+        return bool(lead) and (lead[-1] in _SENTENCE_ENDS or _ANSWER_TAG.search(lead) is not None)
+
+    @property
+    def ends_its_line(self) -> bool:
+        return _ENDS.fullmatch(self.rest) is not None
+
+    @property
+    def is_followed_by_a_sentence(self) -> bool:
+        """Whether a whole sentence stands after it on its line, which is not about the object itself."""
+        rest = self.rest.strip(" \t\r.;")
+        return rest[:1].isupper() and self.rest.rstrip()[-1:] in (".", "!", "?")
+
+
+def surroundings(text: str, span: Span) -> Surroundings:
+    earliest = max(0, span.start - MOST_LEAD - 1)
+    # A carriage return alone is how a terminal writes a line anew.
+    begin = max(earliest, *(text.rfind(mark, earliest, span.start) + 1 for mark in "\n\r"))
+    end = text.find("\n", span.end, span.end + MOST_LEAD)
+    return Surroundings(
+        lead=text[begin : span.start],
+        rest=text[span.end : end if end >= 0 else span.end + MOST_LEAD],
+        before=text[max(0, begin - MOST_LEAD) : begin],
+    )
+
+
+def is_part_of_more(before: str, after: str) -> bool:
+    """Whether what is around an object shows it to be inside a list, an object, a string, code, another's tag."""
+    lead = before.rstrip()
+    last = lead[-1:]
+    if last in ("[", "{", "(", "\\") or (last == '"' and "\n" not in before[len(lead) :]):
+        return True
+    if lead.endswith("/*") or before.rfind("<!--") > before.rfind("-->"):
+        return True
+    if _OTHER_LANGUAGES.match(before[max(before.rfind("```"), before.rfind("~~~")) :][:40]):
+        return True
+    if last == "=":
+        # An assignment or a comparison; several at both ends are a line drawn across.
+        return not (lead.endswith("==") and lead.rpartition("\n")[2].startswith("=="))
+    if last == ",":
+        return _LITERAL_ENDS.search(lead[:-1].rstrip()[-8:]) is not None
+    if last == ">":
+        return _is_in_anothers_tag(lead[-200:], after)
+    return last == ":" and lead[:-1].rstrip().endswith(('"', "'"))
+
+
+def _is_in_anothers_tag(lead: str, after: str) -> bool:
+    found = _TAG_BEFORE.search(lead)
+    if found is None or _ANSWER_TAG.search(found[0]):
+        return False
+    return after[:2000].lstrip().startswith(f"</{found['name']}")
+
+
+_NAMES = (
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "reasoning",
+    "scratchpad",
+    "draft",
+    "analysis",
+)
+_NAME = rf"(?:\w{{1,20}}:)?(?:{'|'.join(_NAMES)})"
+_THINKING_TAGS = re.compile(
+    rf"(?P<begins><{_NAME}(?:\s[^<>]{{0,80}})?>|\[think\]|◁think▷|<\|(?:start_thinking|begin_of_thought)\|>"
+    r"|<\|channel\|>(?:analysis|commentary)\b)"
+    rf"|</{_NAME}\s{{0,8}}>|\[/think\]|◁/think▷|<\|(?:end_thinking|end_of_thought)\|>|<\|channel\|>final\b",
+    re.IGNORECASE,
+)
+# As they are really written, for texts too long to be searched for every spelling.
+_WRITTEN = ("<think>", "<thinking>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷")
+
+
+def thoughts(text: str, objects: Sequence[Span] = (), earlier: str = "") -> Thoughts:
+    """The thoughts of a text. A mark inside an object, or in backticks, is text about marks.
+
+    `earlier` is what came before the text, in which a thought may have begun.
+    """
+    spans: list[Span] = []
+    begun = 0 if _is_open_after(earlier) else None
+    for found in _thinking_tags(text, objects):
+        if found["begins"]:
+            begun = found.start() if begun is None else begun
+        elif begun is None:
+            spans = [
+                Span(0, found.end())
+            ]  # it began before the reply did, as some templates have it
+        else:
+            spans.append(Span(begun, found.end()))
+            begun = None
+    if begun is not None:
+        spans.append(Span(begun, len(text) + 1))
+    return Thoughts(spans)
+
+
+class Thoughts:
+    """Disjoint pieces of a text, in order."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        self._spans = spans
+        self._starts = [each.start for each in spans]
+
+    def hold(self, place: int) -> bool:
+        at = bisect_right(self._starts, place) - 1
+        return at >= 0 and place < self._spans[at].end
+
+
+def _thinking_tags(text: str, objects: Sequence[Span]) -> Iterator[re.Match[str]]:
+    within = Thoughts(sorted(objects))
+    for found in _THINKING_TAGS.finditer(text):
+        before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+        in_backticks = "`" in (before, after)
+        if not in_backticks and not within.hold(found.start()):
+            yield found
+
+
+def _is_open_after(text: str) -> bool:
+    begins = max((text.rfind(mark) for mark in _WRITTEN), default=-1)
+    return begins >= 0 and begins > max(text.rfind(f"{each[0]}/{each[1:]}") for each in _WRITTEN)

@@ -1,0 +1,51 @@
+"""What every agent that is a program needs of the house, and what podium.yaml says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from podium.core.model import Json, NonEmpty, Noun
+from podium.ports import Clock, Enclosures, HookDoors, Launcher, Transcripts
+
+
+class AgentOptions(Noun):
+    """One agent, as podium.yaml has it."""
+
+    name: NonEmpty
+    model: str = ""
+    """What it thinks with. Empty: the medium's own choice."""
+    base_url: str = ""
+    """Where its model is served. Empty: the medium's own provider."""
+    command: tuple[NonEmpty, ...] = ()
+    """How its program is started when not as usual."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Variables set for its processes. Secrets stand as `secret://NAME`; the launcher resolves them."""
+    options: dict[str, Json] = Field(default_factory=dict)
+    """What only its medium knows; checked by it."""
+
+
+@dataclass(frozen=True)
+class AgentKit:
+    """The ports and places an agent's program is run with."""
+
+    launcher: Launcher
+    enclosures: Enclosures
+    doors: HookDoors
+    transcripts: Transcripts
+    clock: Clock
+    hook_command: tuple[str, ...]
+    """What a CLI runs as its tool hook. It needs the variables of `TurnDoor.env`."""
+    homes: Path
+    """Private homes are made in it, one for each run and agent."""
+    user_home: Path
+    """Whose logins are copied into them."""
+    environ: Mapping[str, str]
+    """The person's environment, for finding programs and configured homes. Never handed on."""
+    toolbox_command: tuple[str, ...] = ()
+    """What a CLI without hands starts as its MCP server. It needs the variables of `TurnDoor.env`."""
+    redact_json: Callable[[str], str] = str
+    """Serialised JSON without its secrets, for what an agent of ours keeps itself."""

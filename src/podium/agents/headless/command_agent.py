@@ -1,0 +1,401 @@
+"""`CommandAgent`: any program as an agent, a prompt in, plain text or JSON out, as its options say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, ValidationError, model_validator
+
+from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.headless.home import Home, Login, private_home
+from podium.agents.outcome import (
+    accounted,
+    cost_of,
+    last_words,
+    lost,
+    may_end_with,
+    not_given,
+    out_of_time,
+    plain_words,
+    unkept_limits,
+)
+from podium.agents.program import heard_line, printed_line
+from podium.core.decisions import Usage
+from podium.core.errors import AgentLost, AgentRejected, BadInput, PodiumError
+from podium.core.model import Json, NonEmpty, Noun
+from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.turns import Reply, Turn
+from podium.ports import Process, Transcript, TurnDoor
+
+
+def _inside_home(place: str) -> str:
+    path = PurePosixPath(place)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError("must be a place inside the home folder, such as .tool/auth.json")
+    return place
+
+
+HomePlace = Annotated[str, AfterValidator(_inside_home)]
+
+
+class CommandSettings(Noun):
+    """What is told to the program and how its answer is read."""
+
+    prompt: Literal["stdin", "file"] = "stdin"
+    """Where the prompt goes. `file`: its path stands where the command says `{prompt_file}`."""
+    output: Literal["text", "json", "jsonl"] = "text"
+    text: str = "text"
+    """Dotted path of the answer in JSON, such as `choices.0.message.content`."""
+    join_text: bool = False
+    """For `jsonl`: the answer is all texts together, not the last one."""
+    session: str = ""
+    """Dotted path of the conversation's name."""
+    input_tokens: str = ""
+    output_tokens: str = ""
+    usd: str = ""
+    """Dotted paths of what the turn used."""
+    resume: tuple[NonEmpty, ...] = ()
+    """Words put behind the command when a conversation goes on; `{session}` is its name."""
+    logins: tuple[HomePlace, ...] = ()
+    """Files of the person's home that are copied into the private one for the turn."""
+    keep: tuple[HomePlace, ...] = ()
+    """Folders of the private home that stay for the run's next turns."""
+    hosts: tuple[NonEmpty, ...] = ()
+    """Where its model answers, for a network that leads to the model alone."""
+
+    @model_validator(mode="after")
+    def _can_be_resumed(self) -> Self:
+        if self.resume and not any("{session}" in word for word in self.resume):
+            raise ValueError("`resume` must name {session} in one of its words")
+        return self
+
+    @classmethod
+    def of(cls, options: AgentOptions) -> CommandSettings:
+        """Raises `BadInput` for what cannot work."""
+        name = options.name
+        if not options.command:
+            raise BadInput(f"agent {name!r} is of kind command: say what to run with `command`")
+        try:
+            settings = cls.model_validate(options.options)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, fault['loc'])) or 'options'}: {fault['msg']}"
+                for fault in error.errors()
+            )
+            known = ", ".join(cls.model_fields)
+            raise BadInput(
+                f"agent {name!r}: its options cannot be used: {faults}; options: {known}"
+            ) from None
+        _check_places(options, settings)
+        return settings
+
+
+def _check_places(options: AgentOptions, settings: CommandSettings) -> None:
+    words = " ".join(options.command)
+    if (settings.prompt == "file") != ("{prompt_file}" in words):
+        raise BadInput(
+            f"agent {options.name!r}: `prompt: file` and {{prompt_file}} in `command` go together"
+        )
+    if "{session}" in words:
+        raise BadInput(
+            f"agent {options.name!r}: a first turn has no {{session}}; put those words into `resume`"
+        )
+    if "{model}" in words and not options.model:
+        raise BadInput(f"agent {options.name!r}: `command` names {{model}}; say which with `model`")
+
+
+LONGEST_SESSION = 500
+
+
+class Unreadable(Exception):
+    """The output is not what the settings say it is. The message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What was found."""
+
+    text: str
+    session: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    usd: float | None = None
+
+
+def read_output(
+    lines: Sequence[bytes], settings: CommandSettings, *, may_be_silent: bool = False
+) -> Output:
+    """Raises `Unreadable`, also for JSON without a text unless the program may say nothing."""
+    whole = b"\n".join(lines)
+    if settings.output == "text":
+        return Output(whole.decode(errors="replace").strip())
+    is_document = settings.output == "json" and not (may_be_silent and not whole.strip())
+    records = [_parsed(whole)] if is_document else list(_records(lines))
+    texts = [text for record in records if isinstance(text := at(record, settings.text), str)]
+    if not texts and not may_be_silent:
+        raise Unreadable(f"nothing it wrote has a text at {settings.text!r}")
+    return Output(
+        text="".join(texts if settings.join_text else texts[-1:]),
+        session=_session(_last(records, settings.session)),
+        input_tokens=_count(_last(records, settings.input_tokens)),
+        output_tokens=_count(_last(records, settings.output_tokens)),
+        usd=_amount(_last(records, settings.usd)),
+    )
+
+
+def at(data: Json, path: str) -> Json:
+    """The value at a dotted path; numbers are places in lists. None when there is none."""
+    for name in path.split("."):
+        if isinstance(data, dict):
+            data = data.get(name)
+        elif isinstance(data, list) and name.lstrip("-").isdecimal():
+            place = int(name[:10])
+            data = data[place] if -len(data) <= place < len(data) else None
+        else:
+            return None
+    return data
+
+
+def record_in(line: bytes) -> Json:
+    """The JSON of a line; None when it holds none. Programs print other things too."""
+    try:
+        return json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _records(lines: Sequence[bytes]) -> Iterator[Json]:
+    return (record for line in lines if isinstance(record := record_in(line), dict | list))
+
+
+def _parsed(whole: bytes) -> Json:
+    found = record_in(whole)
+    if not isinstance(found, dict | list):
+        begin = plain_words(whole[:500].decode(errors="replace"), 100)
+        raise Unreadable(f"what it wrote is no JSON: {begin!r}")
+    return found
+
+
+def _last(records: Sequence[Json], path: str) -> Json:
+    if not path:
+        return None
+    found = (at(record, path) for record in reversed(records))
+    return next((value for value in found if value is not None), None)
+
+
+def _session(found: Json) -> str | None:
+    """A conversation's name, if it can be a word of a command line and no switch of it."""
+    if not isinstance(found, str) or not 0 < len(found) <= LONGEST_SESSION:
+        return None
+    return found if found.isprintable() and not found.startswith("-") else None
+
+
+def _count(found: Json) -> int | None:
+    amount = _amount(found)
+    return None if amount is None else int(amount)
+
+
+def _amount(found: Json) -> float | None:
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    return float(found) if 0 <= found < 1e15 else None
+
+
+LARGEST_ANSWER_BYTES = 64_000_000
+"""Of a program whose whole output is its answer. No step of a run can keep so long a one."""
+LARGEST_STREAM_BYTES = 256_000_000
+"""Of one that also tells what it does."""
+STDERR_BYTES = 200_000
+_PROMPT = "prompt.txt"
+
+
+class CommandAgent:
+    """One process a turn, in a private home of its own.
+
+    The program has no protocol by which Podium could hold its tools. What it wants of Podium it
+    asks for at the turn's door, which it finds by `PODIUM_DOOR` and `PODIUM_DOOR_TOKEN`.
+    """
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        """Raises `BadInput` for options that cannot work."""
+        self._options = options
+        self._settings = CommandSettings.of(options)
+        self._kit = kit
+
+    @property
+    def name(self) -> str:
+        return self._options.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        began = self._kit.clock.monotonic()
+        asked: list[Process] = []
+
+        def used() -> Usage:
+            seconds = self._kit.clock.monotonic() - began
+            return Usage(turns=len(asked), seconds=seconds, complete=not asked)
+
+        with accounted(self.name, used):
+            return await self._ask(turn, asked)
+
+    async def _ask(self, turn: Turn, asked: list[Process]) -> Reply:
+        """`asked` gets the program once it is started."""
+        kit, settings = self._kit, self._settings
+        if turn.session is not None and not settings.resume:
+            raise AgentRejected(
+                f"agent {self.name!r} cannot go on with a conversation; give it `resume` in its "
+                "options, or ask without a session"
+            )
+        logins = [Login(kit.user_home / place, place) for place in settings.logins]
+        with (
+            private_home(kit, turn, self.name, keep=settings.keep, logins=logins) as home,
+            kit.transcripts.open(turn, self.name) as transcript,
+        ):
+            turn = home.turn
+            async with kit.doors.open(turn, agent=self.name) as door:
+                asked.append(await kit.launcher.start(await self._spawn(turn, home, door)))
+                lines, ended = await self._hear(asked[0], door, transcript)
+                waiting = door.waiting_approvals
+        output = self._read(lines, ended, waiting)
+        reply = Reply(
+            text=output.text,
+            usage=self._usage(output, ended),
+            agent=self.name,
+            model=self._options.model,
+            session=output.session or turn.session,
+            seconds=ended.seconds,
+            transcript=transcript.path,
+            warnings=(
+                *not_given(self.name, turn.own_tools or ()),
+                *unkept_limits(self.name, turn.limits, "tokens", "usd", "turns"),
+                *kept_out(self.name, ended),
+            ),
+            waiting_approvals=waiting,
+        )
+        return home.signed(reply)
+
+    async def _hear(
+        self, process: Process, door: TurnDoor, transcript: Transcript
+    ) -> tuple[list[bytes], Ended]:
+        process.close_input()
+        lines: list[bytes] = []
+        largest = left = self._largest_bytes
+        try:
+            async for line in process.lines():
+                left -= len(line) + 1
+                if left < 0:
+                    break
+                lines.append(line)
+                transcript.write(self._kept(line))
+                self._tell(line, door)
+        finally:
+            # Also when cancelled: nobody gets on before the whole tree is dead.
+            ended = await process.end()
+        if left < 0:
+            raise AgentLost(f"agent {self.name!r} wrote more than {largest} bytes and was ended")
+        return lines, ended
+
+    @property
+    def _largest_bytes(self) -> int:
+        return LARGEST_STREAM_BYTES if self._settings.output == "jsonl" else LARGEST_ANSWER_BYTES
+
+    def _kept(self, line: bytes) -> str:
+        text = line.decode(errors="replace")
+        return heard_line(text) if self._settings.output == "jsonl" else printed_line(text)
+
+    def _tell(self, line: bytes, door: TurnDoor) -> None:
+        if self._settings.output == "text":
+            door.tell("text", line.decode(errors="replace") + "\n")
+        elif self._settings.output == "jsonl":
+            text = at(record_in(line), self._settings.text)
+            if isinstance(text, str):
+                door.tell("text", text)
+
+    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        template = self._options.command
+        if turn.session is not None:
+            template = (*template, *self._settings.resume)
+        prompt_file = home.temporary / _PROMPT
+        by_file = self._settings.prompt == "file"
+        if by_file:
+            _write_private(prompt_file, turn.prompt)
+        places = {
+            "{prompt_file}": str(prompt_file),
+            "{workspace}": turn.workspace,
+            "{session}": turn.session or "",
+            "{model}": self._options.model,
+        }
+        return Spawn(
+            argv=tuple(_filled(word, places) for word in template),
+            cwd=turn.workspace,
+            env={**self._options.env, **home.env, **door.env},
+            stdin=b"" if by_file else turn.prompt.encode(errors="replace"),
+            interactive=True,
+            limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+            confinement=await fence_for(
+                self._kit,
+                turn,
+                door,
+                Needs(
+                    home.folders,
+                    hosts=self._settings.hosts,
+                    base_url=self._options.base_url,
+                    command=template,
+                ),
+            ),
+        )
+
+    def _read(self, lines: list[bytes], ended: Ended, waiting: tuple[str, ...]) -> Output:
+        """The answer, if the program both ended well and gave one: neither alone is enough."""
+        if ended.timed_out:
+            raise self._told(out_of_time(self.name, ended), ended)
+        if ended.exit_code != 0:
+            raise self._told(lost(self.name, ended), ended)
+        try:
+            output = read_output(lines, self._settings, may_be_silent=bool(waiting))
+        except Unreadable as problem:
+            words = f"agent {self.name!r} gave no answer: {problem}{last_words(ended)}"
+            raise self._told(AgentLost(words), ended) from None
+        if not may_end_with(output.text, waiting):
+            words = f"agent {self.name!r} ended well and said nothing{last_words(ended)}"
+            raise self._told(AgentLost(words), ended)
+        return output
+
+    def _told(self, trouble: PodiumError, ended: Ended) -> PodiumError:
+        trouble.usage = Usage(turns=1, seconds=ended.seconds, complete=False)
+        return trouble
+
+    def _usage(self, output: Output, ended: Ended) -> Usage:
+        read, written, usd = output.input_tokens, output.output_tokens, output.usd
+        known = read is not None and written is not None
+        if usd is None and known and self._options.model:
+            usd = cost_of(self._options.model, input_tokens=read or 0, output_tokens=written or 0)
+        return Usage(
+            input_tokens=read or 0,
+            output_tokens=written or 0,
+            usd=usd or 0.0,
+            turns=1,
+            seconds=ended.seconds,
+            complete=known and usd is not None,
+        )
+
+
+def _filled(word: str, places: dict[str, str]) -> str:
+    """The word with its places filled, each once: what is filled in is not looked at again."""
+    for place, value in places.items():
+        before, found, after = word.partition(place)
+        if found:
+            return _filled(before, places) + value + _filled(after, places)
+    return word
+
+
+def _write_private(path: Path, content: str) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(content.encode(errors="replace"))
+
+
+__all__ = ["CommandAgent"]

@@ -1,0 +1,118 @@
+"""Who commits: some CLIs hide the person's git settings from the commands they run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from podium.agents.deps import AgentKit
+from podium.core.errors import PodiumError
+from podium.core.processes import ProcessLimits, Spawn
+
+_SECONDS = 10.0
+_NAMES = {"user.name": "GIT_AUTHOR_NAME", "user.email": "GIT_AUTHOR_EMAIL"}
+_WANTED = r"^(user\.(name|email)|include\.path|includeif\..*\.path)$"
+_MOST_KNOWN = 1_000
+_LONGEST_POINTER = 4_096
+
+Marks = tuple[tuple[str, int, int, int], ...]
+"""The files that git would read, each with inode, size and time of change."""
+
+_known: dict[tuple[Path, str], tuple[Marks, dict[str, str]]] = {}
+"""Home and workspace → how git's files stood, and what they said: to ask git takes a process."""
+
+
+async def identity_for(kit: AgentKit, env: Mapping[str, str], workspace: str) -> dict[str, str]:
+    """Variables that tell git's own name and address of the person, or those that `env` names.
+
+    They are settings, not GIT_AUTHOR_NAME and the like: Gemini CLI takes those for secrets.
+    """
+    named = all(name in env for name in _NAMES.values())
+    found = {} if named else dict(await _remembered(kit, workspace))
+    found.update({key: env[name] for key, name in _NAMES.items() if env.get(name)})
+    given = env.get("GIT_CONFIG_COUNT", "0")
+    first = int(given) if given.isdecimal() else 0
+    settings: dict[str, str] = {}
+    for number, (key, value) in enumerate(sorted(found.items()), start=first):
+        settings[f"GIT_CONFIG_KEY_{number}"] = key
+        settings[f"GIT_CONFIG_VALUE_{number}"] = value
+    return {**settings, "GIT_CONFIG_COUNT": str(first + len(found))} if found else {}
+
+
+async def _remembered(kit: AgentKit, workspace: str) -> dict[str, str]:
+    """What git said last time, as long as none of its files has changed."""
+    place, marks = (kit.user_home, workspace), _marks(kit.user_home, workspace)
+    before = _known.get(place)
+    if before is not None and before[0] == marks:
+        return before[1]
+    answer = await _asked(kit, workspace)
+    if answer is None:
+        return {}
+    found = {key: value for key, value in answer.items() if key in _NAMES}
+    # Files that include others can change without a trace in themselves.
+    if found == answer:
+        while len(_known) >= _MOST_KNOWN:
+            _known.pop(next(iter(_known)))
+        _known[place] = (marks, found)
+    return found
+
+
+async def _asked(kit: AgentKit, workspace: str) -> dict[str, str] | None:
+    """What git itself would take. None when there is no git to be asked."""
+    try:
+        ended = await kit.launcher.run(
+            Spawn(
+                argv=("git", "config", "--null", "--get-regexp", _WANTED),
+                cwd=workspace,
+                env={"HOME": str(kit.user_home), "GIT_CONFIG_NOSYSTEM": "1"},
+                limits=ProcessLimits(seconds=_SECONDS, output_bytes=10_000),
+            )
+        )
+    except PodiumError:
+        return None
+    if ended.timed_out:
+        return None
+    pairs = [entry.partition("\n") for entry in ended.stdout.decode(errors="replace").split("\0")]
+    return {key: value for key, _, value in pairs if key and value}
+
+
+def _marks(home: Path, workspace: str) -> Marks:
+    return tuple(_mark(file) for file in _files_of_git(home, Path(workspace)))
+
+
+def _mark(file: Path) -> tuple[str, int, int, int]:
+    try:
+        found = file.stat()
+    except (OSError, ValueError):
+        return (str(file), 0, 0, 0)
+    return (str(file), found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _files_of_git(home: Path, workspace: Path) -> Iterator[Path]:
+    yield from (home / ".gitconfig", home / ".config/git/config")
+    for folder in (workspace, *workspace.parents):
+        place = folder / ".git"
+        if os.path.lexists(place):
+            yield from _files_of_repository(place)
+            return
+
+
+def _files_of_repository(place: Path) -> Iterator[Path]:
+    """Also of one that is a worktree of another: its `.git` is a file that names the real place."""
+    real = _named_in(place, "gitdir:") or place
+    common = _named_in(real / "commondir", "") or real
+    yield from (common / "config", real / "config.worktree")
+
+
+def _named_in(pointer: Path, sign: str) -> Path | None:
+    try:
+        # Looked at before it is opened: opening a pipe would wait for whoever writes to it.
+        if not stat.S_ISREG(pointer.stat().st_mode):
+            return None
+        with pointer.open(errors="replace") as file:
+            text = file.read(_LONGEST_POINTER)
+    except (OSError, ValueError):
+        return None
+    return pointer.parent / text.removeprefix(sign).strip() if text.startswith(sign) else None

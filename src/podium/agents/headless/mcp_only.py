@@ -1,0 +1,112 @@
+"""A CLI whose own tools are off: Podium's toolbox is the only MCP server it has.
+
+It sits at an empty desk in its private home instead of the workspace. What lies in a workspace
+could otherwise configure it, and what a prompt names there it would read by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from podium.agents.deps import AgentKit
+from podium.agents.headless.home import Home
+from podium.agents.outcome import finished
+from podium.core.decisions import DoorAnswer, Effect
+from podium.core.errors import NotPossibleNow
+from podium.core.events import ProgressKind
+from podium.core.model import Json
+from podium.core.turns import Reply, Turn
+from podium.ports import TurnDoor
+
+SERVER = "podium"
+"""What the CLI calls the server. Without an underscore: Gemini CLI's rules would take it for another."""
+CALL_SECONDS = 2 * 3600
+"""How long a CLI waits for one call: longer than the door, which gives up after an hour."""
+START_SECONDS = 60
+DESK = "desk"
+
+ONLY_PODIUM = (
+    "this agent has no tools of its own; use those of the MCP server podium, which do the same"
+)
+
+
+class OwnTools(Protocol):
+    """The part of a turn's door that a CLI's use of its own tools is put before."""
+
+    def expect(self, use: str) -> None: ...
+
+    def expect_no_more(self, use: str) -> None: ...
+
+    async def request(
+        self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
+    ) -> DoorAnswer: ...
+
+    async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None: ...
+
+    def tell(self, kind: ProgressKind, text: str) -> None: ...
+
+
+class NoHands:
+    """Stands before a turn's door: nothing of the CLI's own is permitted, and the wish is recorded.
+
+    Uses of the toolbox pass: they are judged where Podium performs them, and once is enough.
+    """
+
+    def __init__(self, door: TurnDoor, toolbox_prefix: str) -> None:
+        """`toolbox_prefix` is what the CLI puts before the names of Podium's tools."""
+        self._door = door
+        self._toolbox_prefix = toolbox_prefix
+
+    def expect(self, use: str) -> None:
+        """Not passed on: a hook that asks for a use nobody expects is told no."""
+
+    def expect_no_more(self, use: str) -> None:
+        pass
+
+    async def request(
+        self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
+    ) -> DoorAnswer:
+        if tool.startswith(self._toolbox_prefix):
+            return DoorAnswer(decision=Effect.ALLOW)
+        # Under a name that no registered tool has, whatever the CLI calls its own.
+        await self._door.request(f"own {tool}", arguments, ref=ref)
+        return DoorAnswer(decision=Effect.DENY, say=ONLY_PODIUM)
+
+    async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
+        """Nothing is open here: Podium settles what it performs."""
+
+    def tell(self, kind: ProgressKind, text: str) -> None:
+        self._door.tell(kind, text)
+
+
+def without_own_tools(turn: Turn) -> Turn:
+    """The turn as its door is opened for it: no role gives hands to an agent that has none."""
+    return turn.model_copy(update={"own_tools": ()})
+
+
+def at_desk(turn: Turn, home: Home) -> Turn:
+    """The turn as the CLI sees it: in an empty folder that is made anew for each."""
+    desk = home.path / DESK
+    desk.mkdir(mode=0o700, exist_ok=True)
+    return turn.model_copy(update={"workspace": str(desk)})
+
+
+def toolbox_server(agent: str, kit: AgentKit, door: TurnDoor) -> dict[str, Json]:
+    """How the CLI starts its only server, in the form that all of them take."""
+    if not kit.toolbox_command:
+        raise NotPossibleNow(f"agent {agent!r} has no hands, and there is no toolbox to serve it")
+    program, *arguments = kit.toolbox_command
+    return {"command": program, "args": list(arguments), "env": dict(door.env)}
+
+
+def may_end_silently(door: TurnDoor) -> tuple[str, ...]:
+    """Why the CLI may end without a word: approvals it waits for, its `finish`, or a limit of the turn."""
+    done = ("finished",) if door.finished_with is not None else ()
+    return (*door.waiting_approvals, *done, *((door.stopped.kind,) if door.stopped else ()))
+
+
+def told_by_door(reply: Reply, turn: Turn, door: TurnDoor) -> Reply:
+    """The reply, with what the door knows of how the turn ended."""
+    told = finished(reply, turn, door.finished_with)
+    return told.model_copy(update={"stopped": door.stopped})

@@ -1,0 +1,170 @@
+"""Adapter of one kind of program on a terminal, and the dependencies that all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from podium.agents.confinement import Needs
+from podium.agents.deps import AgentOptions
+from podium.agents.tui.screen import Eyes, Patience, Screen
+from podium.agents.tui.server import EndLeft
+from podium.core.keyboards import KeyboardHold
+from podium.core.model import Json
+from podium.ports import Clock, Enclosures, HookDoors, Launcher, Transcripts, Translate
+
+Status = Literal["starting", "ready", "busy", "asking", "unknown"]
+"""What a living program is at: it comes up; it takes a message; it works on one; it shows a question that only a
+person can answer; or that is not to be seen."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one program of a pair lives."""
+
+    name: str
+    """Of its pane: `planner`, `executer`."""
+    cwd: Path
+    home: Path
+    """Private, for this program alone, as long as the pair is up."""
+    temporary: Path
+    """For `TMPDIR`. Neither above nor beneath the home."""
+    options: AgentOptions
+    hook_command: tuple[str, ...]
+    """What the CLI runs as its tool hook: asks the door of whichever turn is on, and denies when none is."""
+    user_home: Path
+    """Whose login is copied."""
+    confined: bool
+    """The kernel holds its processes: a sandbox of its own would only be in the way."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a program is started, or started again in its conversation."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    """Secrets stand as `secret://NAME`."""
+    session: str
+    """The conversation. Empty: its name is known only when it has begun."""
+    needs: Needs
+
+
+@dataclass(frozen=True)
+class Said:
+    """One thing that a program wrote down of its conversation."""
+
+    kind: Literal["prompt", "words", "used", "end"]
+    """It took a message; it said something; a tool was used; its turn is over."""
+    text: str = ""
+    use: str = ""
+    """`used`: the CLI's own name for this use of a tool."""
+    ok: bool = True
+    """`used`: it went well. `end`: the turn came to a good end."""
+
+
+class Written(Protocol):
+    """What a program writes down of its conversation, to the byte, read from where one stopped."""
+
+    def folders(self) -> Sequence[Path]:
+        """Folders in which it writes: whatever changes there is a reason to read. They may not exist yet."""
+        ...
+
+    def mark(self) -> Json:
+        """Where its end is now. Kept across Podiums; nothing that comes later stands before it."""
+        ...
+
+    def since(self, mark: Json) -> tuple[list[Said], Json]:
+        """What was written since, whole records only, and where that ended. Damaged records are passed over."""
+        ...
+
+    @property
+    def session(self) -> str:
+        """Name of the conversation, empty while it has not begun."""
+        ...
+
+
+class Adapter(Eyes, Protocol):
+    """Knows one kind of program: how it starts, looks, writes and stops. Does nothing itself but lay out its home."""
+
+    @property
+    def kind(self) -> str:
+        """`claude`, `codex`, `gemini`, `generic`."""
+        ...
+
+    @property
+    def patience(self) -> Patience: ...
+
+    @property
+    def interrupt_keys(self) -> tuple[str, ...]:
+        """Keys, by their tmux names, that end what it is at and leave it ready."""
+        ...
+
+    @property
+    def translate(self) -> Translate | None:
+        """Its tools' names and arguments in Podium's words. None: it has no tools that are told of."""
+        ...
+
+    def launch(self, place: Place, session: str | None) -> Launch:
+        """Lay out the home and say how it is started: in this conversation, or in a new one.
+
+        Nothing of the person's own settings counts, no dialog is left to answer. Raises `BadInput` for options that
+        it does not have. Blocks meanwhile.
+        """
+        ...
+
+    def fitted(self, words: str, place: Place) -> str:
+        """The words as it has to be given them, so that it takes none of them for a command of its own."""
+        ...
+
+    def status(self, screen: Screen) -> Status: ...
+
+    def question(self, screen: Screen) -> str:
+        """What it asks, in one line for a person, when its status is `asking`."""
+        ...
+
+    def written(self, place: Place, session: str) -> Written | None:
+        """What it writes down. None: nothing, and its words are read on its screen."""
+        ...
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How long a program on a terminal is waited for."""
+
+    start_seconds: float = 60.0
+    """Until it is ready for the first message."""
+    nudge_at: float = 0.75
+    """The part of a turn's time after which one that rests is reminded."""
+    nudge_words: str = "If finished, emit the tagged block now."
+    quiet_seconds: float = 1.0
+    """How long a screen rests before its last block counts, when the program's status cannot be seen."""
+
+
+async def _nobody_is_told(run_id: str, side: str, hold: KeyboardHold) -> None:
+    """For pairs whose turns are put down nowhere."""
+
+
+@dataclass(frozen=True)
+class TuiKit:
+    """The ports and places that a pair of programs is run with."""
+
+    launcher: Launcher
+    enclosures: Enclosures
+    doors: HookDoors
+    transcripts: Transcripts
+    clock: Clock
+    hook_command: tuple[str, ...]
+    """What a CLI runs as its tool hook. It finds the door of whichever turn is on by `PODIUM_DOOR_FILE`."""
+    user_home: Path
+    """Whose logins are copied."""
+    environ: Mapping[str, str]
+    """The person's environment, for finding programs and configured homes. Never handed on."""
+    end_left: EndLeft
+    door_folder: Path | None = None
+    """Where the doors of turns listen: programs are shown it from the start. None: they need not be."""
+    terms: Terms = field(default_factory=Terms)
+    keyboard_lapsed: Callable[[str, str, KeyboardHold], Awaitable[None]] = _nobody_is_told
+    """Is told the run and the side whose turn ended a person's hold on the keyboard because its time was over."""

@@ -1,0 +1,269 @@
+"""Delivery of outbound messages, each a private file, once: whoever is killed in between and whoever else sends.
+
+Each message is a letter: a private file that is written before anything is put in. It has the words and the number that
+they are to have. Whether they got it is known by the ledger alone, which has the letter's name for the number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import ValidationError
+
+from podium.agents.private_files import write_private
+from podium.agents.tui.adapter import Status, Written
+from podium.agents.tui.control import Control
+from podium.agents.tui.errors import DeliveryInDoubt, NotListening, NumberTaken
+from podium.agents.tui.injector import Injector
+from podium.agents.tui.ledger import Entry
+from podium.agents.tui.screen import Screen, history_size, look
+from podium.agents.tui.server import ServerIdentity
+from podium.core.decisions import digest_of
+from podium.core.model import Json, Noun, json_of
+from podium.platform import make_private_folder
+
+MOST_LETTERS = 300
+"""Older ones are removed. The ledger knows far fewer owners."""
+_SURE_LENGTH = 200
+"""Programs may write a prompt down with other blanks: so much of its beginning and end tell it from others."""
+
+
+class Letter(Noun):
+    """A message that is to be sent, or was."""
+
+    owner: str
+    """Its name in the ledger."""
+    text: str
+    number: int
+    server: tuple[int, int]
+    """The life of the server in which the number holds."""
+    life: int = 0
+    """How often the program had been started by then: a later one may know nothing of it."""
+    mark: Json = None
+    """Where what the program wrote or showed had its end before it took the message."""
+    face: str = ""
+    """What the program looked like then, where that was seen: see `Fates.face`."""
+    given_up: bool = False
+    """Nobody waits for its answer any more: asked again, it is sent again."""
+
+    def is_taken_as(self, prompt: str) -> bool:
+        """Whether this is how its program wrote down that it took the letter; or took the file that it was handed as."""
+        mine, theirs = "".join(self.text.split()), "".join(prompt.split())
+        if self.owner in theirs:
+            return True
+        length = min(len(mine), len(theirs), _SURE_LENGTH)
+        return (
+            length > 0 and mine[:length] == theirs[:length] and mine[-length:] == theirs[-length:]
+        )
+
+    def may_be_in(self, prompt: str) -> bool:
+        """Whether its program may have taken the letter as this: also with a person's words around it, or in part."""
+        mine, theirs = "".join(self.text.split()), "".join(prompt.split())
+        ends = (mine[:_SURE_LENGTH], mine[-_SURE_LENGTH:])
+        return self.is_taken_as(prompt) or any(end in theirs for end in ends)
+
+
+class Letters:
+    """The letters of one program, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, owner: str) -> Letter | None:
+        """None also for a file that somebody has damaged: it is as if it had not been sent."""
+        try:
+            return Letter.model_validate_json(self._file(owner).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def keep(self, letter: Letter) -> None:
+        """On return it survives a crash."""
+        make_private_folder(self._folder)
+        write_private(self._file(letter.owner), json_of(letter).encode())
+
+    def remove_old(self) -> None:
+        """All but the newest."""
+        by_age = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+        for file in by_age[:-MOST_LETTERS]:
+            file.unlink(missing_ok=True)
+
+    def _file(self, owner: str) -> Path:
+        return self._folder / f"{owner}.json"
+
+
+def owner_of(key: str) -> str:
+    """The name in the ledger of whatever is sent under this key."""
+    return hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
+
+
+Fate = Literal["taken", "gone", "unknown"]
+"""The program took them, or may have; they are gone, and it never had them; or that cannot be told as long as it works,
+asks or has something in its input."""
+
+
+class Fates(Protocol):
+    """Tells by what a program shows and writes. Does nothing to it."""
+
+    async def face(self) -> str:
+        """Stands for all that the pane shows and has shown. Another one as soon as anything changes."""
+        ...
+
+    async def of(self, letter: Letter) -> Fate:
+        """What became of words that were put in by an earlier attempt."""
+        ...
+
+    async def is_bare(self, words: str = "") -> bool:
+        """Whether the program is ready, and has had nothing in its input for a while."""
+        ...
+
+
+class SeenFates:
+    """What one program's screen tells of it, and its own record where it keeps one."""
+
+    def __init__(
+        self,
+        control: Control,
+        pane: str,
+        injector: Injector,
+        status: Callable[[Screen], Status],
+        written: Written | None,
+    ) -> None:
+        self._control = control
+        self._pane = pane
+        self._injector = injector
+        self._status = status
+        self._written = written
+
+    async def face(self) -> str:
+        size, screen = await asyncio.gather(
+            history_size(self._control, self._pane), look(self._control, self._pane)
+        )
+        return digest_of([size, *screen.lines])
+
+    async def of(self, letter: Letter) -> Fate:
+        if self._written is not None and await self._is_written(self._written, letter):
+            return "taken"
+        if not await self.is_bare(letter.text):
+            return "unknown"
+        if letter.given_up:  # whether it was or not, nobody waits for its answer
+            return "taken"
+        if self._written is not None:
+            return "taken" if await self._is_written(self._written, letter) else "gone"
+        # Whoever takes a message shows something: where all is as it was before, nothing was taken.
+        return "gone" if letter.face == await self.face() else "taken"
+
+    async def is_bare(self, words: str = "") -> bool:
+        if not await self._injector.composer.stays_empty(words):
+            return False
+        return self._status(await look(self._control, self._pane)) == "ready"
+
+    async def _is_written(self, written: Written, letter: Letter) -> bool:
+        said, _ = await asyncio.to_thread(written.since, letter.mark)
+        return any(each.kind == "prompt" and letter.may_be_in(each.text) for each in said)
+
+
+_TRIES = 20
+"""So often another may have been quicker before that is told."""
+
+
+class Sender:
+    """Gives letters their numbers and has them delivered."""
+
+    def __init__(
+        self,
+        injector: Injector,
+        letters: Letters,
+        server: ServerIdentity,
+        life: int,
+        fates: Fates,
+    ) -> None:
+        self._fates = fates
+        self._injector = injector
+        self._letters = letters
+        self._life = life
+        self._server = (server.pid, server.started)
+
+    async def send(self, key: str, text: str, mark: Callable[[], Awaitable[Json]]) -> Letter:
+        """Have the program take these words, once for each key. On return it has.
+
+        `mark` is asked right before they are put in. Raises as `Injector.deliver` does; whoever comes later calls again
+        with the same key and text. What an earlier attempt put in and nobody saw is put in again when the program
+        surely never had it.
+        """
+        owner = owner_of(key)
+        letter = self._letters.read(owner)
+        for _ in range(_TRIES):
+            entry = await self._injector.ledger.read()
+            if letter is None or not self._has_its_number(letter, entry):
+                if not entry.is_settled:
+                    await self._finish_another(entry)
+                    continue
+                # Not beside the ledger: a mark from before another's message would take that for ours.
+                marked, face = await asyncio.gather(mark(), self._fates.face())
+                letter = Letter(
+                    owner=owner,
+                    text=text,
+                    number=entry.sent + 1,
+                    server=self._server,
+                    life=self._life,
+                    mark=marked,
+                    face=face,
+                )
+                await asyncio.to_thread(self._letters.keep, letter)
+            try:
+                await self._deliver(letter, again=entry.pasted >= letter.number)
+            except NumberTaken:
+                continue
+            return letter
+        raise NotListening("others send to the same program all the time; wait until they are done")
+
+    async def is_on_its_way(self, key: str) -> bool:
+        """Whether the program took what is sent under this key, or has it in its input, in this life of the server."""
+        letter = self._letters.read(owner_of(key))
+        if letter is None:
+            return False
+        return self._has_its_number(letter, await self._injector.ledger.read())
+
+    def _has_its_number(self, letter: Letter, entry: Entry) -> bool:
+        """One so old that its owner is forgotten was sent: nothing is ever sent twice."""
+        if letter.server != self._server or entry.pasted < letter.number:
+            return False
+        return entry.owners.get(letter.number, letter.owner) == letter.owner
+
+    async def _finish_another(self, entry: Entry) -> None:
+        """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
+        owner = entry.owners.get(entry.pasted, "")
+        letter = self._letters.read(owner) if owner else None
+        if letter is not None:
+            await self._let_through(letter)
+        elif await self._fates.is_bare():
+            await self._injector.ledger.take_as_sent(entry.pasted)
+        else:
+            raise NotListening(
+                f"message {entry.pasted} stands in the input, and nobody knows its words; look at the pane, then send "
+                "or remove it"
+            )
+
+    async def _deliver(self, letter: Letter, *, again: bool) -> None:
+        """`again`: it was put in before; now it may have become clear what became of it."""
+        if again:
+            await self._let_through(letter)
+        # It has left by now, or its number is free again.
+        await self._injector.deliver(letter.number, letter.text, letter.owner)
+
+    async def _let_through(self, letter: Letter) -> None:
+        """Have what stands in the input leave, or know that it is not there. Raises `DeliveryInDoubt` when that is not known."""
+        try:
+            await self._injector.deliver(letter.number, letter.text, letter.owner)
+        except DeliveryInDoubt:
+            fate = await self._fates.of(letter)
+            if fate == "unknown":
+                raise
+            if fate == "taken":
+                await self._injector.ledger.take_as_sent(letter.number)
+            else:
+                await self._injector.ledger.reopen(letter.number)

@@ -1,0 +1,209 @@
+"""What Gemini CLI writes down of a conversation.
+
+One record a line, each written when it is whole. What the model said comes a second time, with how its tools ended. That a
+turn is over no record says; our own hook adds one that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from podium.agents.headless.claude.records import record_of
+from podium.agents.headless.gemini.program import CONVERSATIONS
+from podium.agents.headless.gemini.records import provider_words
+from podium.agents.headless.gemini.tools import outcome
+from podium.agents.outcome import plain_words
+from podium.agents.private_files import is_really_in, real_paths
+from podium.agents.tui.adapter import Said
+from podium.agents.tui.jsonl_tail import JsonlTail, Record, opened
+from podium.core.model import Json
+from podium.ports import nameless_use
+
+ENDED = "ended"
+"""What the record that the hook adds has under `podium`."""
+CANCELLED = "Request cancelled."
+_FENCE = ("<untrusted_context>\n", "\n</untrusted_context>")
+"""What it puts around what tools printed."""
+_FILES = "session-*.jsonl"
+_LONGEST_FIRST_LINE = 100_000
+
+
+class GeminiWritten:
+    """Reads the newest conversation of a private home: a person may have begun another."""
+
+    def __init__(self, home: Path) -> None:
+        self._reading = _Reading()
+        self._tail = JsonlTail(_Conversations(home), self._read, partial(_session_of, home))
+
+    @property
+    def session(self) -> str:
+        return self._tail.session
+
+    def folders(self) -> Sequence[Path]:
+        return self._tail.folders()
+
+    def mark(self) -> Json:
+        return self._tail.mark()
+
+    def since(self, mark: Json) -> tuple[list[Said], Json]:
+        """The mark has with it what was told last: the same record may come once more."""
+        self._reading = _Reading.of(mark)
+        said, at = self._tail.since(mark)
+        return said, {**at, "reading": asdict(self._reading)} if isinstance(at, dict) else at
+
+    def _read(self, record: Record) -> list[Said]:
+        return self._reading.take(record)
+
+
+@dataclass(frozen=True)
+class _Conversations:
+    """The conversations of a home. Resuming one, it begins another file of its name and leaves it at that."""
+
+    home: Path
+
+    def find(self) -> Path | None:
+        """The one that was written to last; of several files of a name the largest has the conversation."""
+        largest: dict[str, tuple[int, int, Path]] = {}
+        for file in _files_in(self.home):
+            found = _facts_of(file)
+            name = file.stem.rpartition("-")[2]
+            if found is not None and found > largest.get(name, (-1, 0, file))[:2]:
+                largest[name] = (*found, file)
+        newest = max(largest.values(), key=lambda each: each[1], default=None)
+        return newest[2] if newest is not None else None
+
+    def folders(self) -> Sequence[Path]:
+        return (self.home / CONVERSATIONS,) if is_really_in(self.home, CONVERSATIONS) else ()
+
+
+def _files_in(home: Path) -> list[Path]:
+    return real_paths(home, CONVERSATIONS, _FILES)
+
+
+def _facts_of(file: Path) -> tuple[int, int] | None:
+    """Its size, and when it was written to last."""
+    try:
+        facts = file.lstat()
+    except OSError:
+        return None
+    return facts.st_size, facts.st_mtime_ns
+
+
+@dataclass
+class _Reading:
+    """How far a conversation was read within a turn."""
+
+    told: str = ""
+    """The record whose words were told last."""
+    fault: str = ""
+    """What went wrong since the last prompt, in its words."""
+
+    @classmethod
+    def of(cls, mark: Json) -> _Reading:
+        """As a mark has it. One that has none begins."""
+        known = mark.get("reading") if isinstance(mark, dict) else None
+        told = {**known} if isinstance(known, dict) else {}
+        return cls(str(told.get("told") or ""), str(told.get("fault") or ""))
+
+    def take(self, record: Record) -> list[Said]:
+        kind, content = record.get("type"), record.get("content")
+        if kind == "user":
+            return self._take_prompt(record)
+        if kind == "gemini":
+            return self._take_words(record)
+        if kind == "error":
+            self.fault = plain_words(provider_words(str(content)))
+        elif kind == "info" and content == CANCELLED:
+            self.fault = CANCELLED
+            return [self._end()]
+        return [self._end()] if record.get("podium") == ENDED else []
+
+    def _take_prompt(self, record: Record) -> list[Said]:
+        """What tools gave is written down as a person's words, too."""
+        shown = record.get("displayContent") or record.get("content")
+        text = _text_of(shown)
+        if not text:
+            return []
+        self.fault = ""
+        return [Said("prompt", text)]
+
+    def _take_words(self, record: Record) -> list[Said]:
+        self.fault = ""
+        name, text = str(record.get("id")), _text_of(record.get("content"))
+        again, self.told = name == self.told, name
+        words = [Said("words", text)] if text and not again else []
+        calls = record.get("toolCalls")
+        used = (
+            [_used(call) for call in calls if isinstance(call, dict)]
+            if isinstance(calls, list)
+            else []
+        )
+        return [*words, *used]
+
+    def _end(self) -> Said:
+        return Said("end", self.fault, ok=not self.fault)
+
+
+def has_begun(home: Path, session: str) -> bool:
+    """Whether there is something in a conversation that could be gone on with."""
+    files = [file for file in _files_in(home) if _session_of(home, file) == session]
+    return any(_has_words(home, file) for file in files)
+
+
+def _has_words(home: Path, file: Path) -> bool:
+    """What failed it takes back by telling all messages anew, of which the first is its own."""
+    words = 0
+    with opened(home, file) as lines:
+        for line in lines or ():
+            record = record_of(line)
+            if "$rewindTo" in record:
+                return True
+            told = record["$set"].get("messages") if isinstance(record.get("$set"), dict) else None
+            if isinstance(told, list):
+                words = len(told) - 1
+            words += record.get("type") in ("user", "gemini")
+    return words > 0
+
+
+def _used(call: Record) -> Said:
+    tool, arguments = str(call.get("name")), call.get("args")
+    status = "success" if call.get("status") == "success" else "error"
+    said = _output_of(call.get("result"))
+    ended = outcome(tool, {"status": status, "output": said, "error": {"message": said}})
+    use = nameless_use(tool, arguments if isinstance(arguments, dict) else {})
+    ok = ended is not None and ended.ok
+    why = "it does not say how it ended" if ended is None else ended.error
+    return Said("used", "" if ok else why, use=use, ok=ok)
+
+
+def _output_of(result: Json) -> str:
+    """What the model was told of a tool's end."""
+    for part in result if isinstance(result, list) else []:
+        answer = part.get("functionResponse") if isinstance(part, dict) else None
+        response = answer.get("response") if isinstance(answer, dict) else None
+        said = (
+            (response.get("output") or response.get("error"))
+            if isinstance(response, dict)
+            else None
+        )
+        if isinstance(said, str):
+            return said.removeprefix(_FENCE[0]).removesuffix(_FENCE[1])
+    return ""
+
+
+def _text_of(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _session_of(home: Path, file: Path | None) -> str:
+    """Its first record names it."""
+    with opened(home, file) as lines:
+        first = {} if lines is None else record_of(lines.readline(_LONGEST_FIRST_LINE))
+    return str(first.get("sessionId") or "")

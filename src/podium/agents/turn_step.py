@@ -1,0 +1,583 @@
+"""Asking an agent from a flow: one turn is one step, and what needs a person waits for one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+from textwrap import shorten
+from typing import Required, TypedDict, Unpack
+
+from pydantic import BaseModel
+
+from podium.agents.budget_tracker import Purse
+from podium.agents.turn_rollback import (
+    folder_of,
+    restore_turn,
+    roll_back_calls,
+    snapshot_turn,
+    to_the_end,
+    watched,
+)
+from podium.core.decisions import Approval, ApprovalStatus, Usage
+from podium.core.errors import AgentLost, PodiumError, RateLimited, TimedOut
+from podium.core.events import (
+    AgentAsked,
+    AgentReplied,
+    AgentStopped,
+    ModelAnswered,
+    RunRetried,
+    StepBroke,
+)
+from podium.core.ids import short_id
+from podium.core.model import Moment, Noun
+from podium.core.turns import Awaited, Reply, Turn, TurnLimits
+from podium.core.work import AGENT_LOST, RATE_LIMIT, Failure, Run, Signal
+from podium.platform.invisible_text import written_out
+from podium.ports import Agent, EventQuery, FlowContext, Step, Store, Workspace
+
+Prepare = Callable[[], Awaitable[bool]]
+"""Puts things where a turn starts from. False: that is not possible, and nothing is rolled back."""
+
+ASK_HUMAN = "ask_human"
+ANSWERED = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
+"""States of a question that a person has answered."""
+MOST_TURNS = 10
+LONGEST_LIMIT = timedelta(hours=6)
+"""A rate limit that ends later is not waited for: the run is let go of, and can be resumed then."""
+MOST_LIMITS = 10
+"""Rate limits that one turn waits out."""
+MAX_LOSSES = 6
+"""How often in a row a turn's agent may be lost before a person is asked."""
+GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
+_QUESTION_CHARACTERS = 300
+FIRST_PAUSE_SECONDS = 1.0
+"""Pause after the first loss; each later one is twice as long."""
+
+
+class Limited(Noun):
+    """A turn that brought no answer and is asked again later: too much was asked of the agent, or it was lost."""
+
+    limited_until: Moment
+    why: str
+    lost: bool = False
+    turn: str = ""
+    """The key under which it was asked. Empty: recorded before losses were."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """An agent in a role, with what the settings say of both."""
+
+    role: str
+    agent: Agent
+    allowed_tools: tuple[str, ...] | None = None
+    """Names of tools the role may ask for. None: all that the gate allows."""
+    own_tools: tuple[str, ...] | None = None
+    """What the agent may use of its own beside files and shell."""
+    limits: TurnLimits = field(default_factory=TurnLimits)
+    """What one turn may take."""
+    max_losses: int = MAX_LOSSES
+    """How often in a row it may be lost before a person is asked. 0: the first loss ends the step."""
+
+
+async def ask(
+    ctx: FlowContext,
+    player: Player,
+    prompt: str,
+    *,
+    purse: Purse,
+    name: str,
+    workspace: str | Workspace,
+    index: int = 0,
+    earlier: Reply | None = None,
+    news: str = "",
+    notes: Sequence[str] = (),
+    contract: type[BaseModel] | None = None,
+    nonce_slot: str = "",
+    awaits: Awaited | None = None,
+    provenance: tuple[str, ...] = (),
+    prepare: Prepare | None = None,
+) -> Reply:
+    """Put one turn to a player, remembered as step `name` and `index`.
+
+    With an `earlier` reply its conversation goes on: the agent is told what people said to what it
+    waited for, and of refusals whose reason its protocol could not carry. An agent that kept the
+    conversation gets `news`, if there are any, in place of the prompt; `notes` of people are added to either.
+
+    With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised; `nonce_slot` is the text
+    in the prompt's own examples that the nonce of the turn goes in place of. `provenance`
+    names the untrusted sources that the prompt holds words of. `awaits` is the message that the turn is to
+    bring, for agents that are heard by looking. `prepare` is called each time before the
+    turn is asked, also when it is asked again after a crash: it puts things where the turn starts from. In a
+    `Workspace` the calls of a turn that did not end are rolled back with it.
+
+    The turn is asked only while every budget has something left, else `BudgetSpent` is raised and
+    the step stays undone. What it used is counted, also when no answer came.
+
+    In a `Workspace` the turn is watched: `WorkspaceTampered` is raised when it changed what it had to
+    leave alone. A rate limit whose end is known and not too far is slept through, and the turn asked again. So
+    is one whose agent was lost, after pauses that grow; then a person is asked, whose words go into the prompt.
+    """
+
+    async def take_turn(step: Step, key: str, later_notes: Sequence[str]) -> Reply:
+        await purse.check(ctx.run, key)
+        outcome = await _outcome(purse.store, earlier)
+        session = earlier.session if earlier else None
+
+        def full(text: str) -> str:
+            said = [f"A person says: {note}" for note in (*notes, *later_notes)]
+            return "\n\n".join([outcome, text, *said] if outcome else [text, *said])
+
+        sent = news if news and session is not None else prompt
+        if not await _asked_before(purse.store, ctx.run, key):
+            asked = AgentAsked(
+                role=player.role, agent=player.agent.name, prompt=full(sent), step=key
+            )
+            ctx.note(asked)
+        turn = Turn(
+            run_id=step.run_id,
+            step_key=key,
+            role=player.role,
+            prompt=full(prompt),
+            news=full(news) if news else "",
+            workspace=folder_of(workspace),
+            session=session,
+            limits=player.limits,
+            allowed_tools=player.allowed_tools,
+            own_tools=player.own_tools,
+            contract=contract,
+            nonce_slot=nonce_slot,
+            provenance=provenance,
+            awaits=awaits,
+        )
+        if prepare is not None and await prepare() and not isinstance(workspace, str):
+            await roll_back_calls(purse.store, purse.clock, ctx.run, key)
+        async with watched(ctx, workspace):
+            reply = await _reply(player, turn, purse)
+        # Before the spending, whose transaction carries it along.
+        if reply.stopped is not None:
+            ctx.note(AgentStopped(role=player.role, agent=reply.agent, stop=reply.stopped))
+        ctx.note(
+            AgentReplied(
+                role=player.role,
+                agent=reply.agent or player.agent.name,
+                text=reply.text,
+                usage=reply.usage,
+                seconds=reply.seconds,
+                model=reply.model,
+                agent_version=reply.version,
+                found=reply.found,
+                transcript=reply.transcript,
+                warnings=reply.warnings,
+                read_from=reply.read_from,
+            )
+        )
+        source = f"agent:{reply.agent or player.agent.name}"
+        deadlines = await _deadlines(purse.store, reply.waiting_approvals)
+        known = reply.model_copy(update={"approval_deadlines": deadlines})
+        if prepare is not None and reply.waiting_approvals and not isinstance(workspace, str):
+            snapshot = await snapshot_turn(ctx, workspace)
+            known = known.model_copy(update={"snapshot": snapshot})
+        # Reply, spending and step in one: a crash in between would count the turn twice.
+        await purse.spend(
+            turn.run_id,
+            turn.step_key,
+            source,
+            reply.usage,
+            lambda tx: step.checkpoint(tx, known),
+        )
+        return known
+
+    return await _past_trouble(ctx, player, take_turn, purse, name, index)
+
+
+TakeTurn = Callable[[Step, str, Sequence[str]], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """How often a turn was tried, and under which key its last try was asked."""
+
+    turn: str
+    limits: int = 0
+    losses: int = 0
+    notes: tuple[str, ...] = ()
+    """What people said when they had a lost agent asked again."""
+    last_was_lost: bool = True
+
+    @property
+    def number(self) -> int:
+        return self.limits + self.losses
+
+    def after(self, trouble: Limited) -> _Tries:
+        return replace(
+            self,
+            turn=trouble.turn or self.turn,
+            limits=self.limits + (not trouble.lost),
+            losses=self.losses + trouble.lost,
+            last_was_lost=trouble.lost,
+        )
+
+
+async def _past_trouble(
+    ctx: FlowContext, player: Player, take_turn: TakeTurn, purse: Purse, name: str, index: int
+) -> Reply:
+    """The turn's reply, after as many rate limits and losses as it takes. Each is a step, so each is remembered."""
+    place = f"{name}-{index}"
+    tries = _Tries(turn=f"{name}#{index}" if index else name)
+    for number in count():
+
+        async def unless_in_trouble(step: Step, tries: _Tries = tries) -> Reply | Limited:
+            key = tries.turn
+            if not tries.last_was_lost:
+                key = await _turn_key(purse.store, step, tries.turn)
+            try:
+                return await take_turn(step, key, tries.notes)
+            except (RateLimited, AgentLost) as error:
+                until = _until(error, purse.clock.now(), tries, player.max_losses)
+                if until is None:
+                    raise
+                lost = isinstance(error, AgentLost)
+                if lost:
+                    ctx.note(_broke(step.key, error, tries.number))
+                return Limited(limited_until=until, why=str(error), lost=lost, turn=key)
+
+        found: Reply | Limited = await ctx.step(
+            f"{place}:again" if number else name,
+            unless_in_trouble,
+            index=number or index,
+            returns=Reply | Limited,
+        )
+        if isinstance(found, Reply):
+            return found
+        tries = tries.after(found)
+        if found.lost and tries.losses % player.max_losses == 0:
+            said = await _guidance(ctx, player, found, place, tries.losses)
+            tries = replace(tries, notes=(*tries.notes, *said))
+        else:
+            timer = AGENT_LOST if found.lost else RATE_LIMIT
+            await ctx.wait(f"{timer}{place}", index=number, until=found.limited_until)
+    raise AssertionError("tries are counted without end")
+
+
+async def _guidance(
+    ctx: FlowContext, player: Player, lost: Limited, place: str, losses: int
+) -> list[str]:
+    """Ask a person about an agent that keeps being lost; what they say is for its prompt."""
+    run = short_id(ctx.run.id)
+    reason = (
+        f"{player.role or place}: {lost.why}; tried {player.max_losses} times with growing pauses. "
+        f"`podium agents check {player.agent.name} --ask` tells whether it answers at all; "
+        f"`podium resume {run}` tries again"
+    )
+    signal = await ctx.ask_person(
+        f"{place}:lost", reason, index=losses // max(1, player.max_losses) - 1
+    )
+    return _notes(signal)
+
+
+def _notes(signal: Signal) -> list[str]:
+    """What a person said when they let the run go on, for the agent's prompt."""
+    said = signal.payload
+    return [said.strip()] if isinstance(said, str) and said.strip() else []
+
+
+def _broke(step_key: str, error: PodiumError, tries: int) -> StepBroke:
+    failure = Failure(kind=type(error).__name__, message=str(error), exit_code=error.exit_code)
+    return StepBroke(step=step_key, attempt=tries + 1, failure=failure, final=False)
+
+
+def _until(
+    error: RateLimited | AgentLost, now: datetime, tries: _Tries, max_losses: int
+) -> datetime | None:
+    """When the turn is asked again. None: not by itself."""
+    if isinstance(error, RateLimited):
+        return _worth_waiting(error, now, tries.limits)
+    if not max_losses:
+        return None
+    known = error.retry_at
+    if known is not None and now < known <= now + LONGEST_LIMIT:
+        return known
+    return now + timedelta(seconds=FIRST_PAUSE_SECONDS * 2.0 ** (tries.losses % max_losses))
+
+
+def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime | None:
+    """Until when. None: that is not known, too far off, or was in vain too often."""
+    ends = error.retry_at
+    if ends is None or ends > now + LONGEST_LIMIT or limits >= MOST_LIMITS:
+        return None
+    # What a provider says may be in the past.
+    return max(ends, now + timedelta(seconds=2.0**limits))
+
+
+class AskOptions(TypedDict, total=False):
+    """Arguments of `ask` that are the same for every turn of a conversation."""
+
+    purse: Required[Purse]
+    contract: type[BaseModel] | None
+    nonce_slot: str
+    awaits: Awaited | None
+    provenance: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TurnText:
+    """What an agent is told in one turn of a conversation."""
+
+    prompt: str
+    """For an agent that kept no conversation: complete in itself."""
+    news: str = ""
+    """For one that kept it. Empty: the prompt."""
+
+
+WriteText = Callable[[int, Reply | None, str], Awaitable[TurnText]]
+"""Gives the text of a turn from its number, the reply before it, and what is new since that reply."""
+
+
+class Conversation:
+    """Turns of one agent that follow on each other, remembered as steps `name`, `name#1`, `name#2`, …
+
+    `go_on` is the news of a turn that follows on one that waited for people. After each `most_turns` turns that
+    did, a person is asked whether to go on, and what they say is put to the agent. `prepare` is for the first
+    turn: later ones start from what the last one left, of which a snapshot is recorded with its reply. The first
+    turn goes on with the conversation of an `earlier` reply.
+    """
+
+    def __init__(
+        self,
+        ctx: FlowContext,
+        player: Player,
+        write_text: WriteText,
+        *,
+        name: str,
+        workspace: str | Workspace,
+        go_on: str = GO_ON,
+        most_turns: int = MOST_TURNS,
+        earlier: Reply | None = None,
+        prepare: Prepare | None = None,
+        **options: Unpack[AskOptions],
+    ) -> None:
+        self._ctx = ctx
+        self._player = player
+        self._write_text = write_text
+        self._name = name
+        self._workspace = workspace
+        self._go_on = go_on
+        self._most_turns = most_turns
+        self._last = earlier
+        self._prepare = prepare
+        self._options = options
+        self._turns = 0
+        self._waits = 0
+
+    async def answer(self, news: str = "") -> Reply:
+        """Ask until nothing of the agent's last turn waits for a person any more.
+
+        Between two turns every approval that is waited for is answered or too late; what came too late is
+        asked anew by the next turn. `news` is what the agent is told since its last answer.
+        """
+        notes: list[str] = []
+        while True:
+            reply = await self._turn(news, notes)
+            if not reply.waiting_approvals:
+                return reply
+            for approval, deadline in reply.approval_deadlines.items():
+                await self._ctx.wait(f"approval:{approval}", index=self._turns - 1, until=deadline)
+            self._waits += 1
+            news, notes = self._go_on, []
+            if self._waits % self._most_turns == 0:
+                notes = await self._ask_to_go_on()
+
+    async def _turn(self, news: str, notes: Sequence[str]) -> Reply:
+        text = await self._write_text(self._turns, self._last, news)
+        reply = await ask(
+            self._ctx,
+            self._player,
+            text.prompt,
+            name=self._name,
+            workspace=self._workspace,
+            index=self._turns,
+            earlier=self._last,
+            news=text.news,
+            notes=notes,
+            prepare=self._prepare,
+            **self._options,
+        )
+        self._turns += 1
+        self._last = reply
+        if self._prepare is not None:
+            self._prepare = partial(restore_turn, self._ctx, self._workspace, reply.snapshot)
+        return reply
+
+    async def _ask_to_go_on(self) -> list[str]:
+        reason = (
+            f"{self._name!r} has asked for approval in {self._waits} turns and is not done; look at what "
+            "it asks for, then resume the run for more turns or cancel it"
+        )
+        index = self._waits // self._most_turns - 1
+        return _notes(await self._ctx.ask_person(f"{self._name}:go-on", reason, index=index))
+
+
+async def ask_until_answered(
+    ctx: FlowContext,
+    player: Player,
+    prompt: str,
+    *,
+    name: str,
+    workspace: str | Workspace,
+    go_on: str = GO_ON,
+    most_turns: int = MOST_TURNS,
+    earlier: Reply | None = None,
+    prepare: Prepare | None = None,
+    **options: Unpack[AskOptions],
+) -> Reply:
+    """Put a prompt to a player in a conversation of its own, until nothing waits for a person any more."""
+
+    async def write_text(number: int, last: Reply | None, news: str) -> TurnText:
+        return TurnText(prompt, news)
+
+    conversation = Conversation(
+        ctx,
+        player,
+        write_text,
+        name=name,
+        workspace=workspace,
+        go_on=go_on,
+        most_turns=most_turns,
+        earlier=earlier,
+        prepare=prepare,
+        **options,
+    )
+    return await conversation.answer()
+
+
+async def _turn_key(store: Store, step: Step, first: str) -> str:
+    """By which the turn is known. After a rate limit one whose model's answers are kept goes on where it was;
+    any other begins anew, and its calls with it."""
+    if step.key == first:
+        return first
+    query = EventQuery(run_id=step.run_id, types=("model_answered",), limit=100_000)
+    bodies = [event.body for event in await store.read(lambda view: view.events(query))]
+    kept = any(isinstance(body, ModelAnswered) and body.step == first for body in bodies)
+    return first if kept else step.key
+
+
+async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
+    """Whether an owner of the run that died had put this very turn to its agent."""
+    if run.fence <= 1:
+        return False
+    types = ("agent_asked", "run_retried")
+    query = EventQuery(run_id=run.id, types=types, limit=100_000)
+    asked = False
+    for event in await store.read(lambda view: view.events(query)):
+        match event.body:
+            case AgentAsked(step=step) if step == step_key:
+                asked = True
+            case RunRetried(discarded_steps=steps) if step_key in steps:
+                asked = False
+    return asked
+
+
+async def _outcome(store: Store, earlier: Reply | None) -> str:
+    """What became of the agent's last turn. Empty: nothing that it does not know."""
+    if earlier is None:
+        return ""
+    waited = earlier.waiting_approvals
+    approvals = await store.read(lambda view: [view.approval(each) for each in waited])
+    kept = earlier.keeps_calls
+    # Whoever kept the conversation knows what it asked, unless it asked several things at once.
+    is_known = earlier.session is not None and len(waited) == 1
+    answers = [
+        _answer_to(each, performed=kept, is_known=is_known)
+        for each in approvals
+        if each is not None
+    ]
+    untold = [" ".join(line.split()) for line in earlier.untold]
+    told = "\n".join(f"- {line}" for line in (*untold, *answers))
+    return f"What became of your last turn:\n{told}" if told else ""
+
+
+def _answer_to(approval: Approval, *, performed: bool, is_known: bool) -> str:
+    """What a person said to a call, in words for the agent that asked for it.
+
+    `performed`: Podium makes the call before the agent reads this. `is_known`: the agent knows which question
+    an answer is to.
+    """
+    summary, call = " ".join(approval.summary.split()), _own_call(approval)
+    said, why = " ".join(approval.said.split()), " ".join(approval.why.split())
+    if approval.tool == ASK_HUMAN and said and approval.status in ANSWERED:
+        asked = str(approval.arguments.get("question") or summary)
+        question = "" if is_known else f" ({shorten(asked, _QUESTION_CHARACTERS, placeholder='…')})"
+        return f"A person answered your question{question}: {said}"
+    match approval.status:
+        case ApprovalStatus.GRANTED if performed:
+            return f"Approved, and performed: {summary}. The result is above. Continue."
+        case ApprovalStatus.GRANTED:
+            comment = f"\nThey said: {said}" if said else ""
+            return f"Approved. Repeat your call exactly, once.{call}{comment}"
+        case ApprovalStatus.REJECTED:
+            reason = f": {why}" if why else " without a reason"
+            return f"Rejected{reason}. Do not ask for it again.{call}"
+        case ApprovalStatus.EXPIRED | ApprovalStatus.PENDING:
+            return f"Nobody answered in time. Ask again only if it is needed.{call}"
+    return f"Already used.{call}"
+
+
+def _own_call(approval: Approval) -> str:
+    """The call as its agent knows it, to follow a sentence: a CLI's own tools have other names and arguments than Podium's."""
+    command, path = approval.arguments.get("command"), approval.arguments.get("path")
+    if isinstance(command, list):
+        command = shlex.join(map(str, command))
+    if isinstance(command, str) and command:
+        fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", command))])
+        # Not indented: whoever copies it would copy that too.
+        return f" The command:\n{fence}\n{written_out(command)}\n{fence}"
+    if isinstance(path, str) and path:
+        return f" The file: `{' '.join(path.split())}`"
+    return f" The call: {' '.join(approval.summary.split())}"
+
+
+async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
+    """The answer. A turn that brought none has still been used."""
+    began = purse.clock.monotonic()
+    try:
+        reply = await player.agent.ask(turn)
+        with _using(reply.usage):
+            # What an agent says that met a full disk is not taken: it is asked again when there is room.
+            purse.store.must_have_room()
+        return reply
+    except (PodiumError, asyncio.CancelledError) as error:
+        # Agents leave what was used on whatever ends their turn, a cancellation too.
+        used: Usage | None = getattr(error, "usage", None)
+        if used is None and isinstance(error, AgentLost | TimedOut | asyncio.CancelledError):
+            seconds = purse.clock.monotonic() - began
+            used = Usage(turns=1, seconds=seconds, complete=False)
+        if used is not None:
+            spending = purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
+            await to_the_end(spending)
+        raise
+
+
+@contextmanager
+def _using(usage: Usage) -> Iterator[None]:
+    """Leave on an error what the turn had used."""
+    try:
+        yield
+    except PodiumError as error:
+        error.usage = usage
+        raise
+
+
+async def _deadlines(store: Store, approvals: tuple[str, ...]) -> dict[str, datetime]:
+    """Until when each can be answered. One that the store does not know cannot be waited for."""
+    if not approvals:
+        return {}
+    known = await store.read(lambda view: [view.approval(each) for each in approvals])
+    return {each.id: each.deadline for each in known if each is not None}

@@ -1,0 +1,1 @@
+"""Composition root and the services that every interface calls."""

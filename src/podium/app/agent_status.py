@@ -1,0 +1,195 @@
+"""Status of agents: installed, logged in, gated by what, responding."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from podium.agents import sweep_homes
+from podium.agents.kinds import ABOUT, About
+from podium.agents.program import newer_than, version_of
+from podium.app.agent_builder import build_medium
+from podium.app.app import Podium
+from podium.app.dry_run import ClosedDoor, NoDoors
+from podium.app.scratch_store import scratch_store
+from podium.config.settings import AgentSettings
+from podium.core.errors import BadInput, NotPossibleNow, PodiumError, ToolMissing
+from podium.core.model import Noun
+from podium.core.turns import Reply, Turn, TurnLimits
+from podium.sandbox import HookDoor
+from podium.store import StoreJournal
+
+PROMPT = "Answer with the one word OK. Use no tool."
+SECONDS = 120.0
+CHECK = "check"
+"""What stands for a run where there is none."""
+
+Answer = Literal["yes", "no", "unknown"]
+
+
+class Standing(Noun):
+    """What is known of one agent without asking it anything."""
+
+    name: str
+    kind: str
+    configured: bool
+    """False: its program is known here, and podium.yaml does not name it."""
+    installed: Answer = "unknown"
+    version: str = ""
+    logged_in: Answer = "unknown"
+    login: str = ""
+    """By what, in words."""
+    door: str = ""
+    model: str = ""
+    troubles: tuple[str, ...] = ()
+    """What stands in the way, each with what to do."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        return self.installed != "no" and self.logged_in != "no" and not self.troubles
+
+
+async def standings(podium: Podium) -> list[Standing]:
+    """Every agent of podium.yaml, then the known programs that it does not name."""
+    named = sorted(podium.settings.agents)
+    used = {podium.settings.agents[name].kind for name in named}
+    others = [kind for kind, about in ABOUT.items() if about.program and kind not in used]
+    return list(await asyncio.gather(*(standing(podium, name) for name in (*named, *others))))
+
+
+async def standing(podium: Podium, name: str) -> Standing:
+    """One agent, by its name in podium.yaml or by its kind. Raises `BadInput` for neither."""
+    settings = podium.settings.agents.get(name)
+    kind = settings.kind if settings else name
+    about = ABOUT.get(kind, About(door=""))
+    if settings is None and not about.program:
+        known = (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
+        raise BadInput(f"there is no agent {name!r}; known are {', '.join(known)}")
+    found = Standing(
+        name=name,
+        kind=kind,
+        configured=settings is not None,
+        door=about.door,
+        model=settings.model if settings else "",
+        troubles=_faults(podium, name, settings),
+        warnings=_warnings(podium, settings),
+    )
+    if found.troubles:
+        return found  # what nobody trusts or understands is not started, also not for its version
+    installed, version, missing = await _program(podium, name, about)
+    logged_in, login, lacking = _login(podium, settings, about)
+    return found.model_copy(
+        update={
+            "installed": installed,
+            "version": version,
+            "logged_in": logged_in,
+            "login": login,
+            "troubles": (*missing, *lacking),
+        }
+    )
+
+
+async def round_trip(podium: Podium, name: str) -> Reply:
+    """Ask the agent for one word, in an empty folder, behind a door that lets nothing through."""
+    if name not in podium.settings.agents:
+        raise NotPossibleNow(
+            f"{name!r} is no agent of podium.yaml; add it under `agents:`, then ask it"
+        )
+    with tempfile.TemporaryDirectory(prefix="podium-check-") as folder:
+        async with scratch_store(podium) as store:
+            closed = ClosedDoor("this is only a check; use no tool")
+            toolbox = podium.toolbox_behind(closed, Path(folder))
+            doors = HookDoor(closed, toolbox, StoreJournal(store))
+            turn = Turn(
+                run_id=CHECK,
+                step_key=name,
+                role="check",
+                prompt=PROMPT,
+                workspace=folder,
+                limits=TurnLimits(seconds=SECONDS, turns=3),
+                allowed_tools=(),
+            )
+            try:
+                return await build_medium(podium, name, doors).ask(turn)
+            finally:
+                await asyncio.to_thread(sweep_homes, podium.folders.homes, CHECK.__eq__)
+
+
+def _faults(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
+    """Why it cannot be made of what podium.yaml says: not trusted, unknown kind, wrong options."""
+    if settings is None:
+        return ()
+    try:
+        build_medium(podium, name, NoDoors())
+    except PodiumError as error:
+        return (str(error),)
+    return ()
+
+
+def _warnings(podium: Podium, settings: AgentSettings | None) -> tuple[str, ...]:
+    """Keys that stand in a file in clear, by the name of the variable or the shape of the value."""
+    env = settings.env if settings else {}
+    return tuple(
+        f"{name} stands in the settings in clear; put it into your environment and write secret://{name}"
+        for name, value in env.items()
+        if not value.startswith("secret://")
+        and (name.endswith(("_KEY", "_TOKEN")) or podium.looks_secret(value) is not None)
+    )
+
+
+async def _program(podium: Podium, name: str, about: About) -> tuple[Answer, str, tuple[str, ...]]:
+    """Whether the program is there, its version, and what stands in the way."""
+    configured = name in podium.settings.agents
+    command = (podium.configuration.command_of(name) if configured else ()) or about.program
+    if not command:
+        return "yes", "", ()
+    if not about.program:
+        # A program nobody knows may do anything when it is asked for its version.
+        found = shutil.which(command[0], path=podium.environ.get("PATH"))
+        return ("yes", "", ()) if found else ("no", "", (_missing(command[0], about),))
+    try:
+        version = await version_of(podium.launcher, command, tempfile.gettempdir())
+    except ToolMissing:
+        return "no", "", (_missing(command[0], about),)
+    except PodiumError as error:
+        return "unknown", "", (str(error),)
+    if about.tried and newer_than(version, about.tried):
+        return "yes", f"{version} (newer than {about.tried}, which was tried)", ()
+    return "yes", version, ()
+
+
+def _missing(program: str, about: About) -> str:
+    where = "is not there" if "/" in program else "not found on PATH"
+    install = f"`{about.install}` installs it, or " if about.install else ""
+    return f"program {program!r} {where}; {install}say where it is with `command:` in podium.yaml"
+
+
+def _login(
+    podium: Podium, settings: AgentSettings | None, about: About
+) -> tuple[Answer, str, tuple[str, ...]]:
+    env: Mapping[str, str] = settings.env if settings else {}
+    if (key := about.key_in(env)) is not None:
+        return _key(podium, key, env[key])
+    file = about.login_file(Path(podium.environ.get("HOME") or Path.home()), podium.environ)
+    if file is not None and file.is_file():
+        return "yes", f"a copy of {file}", ()
+    if not about.keys and file is None:
+        return "unknown", "not known for this kind", ()
+    wanted = f"put {about.keys[0]}: secret://NAME into its `env`" if about.keys else ""
+    ways = " or ".join(filter(None, (wanted, "log in with its own program" if file else "")))
+    return "no", "", (f"no key and no login; {ways}",)
+
+
+def _key(podium: Podium, key: str, value: str) -> tuple[Answer, str, tuple[str, ...]]:
+    if not value.startswith("secret://"):
+        return "yes", f"{key} in the settings", ()
+    try:
+        podium.resolve_secret(value.removeprefix("secret://"))
+    except PodiumError as error:
+        return "no", f"{key} from {value}", (str(error),)
+    return "yes", f"{key} from {value}", ()

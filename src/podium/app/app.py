@@ -1,0 +1,618 @@
+"""A working Podium: settings in, rooms out, each built when it is first asked for.
+
+Rooms are imported where they are built, not at the top: `podium approve` must not wait for the
+tools, nor `podium policy check` for the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from podium.app.confining_launcher import ConfiningLauncher
+from podium.app.flow_registry import FLOWS
+from podium.app.local_sockets import local_socket
+from podium.app.secrets import resolved, secret_finder, secret_in
+from podium.app.state_lock import StateLock
+from podium.config.folders import has_mark
+from podium.core.errors import NotPossibleNow, RecordLost
+from podium.platform.system_clock import SystemClock, SystemIds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+    from podium.agents.budget_tracker import Purse
+    from podium.agents.bus import Bus
+    from podium.app.agent_builder import AgentMaker
+    from podium.app.flow_registry import FlowBuilder
+    from podium.app.receipts import Verifier
+    from podium.config.configuration import Configuration
+    from podium.core.workspaces import WorkspaceWish
+    from podium.git.git_command import Git
+    from podium.policy import RuleGate
+    from podium.ports import (
+        Clock,
+        Enclosures,
+        Engine,
+        Forge,
+        Gate,
+        HookDoors,
+        Ids,
+        Launcher,
+        Store,
+        ToolDoor,
+        Transcripts,
+        Workspaces,
+    )
+    from podium.sandbox import ProcessLauncher, Trial
+    from podium.store import Redactor, SqlStore, StoreJournal
+    from podium.store.postgres_store import PostgresStore
+    from podium.telemetry.trace_export import TraceExport
+    from podium.tools import LocalToolbox, Registry
+
+
+FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
+_BEGIN_ANEW = (
+    "restore the file from a backup and run `podium receipts verify`; or `podium db begin-anew` starts with an "
+    "empty record and keeps the old heads aside"
+)
+_ACCEPT = (
+    "restore the newer file and run `podium receipts verify`; or `podium db begin-anew` goes on with this one and "
+    "keeps the old heads aside"
+)
+_HEADS_LOOKED_AT = 200
+"""Chains that were sealed last: a record that was rolled back lacks the end of these."""
+
+
+def tell_stderr(text: str) -> None:
+    """Say something beside whatever is printed for people or programs."""
+    print(f"podium: {text}", file=sys.stderr, flush=True)  # noqa: T201 — for those without a screen
+
+
+class RecordLoss(NamedTuple):
+    """What is wrong with a record that lacks receipts which were sealed, and what to do."""
+
+    problem: str
+    remedy: str
+    rolled_back: bool = False
+    """It is an older state of the record; else nothing of that is left."""
+
+
+class Aside(NamedTuple):
+    """Where the rest of a lost record is kept; None: there was none."""
+
+    heads: Path | None
+    database: Path | None
+    rolled_back: bool
+    """The record itself stays: it is an older state."""
+
+
+class Podium:
+    """The rooms, put together for one configuration. Close it with `close`."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        environ: Mapping[str, str],
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        flows: Mapping[str, FlowBuilder] = FLOWS,
+        tell: Callable[[str], None] = tell_stderr,
+        labels: tuple[str, ...] = (),
+        made_agents: Mapping[str, AgentMaker] | None = None,
+    ) -> None:
+        """`tell` takes what a person should know although nobody asked; `labels` is what this process
+        offers to queues; `made_agents` are agents of a program's own, beside those of podium.yaml."""
+        self.made_agents = dict(made_agents or {})
+        self.labels = labels
+        self.tell = tell
+        self.configuration = configuration
+        self.settings = configuration.settings
+        self.folders = configuration.folders
+        self.state_lock = StateLock(self.folders.state)
+        self.clock: Clock = clock or SystemClock()
+        self.ids: Ids = ids or SystemIds()
+        self.environ = environ
+        self._flows = flows
+        self._opening = asyncio.Lock()
+        self._preparing = asyncio.Lock()
+        self._store: SqlStore | PostgresStore | None = None
+        self._engine: Engine | None = None
+        self._hosting = False
+        self._traces: TraceExport | None = None
+        self._closing: list[Callable[[], Awaitable[None]]] = []
+
+    @property
+    def database(self) -> Path:
+        """The file that holds the project's record. It need not exist."""
+        from podium.store import DATABASE_NAME
+
+        return self.folders.state / DATABASE_NAME
+
+    @property
+    def database_url(self) -> str:
+        """The PostgreSQL that holds the record instead; empty for the file."""
+        return self.environ.get("PODIUM_DATABASE_URL", "")
+
+    @property
+    def has_record(self) -> bool:
+        """Whether something may have been recorded, also where it is lost: looking makes no file."""
+        return bool(self.database_url) or self.database.exists() or bool(self.record_loss)
+
+    @property
+    def record_loss(self) -> RecordLoss | None:
+        """What is wrong where receipts were sealed and the record that held them is gone or rolled back."""
+        if self.database_url or has_mark(self.folders):
+            return None
+        from podium.config.project_identity import is_copy
+        from podium.store import Anchors, chain_ends, is_empty
+
+        anchors = Anchors(self.vault)
+        # Before the file is read, which another process may write meanwhile: heads follow receipts.
+        heads, runs = anchors.newest(_HEADS_LOOKED_AT), anchors.runs()
+        ends = chain_ends(self.database, heads) or chain_ends(self.database, runs)
+        if runs and not ends:
+            what = "it holds none of" if self.database.exists() else "it is missing, and so are"
+            problem = f"the record is lost: {what} the receipts that were sealed for {_runs(runs)}"
+            return RecordLoss(problem, _BEGIN_ANEW)
+        behind = [run for run, number in heads.items() if ends.get(run, 0) < number]
+        # The original may have gone on since; a copy takes over only heads whose receipts it holds.
+        if behind and not is_copy(self.folders):
+            problem = f"the record was rolled back: it ends before receipts that were sealed for {_runs(behind)}"
+            return RecordLoss(problem, _ACCEPT, rolled_back=True)
+        if anchors.are_begun_anew or not (self.vault / "receipt.key").exists():
+            return None
+        if is_empty(self.database):
+            what = "empty" if self.database.exists() else "missing"
+            problem = f"the record is lost: it is {what}, although there is a key that receipts were sealed with"
+            return RecordLoss(problem, _BEGIN_ANEW)
+        return None
+
+    @property
+    def vault(self) -> Path:
+        """The key and the heads of the receipts."""
+        return self.folders.vault
+
+    @property
+    def receipt_key(self) -> Path:
+        """The key that receipts are sealed with. The first receipt makes it, unless it was named."""
+        return self.named_receipt_key or self.vault / "receipt.key"
+
+    @property
+    def named_receipt_key(self) -> Path | None:
+        """The key that all machines on one database share, where a person has put it."""
+        given = self.environ.get("PODIUM_RECEIPT_KEY")
+        return Path(given) if given else None
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the end of some chain of receipts was ever anchored."""
+        folder = self.vault / "heads"
+        return folder.is_dir() and any(folder.iterdir())
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        from podium.store import Redactor
+
+        return Redactor.from_environment(
+            self.environ,
+            self.settings.redact,
+            declared=self.settings.secrets or (),
+            harmless=self.settings.not_secret or (),
+        )
+
+    async def store(self, *, although_lost: bool = False) -> SqlStore | PostgresStore:
+        """The record, opened or made. Raises a `StoreUnusable` that says what to do.
+
+        A lost record is one of these, unless whoever asks looks into just that.
+        """
+        async with self._opening:
+            if self._store is None:
+                if not although_lost and (loss := self.record_loss):
+                    raise RecordLost(str(self.database), loss.problem, loss.remedy)
+                self._store = await self._open_store()
+        return self._store
+
+    async def begin_anew(self) -> Aside:
+        """Start with an empty record where the old one is lost. Gives where what was there is kept.
+
+        One that was rolled back stays, with the heads of those receipts that it holds. Raises `NotPossibleNow` where
+        the record is not lost.
+        """
+        from podium.store import Anchors, copy_heads
+        from podium.store.sqlite import put_aside
+
+        if (loss := self.record_loss) is None:
+            raise NotPossibleNow("the record is not lost; `podium runs` shows it")
+        now, database = self.clock.now(), None
+        if not loss.rolled_back:
+            database = await asyncio.to_thread(put_aside, self.database, now)
+        heads = await asyncio.to_thread(Anchors(self.vault).put_aside, now)
+        if loss.rolled_back and heads is not None:
+            old = Anchors(self.vault, heads.name)
+            await asyncio.to_thread(copy_heads, old, Anchors(self.vault), self.database)
+        await self.store(although_lost=True)
+        return Aside(heads, database, loss.rolled_back)
+
+    async def _open_store(self) -> SqlStore | PostgresStore:
+        if self.database_url:
+            from podium.app.postgres import open_postgres_store
+
+            return await open_postgres_store(self, self.database_url)
+        from podium.config.project_identity import settle_identity
+        from podium.store import SqlStore
+
+        state = self.folders.make_state()
+        await asyncio.to_thread(self.state_lock.hold)
+        await asyncio.to_thread(settle_identity, self.folders, self.tell)
+        return await SqlStore.open(
+            state,
+            clock=self.clock,
+            ids=self.ids,
+            redact=lambda text: self.redactor.json_text(text),
+            vault=self.vault,
+            receipt_key=self.named_receipt_key,
+        )
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """Names of what this process has and another one of the project may lack. Runs started here need them."""
+        names = sorted({*(self.settings.secrets or ()), *FORGE_TOKENS})
+        variables = [f"variable:{name}" for name in names if self.environ.get(name)]
+        return (*variables, *(f"agent:{name}" for name in sorted(self.made_agents)))
+
+    async def journal(self) -> StoreJournal:
+        from podium.store import StoreJournal
+
+        return StoreJournal(await self.store())
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        """What was really said in turns, kept beside each run's trace."""
+        from podium.store import FileTranscripts
+
+        return FileTranscripts(self.folders.state / "runs", self.redactor.text)
+
+    async def verifier(self) -> Verifier:
+        """Checks chains of receipts against the key and the heads."""
+        from podium.store import verify
+
+        store = await self.store()
+        alone = not self.database_url
+        return lambda chains: verify(chains, store.sealer, store.anchors, alone=alone)
+
+    async def engine(self) -> Engine:
+        """The engine, for questions and wishes. It hosts nothing until `hosting_engine` is asked for."""
+        store = await self.store()
+        if self._engine is None:  # nothing is awaited between this look and the assignment
+            self._engine = self._build_engine(store)
+        return self._engine
+
+    def _build_engine(self, store: Store) -> Engine:
+        if self.database_url:
+            from podium.app.postgres import distributed_engine
+
+            return distributed_engine(self, store, self.database_url)
+        from podium import __version__
+        from podium.engine import EngineSettings, FolderPresence, LocalEngine
+
+        return LocalEngine(
+            store,
+            clock=self.clock,
+            ids=self.ids,
+            presence=FolderPresence(self.folders.state / "workers"),
+            settings=EngineSettings(labels=self.labels, podium=__version__, offers=self.offers),
+        )
+
+    async def hosting_engine(self) -> Engine:
+        """The engine with every flow registered, so that it can host runs.
+
+        Raises a `StoreUnusable` where the database belongs to another project or key.
+        """
+        engine = await self.engine()
+        async with self._preparing:
+            if not self._hosting:
+                await self._prepare_hosting(engine)
+                self._hosting = True
+        return engine
+
+    async def _prepare_hosting(self, engine: Engine) -> None:
+        if self.database_url:
+            from podium.app.postgres import admit
+
+            await admit(self, self.database_url)
+        from podium.app.workspaces import tidy_grounds, tidy_homes
+        from podium.telemetry.trace_export import TraceExport
+
+        await self.end_orphans()
+        await tidy_homes(self)
+        await tidy_grounds(self)
+        for build in self._flows.values():
+            engine.register(await build(self))
+        # Before the first run is taken: a trace begins with that.
+        self._traces = await TraceExport.open(
+            await self.store(), engine.worker_id, self.environ, self.redactor.text
+        )
+
+    async def end_orphans(self) -> None:
+        """End what killed Podiums started, before anything is cleared away after them."""
+        from podium.sandbox import end_orphans
+
+        await asyncio.to_thread(end_orphans)
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        """Starts every child process, and what agents wished for the way the settings confine it."""
+        from podium.sandbox import seen_places
+
+        return ConfiningLauncher(
+            self._own_launcher,
+            self.configuration.sandbox,
+            self.environ,
+            shown=lambda programs, untrusted: seen_places(
+                programs,
+                self.environ.get("PATH", ""),
+                home=self.environ.get("HOME") or str(Path.home()),
+                project=str(self.folders.project),
+                closed=(str(self.folders.user_state), str(self.folders.user_config)),
+                untrusted=untrusted,
+            ),
+        )
+
+    async def confining_ways(self) -> tuple[Trial, ...]:
+        """Every way in which the kernel of this machine could confine, tried just now."""
+        return await self._own_launcher.survey()
+
+    @cached_property
+    def _own_launcher(self) -> ProcessLauncher:
+        """Starts what Podium itself needs, confined as each spawn says and no more."""
+        from podium.sandbox import LauncherSettings, ProcessLauncher, serve_network
+
+        allowed = (*LauncherSettings().allowed_names, *self.settings.environment.names)
+        denied = self.settings.environment.deny
+        names = tuple(name for name in allowed if name not in denied)
+        return ProcessLauncher(
+            LauncherSettings(allowed_names=names),
+            resolve_secret=self.resolve_secret,
+            parent_env=self.environ,
+            serve=serve_network(self.environ),
+            memory=self.folders.user_state / "sandbox.json",
+        )
+
+    @cached_property
+    def enclosures(self) -> Enclosures:
+        """The fences around folders that agents work in."""
+        from podium.app.confinement import ProjectEnclosures
+        from podium.policy import exec_rules
+
+        return ProjectEnclosures(
+            self.workspaces,
+            self.configuration.sandbox,
+            exec_rules,
+            self.folders.user_state / "empty",
+            self.tell,
+        )
+
+    def workspace_wish(self, task: str, **wishes: str) -> WorkspaceWish:
+        """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
+        from podium.app.workspace_spec import workspace_wish
+
+        return workspace_wish(self.configuration, self.gate.closed_paths, task, **wishes)
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        """All workspaces of the user, also those of other projects."""
+        from podium.git import GitWorkspaces
+
+        return GitWorkspaces(
+            self._own_launcher,
+            self.folders.user_state,
+            self.clock,
+            self.ids,
+            secrets_in=secret_finder(self.redactor),
+            inside=self.launcher,
+            confined=self.configuration.sandbox.kind == "kernel",
+            tell=lambda text: self.tell(self.redactor.text(text)),
+            guarded=self._guarded_paths,
+        )
+
+    def _guarded_paths(self, repository: str) -> list[str]:
+        from podium.app.workspace_spec import guarded_paths
+
+        return guarded_paths(self.configuration, repository)
+
+    @cached_property
+    def repository_git(self) -> Git:
+        """git for looking at the user's own checkout."""
+        from podium.git.git_command import Git
+
+        return Git(self._own_launcher)
+
+    def forge(self, *, push: bool = True) -> Forge:
+        """The project's remote, or what stands in for it."""
+        from podium.git.forge import ForgeSettings, RepositoryForge
+
+        return RepositoryForge(
+            self._own_launcher,
+            self.clock,
+            self.folders.state / "pull_requests",
+            ForgeSettings(push=push, **self.settings.forge.model_dump()),
+            token=next((token for name in FORGE_TOKENS if (token := self.environ.get(name))), ""),
+        )
+
+    @cached_property
+    def gate(self) -> RuleGate:
+        """The gate under every layer of the policy."""
+        from podium.config.policy_layers import build_gate
+
+        return build_gate(self.configuration)
+
+    @cached_property
+    def registry(self) -> Registry:
+        from podium.tools import Registry, builtin_tools, own_tools
+
+        return Registry([*builtin_tools(), *own_tools()])
+
+    async def tool_door(
+        self,
+        root: Path | None = None,
+        *,
+        attended: bool = False,
+        registry: Registry | None = None,
+        gate: Gate | None = None,
+        mode: str = "",
+        enclosures: Enclosures | None = None,
+        store: Store | None = None,
+    ) -> ToolDoor:
+        """The door that calls in a workspace pass. Without `root` that is the project itself.
+
+        `gate`, `mode` and `enclosures` are for a flow that has its own; with a `store` of its own it is
+        not asked who owns the run.
+        """
+        from podium.tools import DoorSettings, GatedDoor
+
+        return GatedDoor(
+            store or await self.store(),
+            gate or self.gate,
+            (registry or self.registry).spec,
+            clock=self.clock,
+            ids=self.ids,
+            settings=DoorSettings(
+                root=str((root or self.folders.project).resolve()),
+                mode=mode or self.settings.mode,
+                attended=attended,
+                budgets=self.settings.budgets.budgets(),
+                owner="" if store else (await self.engine()).worker_id,
+            ),
+            redact=self.redactor.text,
+            held=(enclosures or self.enclosures).held,
+        )
+
+    def toolbox_behind(
+        self,
+        door: ToolDoor,
+        root: Path | None = None,
+        registry: Registry | None = None,
+        *,
+        gate: Gate | None = None,
+        enclosures: Enclosures | None = None,
+        launcher: Launcher | None = None,
+    ) -> LocalToolbox:
+        """The tools of a workspace, performed through `door`."""
+        from podium.policy import split_command
+        from podium.tools import LocalToolbox, ToolboxSettings
+
+        return LocalToolbox(
+            registry or self.registry,
+            door,
+            launcher or self.launcher,
+            enclosures=enclosures or self.enclosures,
+            clock=self.clock,
+            settings=ToolboxSettings(
+                root=str((root or self.folders.project).resolve()),
+                kept_folder=str(self.folders.state / "kept"),
+            ),
+            split_command=split_command,
+            looks_secret=self.looks_secret,
+            resolve_secret=self.resolve_secret,
+            redact=self.redactor.text,
+            longest_secret=self.redactor.longest,
+            passed_over=(gate or self.gate).passed_over,
+        )
+
+    async def toolbox(self, root: Path | None = None, *, attended: bool = False) -> LocalToolbox:
+        """The tools of a workspace behind their own door."""
+        return self.toolbox_behind(await self.tool_door(root, attended=attended), root)
+
+    async def hook_doors(
+        self,
+        folder: Path | None = None,
+        *,
+        gate: Gate | None = None,
+        enclosures: Enclosures | None = None,
+    ) -> HookDoors:
+        """Opens the door that an agent's processes use for a turn, in the turn's workspace.
+
+        Doors listen in `folder`, for programs that live longer than a turn and are shown it from the start.
+        `gate` and `enclosures` are for a flow that has its own.
+        """
+        from podium.sandbox import HookDoor, HookDoorSettings
+
+        door = await self.tool_door(gate=gate, enclosures=enclosures)
+        toolbox = self.toolbox_behind(door, enclosures=enclosures)
+        journal = await self.journal()
+        settings = HookDoorSettings(folder=str(folder) if folder else None)
+        return HookDoor(door, toolbox, journal, settings, redact=self.redactor.text)
+
+    @cached_property
+    def bus(self) -> Bus:
+        """Where programs of others join as agents. Opened when one of them is first asked."""
+        from podium.agents.bus import Bus, BusSettings
+
+        bus = Bus(BusSettings(socket=local_socket(self, "bus")))
+        self.close_with(bus.close)
+        return bus
+
+    async def purse(self) -> Purse:
+        """The budgets that the turns of runs are held to."""
+        from podium.agents.budget_tracker import Purse
+
+        budgets = (*self.gate.budgets, *self.settings.budgets.budgets())
+        return Purse(await self.store(), self.clock, budgets)
+
+    def resolve_secret(self, name: str) -> str:
+        """The value behind `secret://NAME`. Raises `UserMustAct` that says where to declare or set it."""
+        return resolved(name, self.settings.secrets or (), self.environ, self.folders.user_file)
+
+    def looks_secret(self, text: str) -> str | None:
+        """The name of a secret that the text holds, or None."""
+        return secret_in(text, self.redactor.text, self.environ)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What could not be kept up beside the record. Complete once this is closed."""
+        kept = self._store.faults if self._store is not None else ()
+        return (*kept, *(self._traces.faults if self._traces is not None else ()))
+
+    def close_with(self, closing: Callable[[], Awaitable[None]]) -> None:
+        """Have something closed with this Podium, when no run is hosted any more."""
+        self._closing.append(closing)
+
+    async def close(self) -> None:
+        """Let go of hosted runs at their checkpoints, then of the record."""
+        try:
+            if self._engine is not None:
+                await self._engine.close()
+            for closing in self._closing:
+                await closing()
+            if self._traces is not None:
+                await self._traces.close()
+        finally:
+            if self._store is not None:
+                await self._store.close()
+            self.state_lock.release()
+
+
+def _runs(ids: Sequence[str]) -> str:
+    return f"{len(ids)} run{'s' if len(ids) > 1 else ''}"
+
+
+@asynccontextmanager
+async def open_podium(
+    configuration: Configuration,
+    environ: Mapping[str, str],
+    *,
+    flows: Mapping[str, FlowBuilder] = FLOWS,
+    made_agents: Mapping[str, AgentMaker] | None = None,
+) -> AsyncIterator[Podium]:
+    """A Podium that is closed at the end, also when interrupted."""
+    podium = Podium(configuration, environ, flows=flows, made_agents=made_agents)
+    try:
+        yield podium
+    finally:
+        await podium.close()

@@ -1,0 +1,314 @@
+"""Approvals: list, approve and reject, each answer and its signal to the run in one transaction."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from podium.app.id_lookup import find_id
+from podium.core.approval_steps import (
+    approval_named_in,
+    approver_of,
+    close,
+    expire,
+    grant,
+    mark_expired,
+)
+from podium.core.approval_steps import reject as rejected_approval
+from podium.core.approvals import Approver
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.errors import ApprovalClosed, BadInput, NotPossibleNow, UnknownId
+from podium.core.events import ApprovalRejected
+from podium.core.ids import short_id
+from podium.core.model import Json, Noun
+from podium.core.run_events import ApprovalGranted, SignalSent
+from podium.core.work import APPROVAL_SIGNAL, Run, RunStatus, Signal
+from podium.ports import Clock, Ids, Store, Tx, View
+
+QUESTION = "ask_human"
+"""The tool whose approval is an answer in words."""
+LONGEST_ANSWER = 4_000
+_NEW_PLAN = "say again what is wanted: that makes a new plan, which is asked about anew"
+_ENDS = {
+    RunStatus.SUCCEEDED: "succeeded",
+    RunStatus.FAILED: "failed",
+    RunStatus.CANCELLED: "was cancelled",
+}
+
+
+async def approve(
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    approval: str,
+    *,
+    by: Approver | str,
+    groups: Mapping[str, tuple[str, ...]] | None = None,
+    said: str = "",
+    digest: str = "",
+) -> Approval:
+    """Say yes to an approval, named by id, short id or `APPROVE: <id>`.
+
+    `by` says who it is and how that was proved; a bare name is the word of a program of one's own.
+    `digest` is that of what the person was shown, where their door knows it: a yes to anything else is refused.
+
+    `said` are words for whoever asked; a question needs them, for they are its answer. When the answer is complete its run goes on, in whichever process hosts it. Raises
+    `NotPossibleNow` when it is not open any more; one whose deadline passed or whose run has ended is
+    marked expired, and the latter raises `ApprovalClosed`.
+    """
+    text, approver = approval_named_in(approval) or approval, approver_of(by)
+
+    def work(tx: Tx) -> Approval:
+        now = clock.now()
+        known = open_approval(tx, text, now)
+        if known.status is ApprovalStatus.EXPIRED:
+            return known
+        if digest and digest != known.digest:
+            raise NotPossibleNow(
+                f"what you saw is not what approval {known.id} is for; look at it again, then answer"
+            )
+        words = answer_to(known, said)
+        granted = grant(known, approver, now, groups).model_copy(
+            update={"said": words or known.said}
+        )
+        complete = granted.status is ApprovalStatus.GRANTED
+        tx.save_approval(granted)
+        group = granted.grants[-1].group
+        body = ApprovalGranted(
+            approval_id=granted.id,
+            by=approver.name,
+            group=group,
+            complete=complete,
+            said=words,
+            authentication=approver.authentication,
+        )
+        tx.append(granted.run_id, body)
+        if complete:
+            tell_run(tx, granted, approver.name, now, ids.new("sig"))
+        return granted
+
+    return refuse_expired(await store.write(work))
+
+
+def answer_to(approval: Approval, said: str) -> str:
+    """The words as they are kept. Raises `BadInput` when they do not answer what is asked."""
+    words = said.strip()
+    if len(words) > LONGEST_ANSWER:
+        raise BadInput(
+            f"{len(words)} characters were said, and {LONGEST_ANSWER} are kept; say less"
+        )
+    words = "".join(char for char in words if char.isprintable() or char in "\n\t")
+    if approval.tool == QUESTION and not words:
+        raise BadInput(
+            f"approval {approval.id} asks a question, and a yes does not answer it: "
+            f'`podium approve {short_id(approval.id)} --say "WORDS"`'
+        )
+    choices = approval.arguments.get("choices") if approval.tool == QUESTION else None
+    return _chosen(approval, words, choices) if isinstance(choices, list) else words
+
+
+def _chosen(approval: Approval, words: str, choices: list[Json]) -> str:
+    """The choice that is meant, by its words or its number, or an answer in a person's own words."""
+    names = [str(choice) for choice in choices]
+    fitting = [name for name in names if name.casefold() == words.casefold()]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not words.isdecimal():
+        return words
+    if 0 < int(words) <= len(names):
+        return names[int(words) - 1]
+    # More likely a slip than an answer.
+    listed = ", ".join(f"{number} {name!r}" for number, name in enumerate(names, start=1))
+    raise BadInput(
+        f"approval {approval.id} has no choice {words}; answer with one of {listed}, or in your own words"
+    )
+
+
+def open_approval(tx: Tx, text: str, now: datetime) -> Approval:
+    """The approval that was meant; stored as expired here when its deadline has passed or its run has ended."""
+    approval_id = find_id(tx, "approval", text)
+    approval = tx.approval(approval_id)
+    if approval is None:
+        raise UnknownId("approval", text)
+    return mark_late(tx, approval, now)
+
+
+def mark_late(tx: Tx, approval: Approval, now: datetime) -> Approval:
+    """The approval, stored as expired when it is due or when nothing would come of an answer any more."""
+    if approval.status is ApprovalStatus.PENDING:
+        run = tx.run(approval.run_id)
+        if run is not None and run.status.ended:
+            return close(tx, approval, _why_closed(tx, approval, run))
+    return mark_expired(tx, approval, now)
+
+
+def _why_closed(view: View, approval: Approval, run: Run) -> str:
+    """That its run ended, and what asks for the same again."""
+    short = short_id(run.id)
+    ended = (
+        f"run {short} {_ENDS[run.status]} before anybody answered, and nothing was done under it"
+    )
+    if approval.plan_hash:
+        return f"{ended}; {_NEW_PLAN}"
+    if run.status is not RunStatus.SUCCEEDED:
+        return f"{ended}; `podium retry {short}` continues it and asks again"
+    asking = [call for call in view.calls(run.id) if call.approval_id == approval.id]
+    if not asking:
+        return ended
+    step = max(asking, key=lambda call: call.requested_at).step_key
+    return f"{ended}; `podium retry {short} --from {shlex.quote(step)}` asks again"
+
+
+def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
+    """Wake the run that waits for this approval's answer. One that has ended takes no signals."""
+    run = tx.run(approval.run_id)
+    if run is None or run.status.ended:
+        return
+    name = f"{APPROVAL_SIGNAL}{approval.id}"
+    payload = {"approval": approval.id, "status": approval.status.value, "why": approval.why}
+    tx.add_signal(
+        Signal(
+            id=signal_id,
+            run_id=approval.run_id,
+            name=name,
+            payload=payload,
+            sent_by=by,
+            sent_at=now,
+        )
+    )
+    tx.append(approval.run_id, SignalSent(name=name, by=by))
+
+
+def refuse_expired(approval: Approval) -> Approval:
+    """Raise for an expired one, after the transaction that marked it was committed."""
+    if approval.status is ApprovalStatus.EXPIRED:
+        if approval.why:
+            raise ApprovalClosed(f"approval {approval.id} is closed: {approval.why}")
+        again = f"`podium resume {approval.run_id}` to be asked again"
+        if approval.plan_hash:
+            again = _NEW_PLAN
+        expired = f"approval {approval.id} expired at {approval.deadline.isoformat()}"
+        raise NotPossibleNow(f"{expired}, and nothing was done under it; {again}")
+    return approval
+
+
+async def reject(
+    store: Store, clock: Clock, ids: Ids, approval: str, *, by: Approver | str, why: str
+) -> Approval:
+    """Say no to an approval. The run is told, and the agent hears `why`.
+
+    Raises `NotPossibleNow` when it is not open any more.
+    """
+
+    def work(tx: Tx) -> Approval:
+        now = clock.now()
+        known = open_approval(tx, approval, now)
+        if known.status is ApprovalStatus.EXPIRED:
+            return known
+        return store_rejection(tx, rejected_approval(known, by, now, why), now, ids)
+
+    return refuse_expired(await store.write(work))
+
+
+def store_rejection(tx: Tx, refused: Approval, now: datetime, ids: Ids) -> Approval:
+    """Store a rejected approval with its event, and wake its run."""
+    tx.save_approval(refused)
+    event = ApprovalRejected(
+        approval_id=refused.id,
+        by=refused.rejected_by,
+        why=refused.why,
+        authentication=refused.rejected_how,
+    )
+    tx.append(refused.run_id, event)
+    tell_run(tx, refused, refused.rejected_by, now, ids.new("sig"))
+    return refused
+
+
+OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
+"""What can still expire."""
+MOST_OPEN = 5_000
+"""As many are looked at for their deadlines, and counted."""
+MOST_LISTED = 200
+
+
+class NewestApprovals(Noun):
+    """The newest ones, and how many there are beside them."""
+
+    shown: tuple[Approval, ...] = ()
+    more: int = 0
+    """Those that are not shown, counted up to `MOST_OPEN` in all."""
+
+
+async def list_approvals(
+    store: Store,
+    clock: Clock,
+    *,
+    statuses: Sequence[ApprovalStatus] = (ApprovalStatus.PENDING,),
+    run_id: str | None = None,
+    before_id: str | None = None,
+    limit: int = 200,
+) -> list[Approval]:
+    """Approvals in these states, newest first; all states when none is named.
+
+    What is overdue, or whose run has ended, is stored as expired first. `before_id` is the last one of the page before.
+    """
+    await _mark_due(store, clock)
+    return await store.read(
+        lambda view: view.approvals(
+            run_id=run_id, statuses=statuses, before_id=before_id, limit=limit
+        )
+    )
+
+
+async def newest_approvals(
+    store: Store,
+    clock: Clock,
+    *,
+    statuses: Sequence[ApprovalStatus] = (ApprovalStatus.PENDING,),
+    run_id: str | None = None,
+) -> NewestApprovals:
+    """As `list_approvals`, for people and programs who are told what is left out."""
+    found = await list_approvals(store, clock, statuses=statuses, run_id=run_id, limit=MOST_OPEN)
+    shown = tuple(found[:MOST_LISTED])
+    return NewestApprovals(shown=shown, more=len(found) - len(shown))
+
+
+async def show_approval(store: Store, clock: Clock, approval: str) -> Approval:
+    """The one that was meant, by id, short id or `APPROVE: <id>`. Raises `UnknownId` or `AmbiguousId`."""
+    await _mark_due(store, clock)
+    return await store.read(lambda view: _known(view, approval_named_in(approval) or approval))
+
+
+def _known(view: View, text: str) -> Approval:
+    approval = view.approval(find_id(view, "approval", text))
+    if approval is None:
+        raise UnknownId("approval", text)
+    return approval
+
+
+async def _mark_due(store: Store, clock: Clock) -> None:
+    now = clock.now()
+    still_open, ended = await store.read(_open_and_ended)
+    due = [
+        approval.id
+        for approval in still_open
+        if expire(approval, now)
+        or (approval.status is ApprovalStatus.PENDING and approval.run_id in ended)
+    ]
+
+    def mark(tx: Tx) -> None:
+        for approval_id in due:
+            approval = tx.approval(approval_id)
+            if approval is not None:
+                mark_late(tx, approval, now)
+
+    if due:
+        await store.write(mark)
+
+
+def _open_and_ended(view: View) -> tuple[list[Approval], set[str]]:
+    """What may be due, and the runs among theirs that have ended."""
+    still_open = view.approvals(statuses=OPEN, limit=MOST_OPEN)
+    runs = (view.run(run_id) for run_id in {approval.run_id for approval in still_open})
+    return still_open, {run.id for run in runs if run is not None and run.status.ended}

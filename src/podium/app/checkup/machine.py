@@ -1,0 +1,204 @@
+"""Checks of Python, git, tmux, approver groups, and kernel confinement with a canary."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.app.app import Podium
+from podium.app.checkup.check import Finding, attempt, bad, good, weak
+from podium.config.settings import SandboxSettings
+from podium.ports import Launcher
+from podium.sandbox import Mechanism, Trial, can_make_groups
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_TMUX = (3, 2)
+
+
+async def check_python() -> Finding:
+    says = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info < OLDEST_PYTHON:
+        return bad("python", says, "install Python 3.11 or newer")
+    return good("python", says)
+
+
+async def check_git(launcher: Launcher) -> Finding:
+    """Git must be there and able to make a repository."""
+    version = await attempt(launcher, "git", "--version")
+    mend = "install git (apt-get install git, brew install git)"
+    if not version.worked:
+        return bad("git", version.complaint, mend)
+    with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
+        made = await attempt(launcher, "git", "init", "--quiet", folder)
+        looked = await attempt(launcher, "git", "-C", folder, "status", "--porcelain")
+    for trial in (made, looked):
+        if not trial.worked:
+            return bad("git", f"{version.first_line}, but: {trial.complaint}", mend)
+    return good("git", version.first_line.removeprefix("git version "))
+
+
+async def check_tmux(launcher: Launcher) -> Finding:
+    """Tmux must be new enough and able to keep a session, on a socket of our own."""
+    mend = "install tmux 3.2 or newer (apt-get install tmux); live terminal agents need it"
+    version = await attempt(launcher, "tmux", "-V")
+    if not version.worked:
+        return weak("tmux", version.complaint, mend)
+    found = re.search(r"(\d+)\.(\d+)", version.first_line)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST_TMUX:
+        return weak("tmux", f"{version.first_line} is too old", mend)
+    with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
+        session = await attempt(
+            launcher,
+            *("tmux", "-S", str(Path(folder) / "socket"), "-f", "/dev/null"),
+            *("new-session", "-d", "-s", "doctor", "cat", ";"),
+            *("list-sessions", ";", "kill-server"),
+        )
+    if "doctor" not in session.output:
+        return weak("tmux", f"{version.first_line}, but: {session.complaint}", mend)
+    return good("tmux", version.first_line.removeprefix("tmux "))
+
+
+def check_approvers(podium: Podium) -> Finding:
+    """What waits for a group without members waits until its deadline."""
+    empty = {
+        group: rule
+        for rule, group in _asked_for(podium)
+        if not podium.settings.approvers.get(group)
+    }
+    if empty:
+        named = ", ".join(f"{group!r} (rule {rule!r})" for group, rule in sorted(empty.items()))
+        mend = "name its members under `approvers:`; until then nobody can say yes"
+        return weak("approvers", f"nobody belongs to {named}", mend)
+    return good("approvers", "every group that a rule asks for has members")
+
+
+def _asked_for(podium: Podium) -> list[tuple[str, str]]:
+    """Rule and group, of every rule that names one; what is no list of rules was told already."""
+    found = []
+    for layer in podium.configuration.layers:
+        rules = (layer.located.data.get("policy") or {}).get("rules")
+        for rule in rules if isinstance(rules, list) else []:
+            groups = rule.get("approvals") if isinstance(rule, dict) else None
+            for group in groups if isinstance(groups, list) else []:
+                found.append((str(rule.get("name", "")), str(group)))
+    return found
+
+
+Ways = Sequence[Trial]
+"""Of confining, from the best on, each tried; none where the settings want none."""
+
+ALLOW_NAMESPACES = (
+    "bubblewrap is installed, but may not do its work here: allow user namespaces (as root: `sysctl kernel.unprivileged_userns_clone=1`, "
+    "on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`); in a container, start it so that /proc can be mounted"
+)
+
+
+async def confining_ways(podium: Podium) -> Ways:
+    """Try them, unless nothing is to be confined anyway."""
+    return () if podium.configuration.sandbox.kind == "none" else await podium.confining_ways()
+
+
+async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> Finding:
+    """What agents' processes and runs may take, and for each limit who holds them to it."""
+    configuration, run = podium.configuration, podium.settings.budgets.run
+    trees = _tree_limits(
+        configuration.sandbox,
+        next((trial.mechanism for trial in await ways if trial.works), None),
+        grouped=await asyncio.to_thread(can_make_groups),
+    )
+    runs: dict[str, float | None] = {"tokens": run.tokens, "USD": run.usd}
+    held = [f"{limit.words} ({limit.holder})" for limit in trees if limit.amount and limit.holder]
+    used = [f"{amount:,} {what}" for what, amount in runs.items() if amount]
+    says = f"a process tree: {', '.join(held) or 'none'}; a run: {', '.join(used) or 'none'}"
+    mends = []
+    for limit in trees:
+        if limit.amount and not limit.holder:
+            says += f"; not held: {limit.words} ({limit.why_not})"
+            mends.append(limit.mend)
+    off = [limit.what for limit in trees if not limit.amount]
+    off += [what for what, amount in runs.items() if not amount]
+    if off and sys.platform == "linux":
+        says += f"; switched off: {', '.join(off)}"
+        mends.append("see `podium config show`")
+    if wishes := configuration.unheeded_limits():
+        says += f"; podium.yaml wants {', '.join(wishes)}, which counts only in your own file"
+        mends.append("put it there, or take it out of podium.yaml")
+    return weak("limits", says, "; ".join(mends)) if mends else good("limits", says)
+
+
+@dataclass(frozen=True)
+class _TreeLimit:
+    """A limit of process trees, and who holds it; without a holder, why there is none and what helps."""
+
+    what: str
+    amount: int | None
+    holder: str
+    why_not: str = "on Linux only"
+    mend: str = "run Podium on Linux"
+
+    @property
+    def words(self) -> str:
+        return f"{self.amount} {self.what}"
+
+
+def _tree_limits(
+    sandbox: SandboxSettings, mechanism: Mechanism | None, *, grouped: bool
+) -> list[_TreeLimit]:
+    counted = "" if sys.platform != "linux" else "cgroup v2" if grouped else "counted by the guard"
+    sized = "mounts, the guard for their sum" if mechanism and mechanism.limits_temporary else ""
+    if mechanism is None and sandbox.kind != "none":
+        why_not, mend = "nothing here can confine", "see `sandbox`"
+    elif mechanism is None:
+        why_not, mend = "nothing is mounted with `sandbox: none`", "confine agents"
+    elif mechanism.bubblewrap:
+        why_not, mend = "this bubblewrap cannot", "install bubblewrap 0.8 or later"
+    else:
+        why_not, mend = f"{mechanism.title} mounts nothing", "see `sandbox`"
+    return [
+        _TreeLimit("processes", sandbox.processes, counted),
+        _TreeLimit("MB of memory", sandbox.memory_mb, counted),
+        _TreeLimit("MB in a file", sandbox.file_mb, "rlimit"),
+        _TreeLimit("MB of temporary files", sandbox.temporary_mb, sized, why_not, mend),
+    ]
+
+
+async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
+    """Whether what agents start can be confined here, and how, and what a project wants and does not get."""
+    found = _confinement(podium, await ways)
+    unheeded = podium.configuration.unheeded_wishes()
+    if not unheeded or found.state == "fail":
+        return found
+    wants = ", ".join(f"{wish}, which counts only {where}" for wish, where in unheeded.items())
+    mend = "put it where it counts, or take it out of podium.yaml"
+    mends = f"{found.mend}; {mend}" if found.mend else mend
+    return weak("sandbox", f"{found.says}; podium.yaml wants {wants}", mends)
+
+
+def _confinement(podium: Podium, trials: Ways) -> Finding:
+    sandbox = podium.configuration.sandbox
+    if sandbox.kind == "none":
+        origin = podium.configuration.origin_of("sandbox.kind")
+        by_variable = podium.environ.get("PODIUM_SANDBOX")
+        mend = "unset PODIUM_SANDBOX" if by_variable else "take `sandbox: none` out"
+        return weak("sandbox", f"switched off ({origin})", mend)
+    works = [trial for trial in trials if trial.works]
+    missed = "; ".join(
+        f"{trial.mechanism.title}: {trial.why}" for trial in trials if not trial.works
+    )
+    if not works:
+        mend = (
+            "install bubblewrap and allow user namespaces, or say `sandbox: none` in your own file"
+        )
+        return bad("sandbox", f"nothing here can confine a program: {missed or 'Linux only'}", mend)
+    says = f"{works[0].mechanism.title}; network {sandbox.network}"
+    if missed and works[0] != trials[0]:
+        installed = any(trial.mechanism.bubblewrap for trial in trials)
+        mend = ALLOW_NAMESPACES if installed else "install bubblewrap"
+        return weak("sandbox", f"{says}, for want of better ({missed})", mend)
+    return good("sandbox", says)

@@ -1,0 +1,216 @@
+"""The database, the key of the receipts, and what is kept up beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.app.app import Podium
+from podium.app.checkup.check import Finding, bad, good, weak
+from podium.app.databases import Databases
+from podium.app.receipts import verify_receipts
+from podium.app.scratch_store import scratch_store
+from podium.config.project_identity import vaults_left_behind
+from podium.core.errors import PodiumError
+from podium.core.events import Event
+from podium.platform import is_wide
+from podium.ports import EventQuery, RunQuery, View
+from podium.store import SqlStore, TraceWriter, quick_check
+
+if TYPE_CHECKING:
+    from podium.store.postgres_store import PostgresStore
+
+LITTLE_SPACE_BYTES = 500_000_000
+TOO_LITTLE_SPACE_BYTES = 20_000_000
+RUNS_LOOKED_AT = 50
+"""The newest runs; older ones were looked at when they were new."""
+
+
+async def check_database(podium: Podium) -> Finding:
+    """The project's own file is opened and looked through; without one, a fresh one is tried."""
+    if podium.database_url:
+        return await _check_server(podium)
+    path = podium.database
+    try:
+        if loss := podium.record_loss:
+            return bad("database", f"{path}: {loss.problem}", loss.remedy)
+        if not path.exists():
+            return await _check_fresh(podium)
+        await podium.store()
+        verdict = await asyncio.to_thread(quick_check, path)
+    except PodiumError as error:
+        return bad("database", str(error), "put the file right as said, or move it away")
+    if verdict != "ok":
+        return bad(
+            "database",
+            f"{path}: {verdict}",
+            "restore it from a backup, or move it away and start afresh",
+        )
+    return good("database", f"{path} is whole ({path.stat().st_size // 1000} kB)")
+
+
+async def _check_server(podium: Podium) -> Finding:
+    """Open it as any command would; that it answers and is of this version is all that is asked here."""
+    try:
+        store = await podium.store()
+        runs = await store.read(lambda view: view.runs(RunQuery(limit=1)))
+    except PodiumError as error:
+        return bad("database", str(error), "put it right as said, or unset PODIUM_DATABASE_URL")
+    name = Databases(podium).in_use_shown
+    return good("database", f"{name} answers; {'there are runs' if runs else 'no runs yet'}")
+
+
+async def _check_fresh(podium: Podium) -> Finding:
+    async with scratch_store(podium):
+        return good("database", "none here yet; a fresh one can be made")
+
+
+async def check_space(podium: Podium) -> Finding:
+    place = _nearest(podium.folders.state)
+    free = shutil.disk_usage(place).free
+    says = f"{free // 1_000_000} MB free at {place}"
+    if free < TOO_LITTLE_SPACE_BYTES:
+        return bad("space", says, "make room: nothing can be recorded on a full disk")
+    if free < LITTLE_SPACE_BYTES:
+        return weak("space", says, "make room before long work")
+    return good("space", says)
+
+
+async def check_folder(podium: Podium) -> Finding:
+    """What is recorded lies in the project's folder: it must be writable, by trying."""
+    state = podium.folders.state
+    place = state if state.is_dir() else podium.folders.project
+    for folder in (state, podium.folders.user_state):
+        if is_wide(folder):
+            return weak("folder", f"{folder} is open to others", f"run `chmod 700 {folder}`")
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return good("folder", f"{place} may be written")
+    except OSError as error:
+        says = f"{place} may not be written: {error.strerror}"
+        return bad("folder", says, "let yourself write there (ls -ld, chmod, chown)")
+
+
+async def check_chains(podium: Podium) -> Finding:
+    """Every receipt that is there is proved again."""
+    if podium.record_loss:
+        return weak("chains", "receipts are gone with the record", "see database above")
+    if not podium.has_record or not podium.receipt_key.exists():
+        return good("chains", "nothing to prove yet")
+    verdict = await verify_receipts(await podium.store(), await podium.verifier())
+    if verdict.sound:
+        return good("chains", f"every receipt is in place ({verdict.receipts})")
+    runs = ", ".join(sorted({fault.run_id for fault in verdict.faults})[:3])
+    return weak("chains", f"not sound: {runs}", "`podium receipts verify` says which and why")
+
+
+async def check_receipt_key(podium: Podium) -> Finding:
+    """The key must be readable and whole, or its folder such that one can be made."""
+    key = podium.receipt_key
+    if not key.exists() and await _has_receipts(podium):
+        return bad(
+            "receipts",
+            f"there are receipts, but their key {key} is missing",
+            "restore it from a backup or from where the project was; without it nothing is proved",
+        )
+    if not key.exists():
+        place = _nearest(podium.vault)
+        if not os.access(place, os.W_OK | os.X_OK):
+            says = f"{podium.vault} cannot be made: {place} may not be written"
+            mend = f"let yourself write to {place}, or set PODIUM_HOME to a folder of your own"
+            return bad("receipts", says, mend)
+        return good("receipts", f"no key yet; the first receipt makes one in {key.parent.parent}")
+    try:
+        async with scratch_store(podium, podium.vault) as store:
+            await asyncio.to_thread(lambda: store.sealer)
+    except (PodiumError, OSError) as error:
+        return bad("receipts", str(error), "restore the key: without it no receipt can be proved")
+    return good("receipts", f"key at {key}")
+
+
+async def check_traces(podium: Podium) -> Finding:
+    """Traces that some process could not write are brought up to date, or it is said why not."""
+    if not podium.has_record or podium.record_loss:
+        return good("traces", "none yet")
+    folder = podium.folders.state / "runs"
+    store = await podium.store()
+    try:
+        behind = await store.read(lambda view: _catch_up(TraceWriter(folder), view))
+    except OSError as error:
+        mend = f"let yourself write to {folder}, or make room there; the journal has every event"
+        return weak("traces", str(error), mend)
+    if behind:
+        verb = "was" if behind == 1 else "were"
+        whole = "is" if behind == 1 else "are"
+        return good("traces", f"{behind} {verb} behind the journal and {whole} whole again")
+    return good("traces", "whole")
+
+
+def _catch_up(writer: TraceWriter, view: View) -> int:
+    """How many traces were behind. Raises `OSError` for the first that cannot be written."""
+    behind = 0
+    for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
+        try:
+            behind += writer.catch_up(run.id, partial(_events, view, run.id)) > 0
+        except OSError as error:
+            raise OSError(f"trace of {run.id} not written: {error}") from error
+    return behind
+
+
+def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
+    return view.events(EventQuery(run_id=run_id, after_seq=after_seq))
+
+
+async def check_heads(podium: Podium) -> Finding:
+    """Where the end of a chain is not anchored, it could be cut off without a trace."""
+    if podium.record_loss:
+        return good("heads", f"kept in {podium.vault / 'heads'}; they prove what is lost")
+    if left := vaults_left_behind(podium.folders):
+        says = f"{left[0]} has heads of a record that was in this folder before and is gone"
+        mend = (
+            f"restore {podium.folders.state} from a backup; if it was meant to go, remove {left[0]}"
+        )
+        return weak("heads", says, mend)
+    if not podium.has_record:
+        return good("heads", "none yet")
+    store = await podium.store()
+    alone = not podium.database_url
+    unanchored = await store.read(lambda view: _unanchored(store, view, alone=alone))
+    if unanchored:
+        mend = f"let yourself write to {podium.vault}; the next receipt of a run anchors it again"
+        others = "" if alone else "; nothing is wrong with those that another host went on with"
+        return weak("heads", f"not anchored to the end: {', '.join(unanchored)}", mend + others)
+    whose = "" if alone else " that was sealed on this host"
+    return good("heads", f"every chain{whose} is anchored to its end")
+
+
+def _unanchored(store: SqlStore | PostgresStore, view: View, *, alone: bool) -> list[str]:
+    """Not `alone`, runs without a head here are those that other hosts worked on."""
+    found = []
+    for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
+        last, head = view.last_receipt(run.id), store.anchors.head(run.id)
+        missing = alone if head is None else last is not None and head.number < last.number
+        if last is not None and missing:
+            found.append(run.id)
+    return found
+
+
+async def _has_receipts(podium: Podium) -> bool:
+    if podium.has_heads:
+        return True
+    if not podium.has_record or podium.record_loss:
+        return False
+    store = await podium.store()
+    return bool(await store.read(lambda view: view.receipts()))
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder

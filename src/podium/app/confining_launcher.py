@@ -1,0 +1,129 @@
+"""Launcher that starts agents' commands confined as the settings say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from podium.config.settings import SandboxSettings
+from podium.core.errors import ToolMissing
+from podium.core.processes import Confinement, Ended, Mount, ProcessLimits, Spawn
+from podium.ports import Launcher, Process
+
+_MEGABYTE = 1_000_000
+_SEEN_SECONDS = 30.0
+
+Wanted = tuple[tuple[str, ...], tuple[str, ...]]
+"""Programs, and the folders that they can write."""
+
+
+class ConfiningLauncher:
+    """Completes confinements by what the settings say, and leaves the starting to another launcher.
+
+    That one refuses what it cannot enforce, so a confinement that is asked for is never left out.
+    Programs of Podium's own ask for none and get none.
+    """
+
+    def __init__(
+        self,
+        inner: Launcher,
+        settings: SandboxSettings,
+        environ: Mapping[str, str],
+        *,
+        shown: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]],
+    ) -> None:
+        """`shown` gives the folders that have to be seen for programs to start, from the files of those
+        that a person configured and the folders that the tree can write, which it must not go by."""
+        self._inner = inner
+        self._settings = settings
+        self._environ = environ
+        self._shown = shown
+        self._places: dict[Wanted, tuple[float, tuple[str, ...]]] = {}
+
+    async def start(self, spawn: Spawn) -> Process:
+        with self._missing_in_short(spawn):
+            return await self._inner.start(self._fitted(spawn))
+
+    async def run(self, spawn: Spawn) -> Ended:
+        with self._missing_in_short(spawn):
+            return await self._inner.run(self._fitted(spawn))
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        with self._missing_in_short(spawn):
+            return await self._inner.on_terminal(self._fitted(spawn))
+
+    def _fitted(self, spawn: Spawn) -> Spawn:
+        if spawn.confinement.kind == "kernel":
+            return self._completed(spawn)
+        # Without a fence only its variables are left, which lead to the private copies.
+        env = {**spawn.confinement.unmounted_env, **_home(spawn), **spawn.env}
+        update: dict[str, object] = {"confinement": Confinement(), "env": env}
+        if self._settings.kind == "none" and not spawn.leaves_server:
+            # Nothing tells agents' programs from Podium's own there, and the limits are wide.
+            update["limits"] = self._limited(spawn.limits)
+        return spawn.model_copy(update=update)
+
+    def _completed(self, spawn: Spawn) -> Spawn:
+        fence = spawn.confinement
+        read = (str(Path(path).expanduser()) for path in self._settings.read)
+        writable = [mount.source for mount in fence.mounts if mount.writable]
+        places = dict.fromkeys((*self._seen(fence.programs, tuple(writable)), *read))
+        mounts = [Mount(source=place, target=place) for place in places if os.path.lexists(place)]
+        return spawn.model_copy(
+            update={
+                # First, so that whatever is mounted for the tree itself covers them.
+                "confinement": fence.model_copy(update={"mounts": (*mounts, *fence.mounts)}),
+                "env": {**_home(spawn), **spawn.env},
+                "limits": self._limited(spawn.limits),
+            }
+        )
+
+    def _seen(self, programs: tuple[str, ...], writable: tuple[str, ...]) -> tuple[str, ...]:
+        """What has to be seen for these programs. Looked up anew now and then: it takes a while."""
+        now = time.monotonic()
+        until, found = self._places.get((programs, writable), (0.0, ()))
+        if now >= until:
+            found = self._shown(programs, writable)
+            self._places[programs, writable] = (now + _SEEN_SECONDS, found)
+        return found
+
+    def _limited(self, limits: ProcessLimits) -> ProcessLimits:
+        settings = self._settings
+        return limits.model_copy(
+            update={
+                "tree_memory_bytes": limits.tree_memory_bytes or _bytes(settings.memory_mb),
+                "processes": limits.processes or settings.processes or None,
+                "file_bytes": limits.file_bytes or _bytes(settings.file_mb),
+                "temporary_bytes": limits.temporary_bytes or _bytes(settings.temporary_mb),
+            }
+        )
+
+    def _search_path(self, spawn: Spawn) -> str:
+        return spawn.env.get("PATH") or self._environ.get("PATH", "")
+
+    @contextmanager
+    def _missing_in_short(self, spawn: Spawn) -> Iterator[None]:
+        """Every folder that was searched is more than a person wants to read."""
+        try:
+            yield
+        except ToolMissing as missing:
+            program = spawn.argv[0]
+            found = shutil.which(program, os.F_OK, self._search_path(spawn))
+            if "/" in program or found is not None:
+                raise
+            raise ToolMissing(
+                f"program {program!r} not found on PATH; install it, or name it by its full path"
+            ) from missing
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    """0 and None: no limit."""
+    return megabytes * _MEGABYTE if megabytes else None
+
+
+def _home(spawn: Spawn) -> dict[str, str]:
+    return {"HOME": spawn.confinement.home} if spawn.confinement.home else {}

@@ -1,0 +1,80 @@
+"""Tool door, launcher and confinement that refuse every call, for looking without acting."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from podium.core.decisions import (
+    BuiltInRule,
+    Call,
+    Decision,
+    Effect,
+    Outcome,
+    Permit,
+    Receipt,
+    Refusal,
+    Tier,
+)
+from podium.core.errors import NotPossibleNow
+from podium.core.processes import Confinement, Ended, Held, Spawn
+from podium.ports import Checkpoint, Process, Translate, TurnDoor
+
+if TYPE_CHECKING:
+    from podium.core.turns import Turn
+
+
+class ClosedDoor:
+    """Refuses every call with the same words."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    async def request(self, call: Call) -> Permit | Refusal:
+        decision = Decision(
+            effect=Effect.DENY, rule=BuiltInRule.CLOSED_DOOR, reason=self._words, tier=Tier.T0
+        )
+        return Refusal(call=call, decision=decision, say=self._words)
+
+    async def look_back(self, run_id: str, step_key: str) -> None:
+        """Nothing was ever let through here, so nothing was left open."""
+
+    async def settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+    ) -> Receipt:
+        raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+
+    async def abandon(self, permit: Permit) -> Receipt:
+        raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+
+
+class NoLauncher:
+    """Starts nothing, for tools whose every call is refused before."""
+
+    async def start(self, spawn: Spawn) -> Process:
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+
+    async def run(self, spawn: Spawn) -> Ended:
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+
+
+class NoEnclosures:
+    """Confines nothing, since nothing is started."""
+
+    async def confinement(self, root: str) -> Confinement:
+        raise NotPossibleNow(f"nothing is started in {root!r} where tools are only looked at")
+
+    def held(self, root: str) -> Held | None:
+        return None
+
+
+class NoDoors:
+    """Opens no door at all, for agents that are only looked at."""
+
+    def open(
+        self, turn: Turn, *, agent: str = "", translate: Translate | None = None
+    ) -> AbstractAsyncContextManager[TurnDoor]:
+        raise NotPossibleNow(f"agent {agent!r} was made to be looked at, not to be asked")

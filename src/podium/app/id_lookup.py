@@ -1,0 +1,34 @@
+"""Lookup of a full id from what a person typed, or an error that lists candidates."""
+
+from __future__ import annotations
+
+from podium.core.errors import AmbiguousId, BadInput, UnknownId
+from podium.core.ids import SHORTEST_TAIL
+from podium.ports import View
+
+
+def find_id(view: View, kind: str, text: str) -> str:
+    """The id of the `run` or `approval` that `text` stands for.
+
+    Raises `UnknownId`, or `AmbiguousId` with the candidates.
+    """
+    found = view.find_ids(kind, text.strip())
+    if not found and len(text.strip()) < SHORTEST_TAIL:
+        raise BadInput(
+            f"{text!r} is too short for a {kind}; type at least {SHORTEST_TAIL} characters of its id"
+        )
+    if not found:
+        raise UnknownId(kind, text)
+    if len(found) > 1:
+        raise AmbiguousId(kind, text, found)
+    return found[0]
+
+
+def find_call_key(view: View, text: str) -> str:
+    """The key of the call that `text` stands for, with RUN of `RUN:step:<12 hex>.<n>` made whole."""
+    run, colon, rest = text.strip().partition(":")
+    if not colon:
+        raise BadInput(
+            f"{text!r} names no call; copy its key (RUN:step:<12 hex>.<n>) from `podium show RUN`"
+        )
+    return f"{find_id(view, 'run', run)}:{rest}"

@@ -1,0 +1,186 @@
+"""Inbox of everything that waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from podium.app.approvals import QUESTION, list_approvals, show_approval
+from podium.app.run_continuation import left_alone
+from podium.app.run_list import ShownStatus, Standing, list_standings
+from podium.core.decisions import (
+    Approval,
+    ApprovalStatus,
+    CallRecord,
+    CallStatus,
+    Tier,
+    usage_counter,
+)
+from podium.core.events import ApprovalRejected
+from podium.core.model import Moment, Noun
+from podium.core.plan_approval import question_in
+from podium.core.work import Run
+from podium.jobs.sense.candidate_lookup import CANDIDATE
+from podium.ports import Clock, Engine, EventQuery, Store, View
+
+MOST_CARDS = 100
+"""Shown at once; the rest is counted."""
+MOST_LOOKED_AT = 5_000
+MOST_BLOCKED = 100
+STUCK = (ShownStatus.NEEDS_HUMAN, ShownStatus.INTERRUPTED)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CardKind(StrEnum):
+    """What is asked about."""
+
+    QUESTION = "question"
+    CANDIDATE = "candidate"
+    PLAN = "plan"
+    CALL = "call"
+
+
+class Answer(Noun):
+    """Who ended an approval's waiting, when, and with what words."""
+
+    by: str = ""
+    at: Moment | None = None
+    words: str = ""
+    how: str = ""
+    """How they were authenticated, in words; empty where that was not recorded."""
+
+
+class Card(Noun):
+    """One approval with what a person needs to answer it."""
+
+    approval: Approval
+    kind: CardKind
+    run: Run | None = None
+    """Who asks. None: it was cleared away."""
+    agent: str = ""
+    role: str = ""
+    spent_usd: float = 0.0
+    """What the run has cost so far."""
+    answer: Answer = Answer()
+
+    @property
+    def is_open(self) -> bool:
+        return self.approval.status is ApprovalStatus.PENDING
+
+
+class Blocked(Noun):
+    """A run that goes on only when a person does something."""
+
+    run: Run
+    reason: str = ""
+    interrupted: bool = False
+    """Whoever hosted it is gone."""
+    in_doubt: tuple[CallRecord, ...] = ()
+    """Calls of which nobody knows whether they happened."""
+
+    @property
+    def tier(self) -> Tier:
+        return max((call.decision.tier for call in self.in_doubt), default=Tier.T0)
+
+
+class Inbox(Noun):
+    """All that waits at one moment, the highest risk first."""
+
+    cards: tuple[Card, ...] = ()
+    more: int = 0
+    """Cards of less risk that are not shown."""
+    blocked: tuple[Blocked, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.cards) + self.more + len(self.blocked)
+
+
+async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
+    """Cards by tier and then by deadline, and the runs that are stuck."""
+    await list_approvals(store, clock)  # marks those whose deadline has passed
+    stuck = await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
+    left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
+
+    def look(view: View) -> Inbox:
+        pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MOST_LOOKED_AT)
+        first = sorted(pending, key=_urgency)[:MOST_CARDS]
+        return Inbox(
+            cards=tuple(card_of(view, each) for each in first),
+            more=len(pending) - len(first),
+            blocked=_by_risk([*(_blocked(view, each) for each in stuck), *left]),
+        )
+
+    return await store.read(look)
+
+
+async def see_card(store: Store, clock: Clock, approval: str) -> Card:
+    """One card, answered or not. Raises `UnknownId` or `AmbiguousId`."""
+    found = await show_approval(store, clock, approval)
+    return await store.read(lambda view: card_of(view, found))
+
+
+def card_of(view: View, approval: Approval) -> Card:
+    """The approval with what the record knows of who asks and who answered."""
+    run, call = view.run(approval.run_id), view.call(approval.call_key)
+    counter = usage_counter("usd", "run", approval.run_id, "", view.now())
+    return Card(
+        approval=approval,
+        kind=_kind(approval, run),
+        run=run,
+        agent=call.agent if call else "",
+        role=call.role if call else "",
+        spent_usd=view.counted(counter, _BEGINNING),
+        answer=_answer(view, approval),
+    )
+
+
+def _kind(approval: Approval, run: Run | None) -> CardKind:
+    if approval.tool == QUESTION:
+        return CardKind.QUESTION
+    if run is not None and run.flow == CANDIDATE:
+        return CardKind.CANDIDATE
+    return CardKind.CALL if question_in(approval) is None else CardKind.PLAN
+
+
+def _answer(view: View, approval: Approval) -> Answer:
+    if approval.status is ApprovalStatus.PENDING:
+        return Answer()
+    if approval.status is ApprovalStatus.EXPIRED:
+        return Answer(words=approval.why) if approval.why else Answer(at=approval.deadline)
+    if approval.status is not ApprovalStatus.REJECTED:
+        last = approval.grants[-1] if approval.grants else None
+        by, at = (last.by, last.at) if last else ("", None)
+        return Answer(by=by, at=at, words=approval.said, how=last.how if last else "")
+    query = EventQuery(run_id=approval.run_id, types=("approval_rejected",))
+    times = [
+        event.at
+        for event in view.events(query)
+        if isinstance(event.body, ApprovalRejected) and event.body.approval_id == approval.id
+    ]
+    at = times[-1] if times else None
+    how = approval.rejected_how.replace("_", " ")
+    return Answer(by=approval.rejected_by, at=at, words=approval.why, how=how)
+
+
+def _urgency(approval: Approval) -> tuple[int, datetime]:
+    return (-approval.tier, approval.deadline)
+
+
+def _blocked(view: View, standing: Standing) -> Blocked:
+    run = standing.run
+    reason = run.failure.message if run.failure else ""
+    if standing.interrupted:
+        goes_on = f"; a worker of queue {run.queue!r} goes on with it" if run.queue else ""
+        reason = f"whoever hosted it is gone{goes_on}"
+    return Blocked(
+        run=run,
+        reason=reason,
+        interrupted=standing.interrupted,
+        in_doubt=tuple(view.calls(run.id, CallStatus.IN_DOUBT)),
+    )
+
+
+def _by_risk(blocked: Sequence[Blocked]) -> tuple[Blocked, ...]:
+    return tuple(sorted(blocked, key=lambda each: -each.tier))

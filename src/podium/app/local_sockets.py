@@ -1,0 +1,37 @@
+"""Paths of a project's sockets, where other processes of the same user find them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
+
+def local_socket(podium: Podium, name: str) -> Path:
+    """The project's socket of this name. Short, since the kernel takes no long path for one.
+
+    Raises `BadInput` when somebody else has made the folder above it.
+    """
+    from podium.platform.private_sockets import make_private
+
+    place = socket_place(podium, name)
+    make_private(place.parent.parent)
+    return place
+
+
+def socket_place(podium: Podium, name: str) -> Path:
+    """Where that would be. Makes nothing and checks nothing."""
+    return socket_folder(podium.folders.project, podium.environ) / name
+
+
+def socket_folder(project: Path, environ: Mapping[str, str]) -> Path:
+    """The folder of all sockets of a project. It need not exist."""
+    top = Path(environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    base = top / f"podium-{os.getuid()}"
+    return base / hashlib.sha256(os.fsencode(project)).hexdigest()[:16]

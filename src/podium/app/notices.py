@@ -1,0 +1,391 @@
+"""Notices: follow the journal and send each outlet what waits for a person and what ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from podium.config.chat_settings import NoticeSettings
+from podium.config.configuration import trusted_settings, untrusted_words
+from podium.core.calls import Tier
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.errors import UserMustAct
+from podium.core.events import ApprovalRequested, Event, RunFailed, RunNeededHuman
+from podium.core.ids import short_id
+from podium.core.model import Noun
+from podium.core.work import Run, RunStatus
+from podium.ports import (
+    EventQuery,
+    Notice,
+    NoticePart,
+    Outlet,
+    Store,
+    Told,
+    ToldBook,
+    ToldMark,
+    View,
+)
+from podium.render.approval import diff_counts, diff_lines, what_line
+from podium.render.text import shown_line
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.notices import FileToldBook
+    from podium.ports import Outlet, Store
+
+
+What = Literal["waits", "ended"]
+
+WAITS = ("approval_requested", "run_needed_human")
+ENDED = ("run_succeeded", "run_failed", "run_cancelled")
+
+MOST_AT_ONCE = 10
+"""Things in one message: a burst becomes few messages, and nobody's chat a flood."""
+PAGE = 200
+LONGEST_FAULT = 300
+PAUSES_SECONDS = (1.0, 5.0, 30.0, 120.0, 300.0)
+"""Before each other try; the last one again and again, for nothing is given up."""
+
+
+class NoticeWish(Noun):
+    """What somebody wants to be told of."""
+
+    what: tuple[What, ...] = ("waits", "ended")
+    flows: tuple[str, ...] = ()
+    """Empty: of all."""
+    min_tier: Tier = Tier.T0
+    """Of approvals: this tier and above."""
+
+
+class Happening(Noun):
+    """Something to be told, as things stand now."""
+
+    what: What
+    event: Event
+    run: Run
+    approval: Approval | None = None
+    perhaps_told: bool = False
+    """A message about it was begun before, and it is not known whether it arrived."""
+
+    @property
+    def card_id(self) -> str:
+        """Of what a person looks at: the approval, else the run."""
+        return self.approval.id if self.approval else self.run.id
+
+
+Wording = Callable[[Sequence[Happening]], Notice]
+
+
+class Teller:
+    """Keeps one outlet up with the journal: nothing left out, and nothing twice that is known to have arrived.
+
+    What was answered before it could be told is not told any more.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        book: ToldBook,
+        outlet: Outlet,
+        wish: NoticeWish,
+        word: Wording,
+        *,
+        say: Callable[[str], None],
+        pauses_seconds: Sequence[float] = PAUSES_SECONDS,
+    ) -> None:
+        """`say` tells whoever looks after this process of trouble, and of its end."""
+        self._store = store
+        self._book = book
+        self._outlet = outlet
+        self._wish = wish
+        self._word = word
+        self._say = say
+        self._pauses = pauses_seconds
+        self._failures = 0
+        self._sending: asyncio.Task[ToldMark] | None = None
+
+    async def catch_up(self) -> None:
+        """Tell all there is. Waits a service out that does not take it."""
+        mark = await self._mark()
+        while True:
+            found, position = await self._store.read(partial(_page, self._wish, mark))
+            if position == mark.told:
+                return
+            before = mark
+            if found:
+                self._sending = asyncio.create_task(self._send(found, mark, position))
+                mark = await asyncio.shield(self._sending)
+            else:
+                mark = await self._save(mark.model_copy(update={"told": position}))
+            if mark.told == before.told:
+                await asyncio.sleep(self._pauses[min(self._failures, len(self._pauses)) - 1])
+
+    def stumbled(self, error: Exception) -> None:
+        """Take note that catching up raised, such as when the record could not be read."""
+        self._report(Told(done=False, why=f"{type(error).__name__}: {error}"[:LONGEST_FAULT]))
+
+    async def close(self, seconds: float) -> None:
+        """Wait for a message that is on its way, so that its end is known. Call it when nobody catches up."""
+        if self._sending is not None and not self._sending.done():
+            await asyncio.wait([self._sending], timeout=seconds)
+            self._sending.cancel()
+
+    async def _mark(self) -> ToldMark:
+        known = await asyncio.to_thread(self._book.mark, self._outlet.name)
+        if known is not None:
+            return known
+        # Whoever is told for the first time has no use for the past.
+        last = await self._store.read(lambda view: view.last_position())
+        return await self._save(ToldMark(told=last))
+
+    async def _send(self, found: Sequence[Happening], mark: ToldMark, position: int) -> ToldMark:
+        doubtful = ToldMark(told=mark.told, telling=max(position, mark.telling))
+        await self._save(doubtful)
+        told = await self._outlet.tell(self._word(found))
+        self._report(told)
+        if told.done:
+            return await self._save(ToldMark(told=position, telling=mark.telling))
+        return doubtful if told.in_doubt else await self._save(mark)
+
+    def _report(self, told: Told) -> None:
+        if told.done and self._failures:
+            self._say(f"notices to {self._outlet.name} are told again")
+        elif not told.done and not self._failures:
+            self._say(
+                f"a notice to {self._outlet.name} could not be told, and is tried on: {told.why}"
+            )
+        self._failures = 0 if told.done else self._failures + 1
+
+    async def _save(self, mark: ToldMark) -> ToldMark:
+        await asyncio.to_thread(self._book.save, self._outlet.name, mark)
+        return mark
+
+
+def _page(wish: NoticeWish, mark: ToldMark, view: View) -> tuple[list[Happening], int]:
+    """What is to be told next, and the position behind which the rest begins."""
+    types = (*(WAITS if "waits" in wish.what else ()), *(ENDED if "ended" in wish.what else ()))
+    query = EventQuery(types=types, after_position=mark.told, limit=PAGE)
+    events = view.events(query)
+    found: list[Happening] = []
+    for event in events:
+        found.extend(_told_of(view, wish, event, perhaps_told=event.position <= mark.telling))
+        if len(found) == MOST_AT_ONCE:
+            return found, event.position
+    return found, events[-1].position if events else mark.told
+
+
+def _told_of(
+    view: View, wish: NoticeWish, event: Event, *, perhaps_told: bool
+) -> Iterator[Happening]:
+    run = view.run(event.run_id)
+    if run is None or (wish.flows and run.flow not in wish.flows):
+        return
+    body = event.body
+    if isinstance(body, ApprovalRequested):
+        asked = view.approval(body.approval_id)
+        if asked and asked.status is ApprovalStatus.PENDING and asked.tier >= wish.min_tier:
+            yield Happening(
+                what="waits", event=event, run=run, approval=asked, perhaps_told=perhaps_told
+            )
+    elif isinstance(body, RunNeededHuman):
+        if run.status is RunStatus.NEEDS_HUMAN:
+            yield Happening(what="waits", event=event, run=run, perhaps_told=perhaps_told)
+    elif run.parent_id is None:
+        # The end of a part is told with the whole.
+        yield Happening(what="ended", event=event, run=run, perhaps_told=perhaps_told)
+
+
+LONGEST_WHAT = 300
+LONGEST_TASK = 120
+MAX_DIFF_LINES = 8
+MAX_DIFF_LINE_CHARS = 100
+_ENDS = {"run_succeeded": "succeeded", "run_failed": "failed", "run_cancelled": "was cancelled"}
+
+
+def notice_of(
+    happenings: Sequence[Happening],
+    *,
+    link_to: Callable[[str], str],
+    redact: Callable[[str], str],
+) -> Notice:
+    """One message about all of them. `link_to` gives the address of a card; empty: there is none."""
+    waiting = sum(each.what == "waits" for each in happenings)
+    ended = len(happenings) - waiting
+    counts = (f"{waiting} waiting for you" if waiting else "", f"{ended} ended" if ended else "")
+    parts = tuple(
+        NoticePart(text=redact(words_of(each)), link=link_to(each.card_id)) for each in happenings
+    )
+    return Notice(title="Podium: " + ", ".join(filter(None, counts)), parts=parts)
+
+
+def words_of(happening: Happening) -> str:
+    """What a person has to know of it, with every character that cannot be seen written out."""
+    lines = _waits(happening) if happening.what == "waits" else _outcome_lines(happening)
+    again = ["(perhaps told before: the line went away)"] if happening.perhaps_told else []
+    return "\n".join([*lines, *again])
+
+
+def _waits(happening: Happening) -> list[str]:
+    approval, body = happening.approval, happening.event.body
+    if approval is None:
+        reason = body.reason if isinstance(body, RunNeededHuman) else ""
+        return [f"{_run(happening.run)} needs a person: {shown_line(reason, LONGEST_WHAT)}"]
+    cut = what_line(approval)
+    what = cut if len(cut) <= LONGEST_WHAT else cut[: LONGEST_WHAT - 1] + "…"
+    until = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
+    return [
+        f"{approval.tier} waits for a yes: {what}",
+        *_replaced(approval.diff),
+        f"asked by {_run(happening.run)}",
+        f"until {until}. APPROVE: {short_id(approval.id)}",
+    ]
+
+
+def _replaced(diff: str) -> list[str]:
+    """What a write takes away and brings, as far as a phone shows it."""
+    if not diff:
+        return []
+    changed = [line for line in diff_lines(diff) if line.startswith(("-", "+"))]
+    lines = [shown_line(line, MAX_DIFF_LINE_CHARS) for line in changed[:MAX_DIFF_LINES]]
+    more = len(changed) - len(lines)
+    return [diff_counts(diff), *lines, *([f"… and {more} more changed lines"] if more else [])]
+
+
+def _outcome_lines(happening: Happening) -> list[str]:
+    body = happening.event.body
+    why = f"{body.failure.kind}: {body.failure.message}" if isinstance(body, RunFailed) else ""
+    said = f": {shown_line(why, LONGEST_WHAT)}" if why else ""
+    return [f"{_run(happening.run)} {_ENDS[body.type]}{said}"]
+
+
+def _run(run: Run) -> str:
+    task = f" “{shown_line(run.task, LONGEST_TASK)}”" if run.task else ""
+    return f"run {short_id(run.id)} ({run.flow}){task}"
+
+
+PathTo = Callable[[str, NoticeSettings], str]
+"""The path of a card's own page for whoever this notice is for, beginning with `/`."""
+
+NOTICES_FOLDER = "notices"
+HOLD_PAUSE_SECONDS = 5.0
+"""How often a console that is not the one that tells looks whether the other is gone."""
+CLOSE_SECONDS = 5.0
+"""How long closing waits for a message that is on its way."""
+
+
+@asynccontextmanager
+async def notices_told(
+    podium: Podium,
+    *,
+    console_url: str = "",
+    path_to: PathTo | None = None,
+    pauses_seconds: Sequence[float] = PAUSES_SECONDS,
+    hold_pause_seconds: float = HOLD_PAUSE_SECONDS,
+) -> AsyncIterator[None]:
+    """While open, everybody in `notices` is told. What cannot be set up is said, and the rest goes on.
+
+    `console_url` is where people reach the console, such as https://podium.example.org; without it, or
+    without `path_to`, notices have no links.
+    """
+    if words := untrusted_words(podium.configuration, "notices"):
+        podium.tell(words)
+    wished = trusted_settings(podium.configuration, "notices").notices
+    if not wished:
+        yield
+        return
+    from podium.notices import FileToldBook
+
+    book = FileToldBook(podium.folders.make_state() / NOTICES_FOLDER)
+    store = await podium.store()
+
+    def link_to(settings: NoticeSettings, card_id: str) -> str:
+        return (
+            console_url.rstrip("/") + path_to(card_id, settings) if console_url and path_to else ""
+        )
+
+    tellers = [
+        Teller(
+            store,
+            book,
+            outlet,
+            _wish(settings),
+            partial(notice_of, link_to=partial(link_to, settings), redact=podium.redactor.text),
+            say=podium.tell,
+            pauses_seconds=pauses_seconds,
+        )
+        for settings, outlet in _outlets(podium, wished)
+    ]
+    telling = asyncio.create_task(_tell(podium, store, book, tellers, hold_pause_seconds))
+    telling.add_done_callback(partial(_report_failure, podium))
+    try:
+        yield
+    finally:
+        telling.cancel()
+        await asyncio.wait([telling])
+        await asyncio.gather(*(teller.close(CLOSE_SECONDS) for teller in tellers))
+        book.let_go()
+
+
+async def _tell(
+    podium: Podium,
+    store: Store,
+    book: FileToldBook,
+    tellers: Sequence[Teller],
+    hold_pause_seconds: float,
+) -> None:
+    from podium.telemetry.event_feed import keep_up
+
+    await _hold(podium, book, hold_pause_seconds)
+    async with asyncio.TaskGroup() as group:
+        for teller in tellers:
+            group.create_task(keep_up(store, teller.catch_up, teller.stumbled))
+
+
+async def _hold(podium: Podium, book: FileToldBook, pause_seconds: float) -> None:
+    """Wait until no other process tells. Trouble with the lock is said once, and tried on."""
+    troubled = False
+    while True:
+        try:
+            if await asyncio.to_thread(book.try_hold):
+                break
+        except OSError as error:
+            if not troubled:
+                podium.tell(f"nobody is told of anything yet, and it is tried on: {error}")
+            troubled = True
+        await asyncio.sleep(pause_seconds)
+    if troubled:
+        podium.tell("notices are told now")
+
+
+def _report_failure(podium: Podium, telling: asyncio.Task[None]) -> None:
+    if not telling.cancelled() and (error := telling.exception()) is not None:
+        podium.tell(
+            f"nobody is told of anything any more: {type(error).__name__}: {error}; start the console again"
+        )
+
+
+def _outlets(
+    podium: Podium, wished: Sequence[NoticeSettings]
+) -> list[tuple[NoticeSettings, Outlet]]:
+    """Those whose URL is there. Of the others a person is told."""
+    from podium.notices import AppriseOutlet
+
+    found: list[tuple[NoticeSettings, Outlet]] = []
+    for settings in wished:
+        secret = settings.to.removeprefix("secret://")
+        try:
+            url = podium.resolve_secret(secret)
+        except UserMustAct as error:
+            podium.tell(f"nobody is told by {settings.to}: {error}")
+            continue
+        same = sum(other.to == settings.to for other, _ in found)
+        name = f"{secret}.{same + 1}" if same else secret
+        found.append((settings, AppriseOutlet(name, url, redact=podium.redactor.text)))
+    return found
+
+
+def _wish(settings: NoticeSettings) -> NoticeWish:
+    return NoticeWish(what=settings.what, flows=settings.flows, min_tier=Tier[settings.min_tier])

@@ -1,0 +1,182 @@
+"""Store and engine on PostgreSQL, and the admission of a process: same repository, same key."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from podium.config.folders import leave_mark
+from podium.core.errors import StoreUnusable, ToolMissing, UserMustAct
+from podium.core.work import MACHINE
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.engine import RunEngine
+    from podium.ports import Store
+    from podium.store.postgres_store import PostgresStore
+
+
+async def open_postgres_store(podium: Podium, url: str) -> PostgresStore:
+    """The record in this database. Queued runs are handed to DBOS with the transaction that stores them."""
+    _must_be_installed()
+    from podium.engine.distributed.workflows import enqueue
+    from podium.store.postgres_store import PostgresStore
+
+    await asyncio.to_thread(_make_dispatchable, url)
+    state = podium.folders.make_state()
+    await asyncio.to_thread(podium.state_lock.hold)
+    leave_mark(podium.folders, url)
+    return await PostgresStore.open(
+        url,
+        folder=state,
+        clock=podium.clock,
+        ids=podium.ids,
+        redact=lambda text: podium.redactor.json_text(text),
+        vault=podium.vault,
+        receipt_key=podium.named_receipt_key,
+        queued=enqueue,
+    )
+
+
+def distributed_engine(podium: Podium, store: Store, url: str) -> RunEngine:
+    from podium import __version__
+    from podium.engine.distributed import DISTRIBUTED, DbosEngine
+    from podium.store.postgres_presence import PostgresPresence
+
+    # Folders that a run of the foreground works in lie on the machine that it was started on.
+    offers = (*podium.offers, f"{MACHINE}{socket.gethostname()}")
+    settings = DISTRIBUTED.model_copy(
+        update={"labels": podium.labels, "podium": __version__, "offers": offers}
+    )
+    return DbosEngine(
+        store,
+        url=url,
+        clock=podium.clock,
+        ids=podium.ids,
+        presence=PostgresPresence(url),
+        settings=settings,
+    )
+
+
+def _make_dispatchable(url: str) -> None:
+    """Make DBOS's tables where there are none: whoever queues a run needs them, without loading DBOS."""
+    from podium.store.postgres import prepare
+    from podium.store.postgres_connection import connect
+
+    prepare(url)
+    connection = connect(url)
+    try:
+        found = connection.execute("SELECT to_regclass('dbos.workflow_input')", {}).fetchone()
+    finally:
+        connection.close()
+    if found is None or found[0] is None:
+        from podium.engine.distributed.database import migrate
+
+        migrate(url)
+
+
+def _must_be_installed() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None:
+        raise UserMustAct(
+            "PODIUM_DATABASE_URL is set, and work on PostgreSQL needs two packages more; "
+            "install them with `pip install 'podium[distributed]'`"
+        )
+
+
+KEPT_AS = "repository"
+"""The name in the table `meta` under which the project's first commits are kept."""
+
+SHORT = 10
+MOST_ROOTS = 50
+
+
+async def admit(podium: Podium, url: str) -> None:
+    """Make sure that this checkout and this key are those of the database's other hosts.
+
+    The first one decides which these are. Raises a `StoreUnusable` that says what to do.
+    """
+    _refuse_missing_key(podium)
+    found = await first_commits(podium)
+    if found:
+        _refuse_other(url, await asyncio.to_thread(_kept, url), found)
+    store = await podium.store()
+    await store.write(lambda tx: tx.must_be_able_to_seal())
+    if found:
+        # Whoever was quicker than this process decided.
+        _refuse_other(url, await asyncio.to_thread(_keep, url, found), found)
+
+
+async def first_commits(podium: Podium) -> tuple[str, ...]:
+    """The commits that the checkout's history begins with, sorted; none where that cannot be known."""
+    from podium.git.git_command import GitFailed
+
+    git, project = podium.repository_git, str(podium.folders.project)
+    try:
+        # The history of a shallow clone begins wherever it was cut.
+        if await git.text("rev-parse", "--is-shallow-repository", cwd=project) != "false":
+            return ()
+        roots = await git.text("rev-list", "--max-parents=0", "HEAD", cwd=project)
+    except (GitFailed, ToolMissing):
+        return ()
+    return tuple(sorted(roots.split())[:MOST_ROOTS])
+
+
+def _refuse_missing_key(podium: Podium) -> None:
+    """A key that was named and then made by itself would be another one on every host."""
+    key = podium.named_receipt_key
+    if key is not None and not key.exists():
+        raise StoreUnusable(
+            str(key),
+            "PODIUM_RECEIPT_KEY names a key for receipts that is not there",
+            "copy it from another host of this project; for the first one, make it with "
+            "`head -c 32 /dev/urandom > FILE`",
+        )
+
+
+def _kept(url: str) -> tuple[str, ...]:
+    """The first commits of the repository that this database belongs to; none yet: empty."""
+    from podium.store.postgres import connect, explained
+
+    with explained(url):
+        connection = connect(url)
+        try:
+            row = connection.execute(
+                "SELECT value FROM meta WHERE name = :name", {"name": KEPT_AS}
+            ).fetchone()
+        finally:
+            connection.close()
+    return tuple(str(row[0]).split()) if row is not None else ()
+
+
+def _keep(url: str, found: tuple[str, ...]) -> tuple[str, ...]:
+    """Keep these unless others were kept before, and give those that are."""
+    from podium.store.postgres import connect, explained
+
+    with explained(url):
+        connection = connect(url)
+        try:
+            connection.execute(
+                "INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING",
+                {"name": KEPT_AS, "value": " ".join(found)},
+            )
+        finally:
+            connection.close()
+    return _kept(url)
+
+
+def _refuse_other(url: str, kept: tuple[str, ...], found: tuple[str, ...]) -> None:
+    # One in common is enough: branches that merged another history have several.
+    if not kept or set(kept) & set(found):
+        return
+    from podium.store.postgres import name_of
+
+    raise StoreUnusable(
+        name_of(url),
+        f"it belongs to another project, whose repository begins with commit {kept[0][:SHORT]}; this "
+        f"checkout begins with {found[0][:SHORT]}",
+        "one database is one project: name this one's own in PODIUM_DATABASE_URL, or work in a clone of "
+        "that repository",
+    )

@@ -1,0 +1,283 @@
+"""Set-up of a project by `podium init`: the proposed podium.yaml, written all at once or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from pydantic import Field
+
+from podium.config.folders import (
+    IGNORE_FILE,
+    PROJECT_FILE,
+    STATE_FOLDER,
+    refuse_foreign_state,
+    write_new,
+)
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import Json, Noun
+from podium.jobs.pipeline import Check
+from podium.render.text import shown_line
+
+_HEAD = """\
+# Settings of Podium for this project. `podium config show --origin` prints what is in force and why; a key that
+# Podium does not know is an error. Policy, budgets and sandbox only tighten here: nothing in this file can loosen
+# your own settings. To use an example, remove the `#` at the start of its lines.
+
+# How far Podium goes on its own: sensing and dry-run change nothing, supervised asks people, autonomous asks less.
+mode: supervised
+"""
+_AGENTS = """\
+# The agents, by a name of your choice. `podium init` found these programs installed and logged in;
+# `podium agents list` shows all that Podium knows.
+agents:
+"""
+_NO_AGENTS = """\
+# The agents, by a name of your choice: claude, codex, gemini or opencode as they are installed and logged in
+# (`podium agents list`), acp, api, any command; a `scripted` one plays what its file says, without a model.
+#agents:
+#  claude: {kind: claude}
+#  player: {kind: scripted, script: script.yaml}
+"""
+_ROLES = """\
+# Which agent plays which role of `podium run`. In a list, the next one takes over when one is down, out of quota
+# or not logged in.
+roles:
+"""
+_NO_ROLES = """\
+# Which agent plays which role of `podium run`; `default` plays every role that is not listed, and in a list the
+# next one takes over when one is down, out of quota or not logged in.
+#roles:
+#  default: {agent: claude}
+#  auditor: {agent: [claude, player]}
+"""
+_CHECKS = """\
+# Commands that must succeed before work is accepted. Podium runs them itself, in the sandbox, on the commit that
+# an agent delivered.
+checks:
+"""
+_NO_CHECKS = """\
+# Commands that must succeed before work is accepted. Podium runs them itself, in the sandbox, on the commit that
+# an agent delivered. Without `checks`, each run looks for the project's test command.
+#checks:
+#  - make test
+"""
+_REST = """\
+# Who may answer when a rule asks for a group.
+#approvers:
+#  owner: [ann]
+
+# Limits that end a run before they are passed.
+#budgets:
+#  run: {usd: 5.0, seconds: 3600}
+
+# Text that is never stored or printed, beside known token shapes and secret variables.
+#redact: ['internal-[0-9]{6}']
+"""
+_PRODUCTS = {"claude": "Claude Code", "codex": "codex", "gemini": "Gemini CLI", "opencode": "opencode"}  # fmt: skip
+_MAX_COMMENT_CHARACTERS = 100
+
+
+class Proposal(Noun):
+    """Settings that a project lacks, as `podium init` would write them."""
+
+    agents: tuple[str, ...] = ()
+    """Kinds to name under `agents:`, each under its own name."""
+    players: tuple[str, ...] = ()
+    """Agents to cast in roles, the best first: those above, or those that the settings name already."""
+    roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Role → agents, in the order of asking."""
+    checks: tuple[Check, ...] | None = None
+    """None: none is named, and every run looks for one. Empty: the project has none."""
+    other_checks: tuple[Check, ...] = ()
+    """Found for other languages of the project; written as examples."""
+    notes: tuple[str, ...] = ()
+    """What a person should know."""
+    repository_problem: str = ""
+    """Why `podium run` would not start here. Empty: nothing is in its way."""
+
+    def written_by(self, agent: str) -> Proposal:
+        """The same with this agent as the one that writes the code."""
+        players = (agent, *(name for name in self.players if name != agent))
+        return self.model_copy(update={"players": players, "roles": cast_roles(players)})
+
+    def checked_by(self, command: str) -> Proposal:
+        """The same with this command as the only check; empty: with none."""
+        named = tuple(check for check in self.checks or () if check.command == command)
+        typed = (Check(name=command, command=command),) if command else ()
+        return self.model_copy(update={"checks": named or typed})
+
+
+NOTHING_PROPOSED = Proposal()
+
+
+def cast_roles(players: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The first plays every role, the others take over; the code is reviewed by another than wrote it."""
+    if not players:
+        return {}
+    first, *others = players
+    reviewer = {"auditor": (*others, first)} if others else {}
+    return {"default": tuple(players), **reviewer}
+
+
+def project_text(proposal: Proposal) -> str:
+    """The whole podium.yaml of a new project."""
+    agents, roles, checks = _agents(proposal), _roles(proposal), _checks(proposal)
+    parts = (_HEAD, agents or _NO_AGENTS, roles or _NO_ROLES, checks or _NO_CHECKS, _REST)
+    return "\n".join(parts)
+
+
+def additions_text(proposal: Proposal) -> str:
+    """The parts that an existing podium.yaml could take over; empty when it lacks nothing."""
+    parts = (_agents(proposal), _roles(proposal), _checks(proposal))
+    return "\n".join(part for part in parts if part)
+
+
+def _agents(proposal: Proposal) -> str:
+    if not proposal.agents:
+        return ""
+    lines = (f"  {kind}: {{kind: {kind}}}  # {_PRODUCTS[kind]}\n" for kind in proposal.agents)
+    return _AGENTS + "".join(lines)
+
+
+def _roles(proposal: Proposal) -> str:
+    if not proposal.roles:
+        return ""
+    reasons = {
+        "default": "every role that is not listed",
+        "auditor": "reviews the code: a different agent from the one that wrote it",
+    }
+    lines = (
+        f"  {role}: {_inline({'agent': names[0] if len(names) == 1 else list(names)})}  # {reasons[role]}\n"
+        for role, names in proposal.roles.items()
+    )
+    return _ROLES + "".join(lines)
+
+
+def _checks(proposal: Proposal) -> str:
+    if proposal.checks is None:
+        return ""
+    if not proposal.checks:
+        return _CHECKS.replace("checks:\n", "checks: []\n")
+    lines = [f"  - {_check(check)}\n" for check in proposal.checks]
+    lines += [f"#  - {_check(check)}\n" for check in proposal.other_checks]
+    return _CHECKS + "".join(lines)
+
+
+def _check(check: Check) -> str:
+    source = shown_line(check.source, _MAX_COMMENT_CHARACTERS)
+    return _inline(check.command) + (f"  # found in {source}" if source else "")
+
+
+def _inline(value: Json) -> str:
+    """The value as YAML on one line, whatever characters are in it."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=1_000_000).removesuffix("...\n")
+    if "\n" in text.rstrip("\n"):
+        text = yaml.safe_dump(value, default_style='"', width=1_000_000)
+    return text.strip()
+
+
+EXAMPLE = """\
+
+# What `podium rehearse` plays: this needs no model and no key.
+agents:
+  player: {kind: scripted, script: script.yaml}
+
+roles:
+  looker: {agent: player, description: looks around}
+  writer: {agent: player, description: leaves a note}
+
+flows:
+  rehearsal:
+    scenes:
+      - {name: look, role: looker, prompt: Look around.}
+      - {name: write, role: writer, prompt: Leave a note.}
+"""
+
+EXAMPLE_SCRIPT = """\
+# What the scripted agent does, turn by turn. Every `call` passes the gate.
+turns:
+  - role: looker
+    acts:
+      - call: list_files
+      - call: run_command
+        with: {command: git push origin main}
+      - say: I have looked around. Pushing was refused, as it should be.
+
+  - role: writer
+    acts:
+      - call: write_file
+        with: {path: hello.txt, content: "Hello from a rehearsal.\\n"}
+      - call: finish
+        with: {summary: Left a note in hello.txt.}
+      - say: Done.
+"""
+
+PACK_EXAMPLE = """\
+
+# What `podium ask` can do: the tools of this pack.
+flows:
+  operator:
+    pack: {pack}
+"""
+
+SCRIPT_FILE = "script.yaml"
+
+
+def init_project(
+    folder: Path,
+    proposal: Proposal = NOTHING_PROPOSED,
+    *,
+    example: bool = False,
+    pack: str = "",
+) -> list[str]:
+    """Write `podium.yaml` and make `.podium/`, which git ignores. Gives the names of what was made.
+
+    With `example` also scenes and a script, so that `podium rehearse` works at once. `pack` is the one that `podium ask`
+    uses; empty: its default. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
+    """
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
+    check_writable(folder)
+    project_file, script = folder / PROJECT_FILE, folder / SCRIPT_FILE
+    for file in (project_file, script) if example else (project_file,):
+        if os.path.lexists(file):
+            raise NotPossibleNow(f"{str(file)!r} is there already; nothing was changed")
+    state = folder / STATE_FOLDER
+    made_state = _make_state(state)
+    try:
+        if made_state:
+            write_new(state / IGNORE_FILE, "*\n")
+        if example:
+            write_new(script, EXAMPLE_SCRIPT)
+        text = project_text(proposal) + (EXAMPLE if example else "")
+        write_new(project_file, text + (PACK_EXAMPLE.format(pack=pack) if pack else ""))
+    except BaseException:
+        if made_state:
+            (state / IGNORE_FILE).unlink(missing_ok=True)
+            state.rmdir()
+        if example:
+            script.unlink(missing_ok=True)
+        raise
+    names = [PROJECT_FILE, SCRIPT_FILE] if example else [PROJECT_FILE]
+    return names + ([f"{STATE_FOLDER}/"] if made_state else [])
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `BadInput` for a folder that nothing can be written to."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadInput(f"{str(folder)!r} cannot be written to; nothing was changed")
+
+
+def _make_state(state: Path) -> bool:
+    refuse_foreign_state(state)
+    try:
+        state.mkdir(mode=0o700)
+    except FileExistsError:
+        state.chmod(0o700)
+        return False
+    except OSError as error:
+        raise BadInput(f"{str(state)!r} cannot be made: {error.strerror}") from None
+    return True

@@ -1,0 +1,108 @@
+"""Continuation of a run after the answer of a person: by which process, or by which command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.ids import short_id
+from podium.core.model import Noun
+from podium.core.work import MACHINE, Run, RunStatus, WorkerBeat
+from podium.ports import Engine, Store, View
+
+MAX_LEFT = 100
+"""Answered runs that are looked at to tell who was left alone."""
+MAX_NAMES = 5
+"""Names of missing things that are listed."""
+
+
+class Continuation(Noun):
+    """How an answered run goes on."""
+
+    hosted: bool = False
+    """A process alive hosts it now."""
+    continues: bool = False
+    """It goes on by itself: it is hosted, or a worker alive takes it up."""
+    ended: bool = False
+    next: str = ""
+    """What is left to a person, with the command; empty when it goes on by itself, or not at all."""
+
+    @property
+    def sentence(self) -> str:
+        """The same as a sentence, for whoever just answered."""
+        if self.next:
+            return f"{self.next[0].upper()}{self.next[1:]}."
+        if self.ended:
+            return "Its run has ended, so nothing comes of it."
+        return "Its run goes on." if self.continues else ""
+
+
+async def how_it_continues(
+    store: Store, engine: Callable[[], Awaitable[Engine]], approval: Approval
+) -> Continuation:
+    """Say how the run of an approval goes on, as of now. One that still waits for others does not go on yet."""
+    run = await store.read(lambda view: view.run(approval.run_id))
+    if run is None or approval.status is ApprovalStatus.PENDING:
+        return Continuation()
+    if run.status.ended:
+        return Continuation(ended=True)
+    return continuation_of(run, await living(store, engine))
+
+
+async def left_alone(
+    store: Store, engine: Callable[[], Awaitable[Engine]]
+) -> list[tuple[Run, str]]:
+    """Runs that were answered and that nobody alive hosts or takes up, each with the words for a person."""
+    answered = await store.read(_answered)
+    if not answered:
+        return []
+    alive = await living(store, engine)
+    goes_on = [(run, continuation_of(run, alive).next) for run in answered[:MAX_LEFT]]
+    return [(run, words) for run, words in goes_on if words]
+
+
+async def living(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[WorkerBeat]:
+    """The processes alive that host runs."""
+    alive = await (await engine()).alive()
+    return [beat for beat in await store.read(_beats) if beat.id in alive]
+
+
+def continuation_of(run: Run, alive: Sequence[WorkerBeat]) -> Continuation:
+    """Say how an answered run goes on among these processes."""
+    if any(beat.id == run.owner for beat in alive):
+        return Continuation(hosted=True, continues=True)
+    short = short_id(run.id)
+    if run.status is RunStatus.NEEDS_HUMAN:
+        return Continuation(next=f"run {short} needs a person: `podium resume {short}`")
+    if run.queue is not None:
+        if any(beat.serves(run) for beat in alive):
+            return Continuation(continues=True)
+        return Continuation(
+            next=f"nobody serves queue {run.queue!r}: continue run {short} with "
+            f"`podium worker --queue {run.queue}`, or here with `podium resume {short}`"
+        )
+    if run.status is RunStatus.WAITING and any(beat.takes_up(run) for beat in alive):
+        return Continuation(continues=True)
+    return Continuation(next=_resume_words(run, alive))
+
+
+def _resume_words(run: Run, alive: Sequence[WorkerBeat]) -> str:
+    short = short_id(run.id)
+    lacking = [beat.lacks(run) for beat in alive if beat.answered_queue]
+    named = [_named(need) for need in min(lacking, key=len, default=[])][:MAX_NAMES]
+    why = f" with {', '.join(named)}" if named else ""
+    return f"nobody hosts run {short}{why}: `podium resume {short}` continues it"
+
+
+def _named(need: str) -> str:
+    kind, _, name = need.partition(":")
+    return f"machine {name}" if need.startswith(MACHINE) else f"{kind} {name}"
+
+
+def _answered(view: View) -> list[Run]:
+    runs = view.answered_waits()
+    return [run for run in runs if run.awaits(name for _, name in view.untaken_signals([run.id]))]
+
+
+def _beats(view: View) -> list[WorkerBeat]:
+    return view.workers()

@@ -1,0 +1,180 @@
+"""Report of one run: steps, calls, approvals, agents and usage at one point in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from podium.app.id_lookup import find_id
+from podium.core.decisions import Approval, CallRecord, Receipt, Usage
+from podium.core.errors import UnknownId
+from podium.core.events import (
+    AgentReplied,
+    Event,
+    RunStarted,
+    StepBroke,
+    StepCompleted,
+    StepStarted,
+)
+from podium.core.model import Json, Noun
+from podium.core.run_cost import METERED_TYPES, CostMeter
+from podium.core.work import Run, StepRecord, WorkerBeat
+from podium.ports import EventQuery, Store, View
+
+TYPES = (*METERED_TYPES, "run_started", "step_started", "agent_replied")
+PAGE = 1000
+
+
+class Work(Noun):
+    """Who did what, and what it cost."""
+
+    agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Step key → those who answered in it, the first first."""
+    usage: Usage = Usage()
+    """Of agents and tools together, also of what was discarded, brought no answer or goes on."""
+    calls: int = 0
+    """Refused ones included."""
+    model_answers: int = 0
+    """Of agents whose models Podium asks itself."""
+    used_by: dict[str, Usage] = Field(default_factory=dict)
+    """Agent → what its turns used that have ended."""
+
+
+def who_worked(view: View, run_id: str, steps: Sequence[StepRecord]) -> Work:
+    """Read the run's whole stream once."""
+    open_steps: dict[str, None] = {}
+    agents: dict[str, dict[str, None]] = {}
+    meter = CostMeter()
+    for event in _events(view, run_id):
+        meter.take(event.body)
+        match event.body:
+            case RunStarted():
+                open_steps.clear()
+            case StepStarted(step=step):
+                open_steps[step] = None
+            case StepCompleted(step=step) | StepBroke(step=step):
+                open_steps.pop(step, None)
+            case AgentReplied() as reply:
+                if (place := _step_of(reply, tuple(open_steps), steps)) is not None:
+                    agents.setdefault(place, {})[reply.agent] = None
+    return Work(
+        agents={step: tuple(names) for step, names in agents.items()},
+        usage=meter.usage,
+        calls=meter.calls,
+        model_answers=meter.model_answers,
+        used_by=meter.agents,
+    )
+
+
+def _step_of(
+    reply: AgentReplied, open_steps: Sequence[str], steps: Sequence[StepRecord]
+) -> str | None:
+    """The step an answer belongs to. None: several were going on, and nothing tells them apart."""
+    if len(open_steps) == 1:
+        return open_steps[0]
+    found = (step.key for step in steps if reply.transcript and _keeps(step, reply.transcript))
+    return next(found, None)
+
+
+def _keeps(step: StepRecord, transcript: str) -> bool:
+    return isinstance(step.output, dict) and step.output.get("transcript") == transcript
+
+
+def _events(view: View, run_id: str) -> Iterator[Event]:
+    after = 0
+    while page := view.events(EventQuery(run_id=run_id, types=TYPES, after_seq=after, limit=PAGE)):
+        yield from page
+        after = page[-1].seq
+
+
+FLIGHT = ("run_started", "step_started", "step_completed", "step_broke")
+"""Events that say which step is being done."""
+LOOKED_BACK = 1000
+"""So many of the last events are looked through for it."""
+
+
+class RunReport(Noun):
+    """A run and all that is known of it. All parts are of one moment."""
+
+    run: Run
+    steps: tuple[StepRecord, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    events: tuple[Event, ...] = ()
+    """The last ones."""
+    in_flight: tuple[str, ...] = ()
+    """Steps that were begun by whoever took the run last, and not ended."""
+    owner: WorkerBeat | None = None
+    """What the run's owner last said of itself, if it is known."""
+    work: Work = Work()
+    """Who answered in its steps, and what it has used so far."""
+
+    def record(self) -> dict[str, Json]:
+        """The report as JSON, events flat as in traces."""
+        return {
+            "run": self.run.model_dump(mode="json"),
+            "steps": [
+                {**step.model_dump(mode="json"), "agents": list(self.work.agents.get(step.key, ()))}
+                for step in self.steps
+            ],
+            "usage": self.work.usage.model_dump(mode="json"),
+            "cost": {
+                "calls": self.work.calls,
+                "model_answers": self.work.model_answers,
+                "agents": {
+                    name: used.model_dump(mode="json") for name, used in self.work.used_by.items()
+                },
+            },
+            "calls": [call.model_dump(mode="json") for call in self.calls],
+            "approvals": [approval.model_dump(mode="json") for approval in self.approvals],
+            "receipts": [receipt.model_dump(mode="json") for receipt in self.receipts],
+            "events": [event.line() for event in self.events],
+            "in_flight": list(self.in_flight),
+            "owner": self.owner.model_dump(mode="json") if self.owner else None,
+        }
+
+
+async def show_run(store: Store, run: str, *, last_events: int = 20) -> RunReport:
+    """The run that `run` stands for. Raises `UnknownId` or `AmbiguousId`."""
+    return await store.read(lambda view: _report(view, run, last_events))
+
+
+def _report(view: View, text: str, last_events: int) -> RunReport:
+    run_id = find_id(view, "run", text)
+    run = view.run(run_id)
+    if run is None:
+        raise UnknownId("run", text)
+    last = view.last_seq(run_id)
+    behind = max(0, last - last_events)
+    steps = tuple(view.steps(run_id))
+    return RunReport(
+        run=run,
+        steps=steps,
+        calls=tuple(view.calls(run_id)),
+        approvals=tuple(view.approvals(run_id=run_id)),
+        receipts=tuple(view.receipts(run_id)),
+        events=tuple(view.events(_last(run_id, behind, last_events))),
+        in_flight=() if run.status.ended else _in_flight(view, run_id, last),
+        owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
+        work=who_worked(view, run_id, steps),
+    )
+
+
+def _last(run_id: str, behind: int, how_many: int) -> EventQuery:
+    return EventQuery(run_id=run_id, after_seq=behind, limit=max(1, how_many))
+
+
+def _in_flight(view: View, run_id: str, last: int) -> tuple[str, ...]:
+    after = max(0, last - LOOKED_BACK)
+    begun: dict[str, None] = {}
+    for event in view.events(EventQuery(run_id=run_id, types=FLIGHT, after_seq=after)):
+        match event.body:
+            case RunStarted():
+                begun.clear()
+            case StepStarted(step=step):
+                begun[step] = None
+            case StepCompleted(step=step) | StepBroke(step=step):
+                begun.pop(step, None)
+    return tuple(begun)

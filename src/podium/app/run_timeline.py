@@ -1,0 +1,378 @@
+"""Timeline of a run as bars in lanes, and its events page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from podium.app.id_lookup import find_id
+from podium.app.run_list import Standing
+from podium.core import events as e
+from podium.core.decisions import Approval, ApprovalStatus, CallRecord, Usage, usage_counted
+from podium.core.errors import UnknownId
+from podium.core.events import Event, RunStarted, StepBroke, StepCompleted, StepStarted
+from podium.core.forge import check_passed
+from podium.core.model import Moment, Noun
+from podium.core.work import TIMER, Run, WorkerBeat
+from podium.ports import Engine, EventQuery, RunQuery, Store, View
+
+MOST_CHILDREN = 50
+MOST_STEPS = 200
+"""Steps of which a person can choose where a run goes again."""
+WINDOW = 800
+"""Events that are looked through first; each time that this was not enough, twice as many."""
+_FLIGHT = ("run_started", "step_started", "step_completed", "step_broke")
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class RunHead(Noun):
+    """A run, and what a person wants to know of it at once. All of one moment."""
+
+    stands: Standing
+    usage: Usage = Usage()
+    in_flight: tuple[str, ...] = ()
+    """Steps that were begun by whoever took the run last, and not ended."""
+    done: tuple[str, ...] = ()
+    """The last steps that ended, in their order."""
+    owner: WorkerBeat | None = None
+    asks: tuple[Approval, ...] = ()
+    """What people are asked just now."""
+    children: tuple[Standing, ...] = ()
+    last_seq: int = 0
+
+    @property
+    def run(self) -> Run:
+        return self.stands.run
+
+
+async def look_at_run(store: Store, engine: Callable[[], Awaitable[Engine]], run: str) -> RunHead:
+    """The run that `run` stands for. Raises `UnknownId` or `AmbiguousId`."""
+    alive = await (await engine()).alive()
+    return await store.read(lambda view: _head(view, run, alive))
+
+
+async def newest_events(
+    store: Store, run_id: str, types: Sequence[str], *, most: int, until_seq: int | None = None
+) -> list[Event]:
+    """The last events of these types, oldest first; with `until_seq` the last ones up to it."""
+    return await store.read(lambda view: newest_in(view, run_id, types, most, until_seq))
+
+
+async def log_before(store: Store, run_id: str, before_seq: int, most: int) -> list[Event]:
+    """The events before this one, or the last ones for 0. Oldest first."""
+
+    def look(view: View) -> list[Event]:
+        end = before_seq - 1 if before_seq else view.last_seq(run_id)
+        query = EventQuery(run_id=run_id, after_seq=max(0, end - most), until_seq=end, limit=most)
+        return view.events(query)
+
+    return await store.read(look)
+
+
+async def log_after(store: Store, run_id: str, after_seq: int, most: int) -> list[Event]:
+    """The events behind this one."""
+    query = EventQuery(run_id=run_id, after_seq=after_seq, limit=most)
+    return await store.read(lambda view: view.events(query))
+
+
+async def calls_of(store: Store, run_id: str) -> list[CallRecord]:
+    """Every call of a run, the oldest first."""
+    return await store.read(lambda view: view.calls(run_id))
+
+
+def newest_in(
+    view: View, run_id: str, types: Sequence[str], most: int, until_seq: int | None = None
+) -> list[Event]:
+    """The same on a view."""
+    high = view.last_seq(run_id) if until_seq is None else until_seq
+    found: list[Event] = []
+    window = WINDOW
+    while high > 0 and len(found) < most:
+        low = max(0, high - window)
+        query = EventQuery(
+            run_id=run_id, types=tuple(types), after_seq=low, until_seq=high, limit=window
+        )
+        found = [*view.events(query), *found]
+        high, window = low, window * 2
+    return found[-most:]
+
+
+def _head(view: View, text: str, alive: Collection[str]) -> RunHead:
+    run_id = find_id(view, "run", text)
+    run = view.run(run_id)
+    if run is None:
+        raise UnknownId("run", text)
+    begun, done = _steps(view, run)
+    return RunHead(
+        stands=Standing.among(run, alive),
+        usage=usage_counted(
+            lambda counter: view.counted(counter, _BEGINNING), "run", run_id, "", view.now()
+        ),
+        in_flight=begun,
+        done=done,
+        owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
+        asks=() if run.status.ended else _asks(view, run_id),
+        children=tuple(
+            Standing.among(child, alive)
+            for child in view.runs(RunQuery(parent_id=run_id, limit=MOST_CHILDREN))
+        ),
+        last_seq=view.last_seq(run_id),
+    )
+
+
+def _asks(view: View, run_id: str) -> tuple[Approval, ...]:
+    return tuple(view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=20))
+
+
+def _steps(view: View, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those in flight, and the last ones that ended."""
+    begun: dict[str, None] = {}
+    done: dict[str, None] = {}
+    for event in newest_in(view, run.id, _FLIGHT, MOST_STEPS):
+        match event.body:
+            case RunStarted():
+                begun.clear()
+            case StepStarted(step=step):
+                begun[step] = None
+            case StepCompleted(step=step) | StepBroke(step=step):
+                begun.pop(step, None)
+                done[step] = None
+    return () if run.status.ended else tuple(begun), tuple(done)
+
+
+MOST_BARS = 150
+"""The last ones are shown."""
+PODIUM, CHECKS, PERSON, TIME = "podium", "checks", "a person", "time"
+"""Lanes that are no role's."""
+
+Outcome = Literal["good", "bad", "wait", "live", "plain"]
+
+_SENT_BACK = frozenset({"REJECT", "FAIL", "SENT_BACK", "RED", "ESCALATE", "ERROR"})
+_APPROVED = frozenset({"APPROVE", "PASS", "DONE", "GREEN"})
+_WORK = ("stage:", "step:", "legs:")
+"""How that is called which a process is at; waits need none."""
+_STAGES = ("stage_began", "stage_ended")
+_LEGS = ("leg_opened", "message_heard")
+_STEPS = ("agent_asked", "step_started", "step_completed", "step_broke")
+_OF_ALL = (
+    "branch_delivered",
+    "checks_ran",
+    "child_started",
+    "run_cancelled",
+    "run_failed",
+    "run_needed_human",
+    "run_parked",
+    "run_retried",
+    "run_started",
+    "run_succeeded",
+    "run_waiting",
+    "signal_received",
+    "wait_expired",
+)
+
+
+class Bar(Noun):
+    """A piece of work or a wait."""
+
+    lane: str
+    label: str
+    round: int = 1
+    began_at: Moment
+    ended_at: Moment | None = None
+    """None: it goes on, or nobody knows how it ended."""
+    outcome: Outcome = "live"
+    said: str = ""
+    """The verdict, or what went wrong."""
+    agent: str = ""
+    comes_back: bool = False
+    """Whether it does again what was sent back."""
+
+
+class Turning(Noun):
+    """Something that concerns the run as a whole: it was taken up again, let go of, or ended."""
+
+    before: int
+    """It stands before the bar of this number."""
+    label: str
+    outcome: Outcome
+    at: Moment
+
+
+class Timeline(Noun):
+    """Bars in the order in which they began."""
+
+    lanes: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    turnings: tuple[Turning, ...] = ()
+    cut: bool = False
+    """Whether earlier bars are left out."""
+
+
+async def run_timeline(store: Store, run_id: str) -> Timeline:
+    """What the journal tells of a run's passage, the last of it when it is long."""
+    return await store.read(lambda view: _timeline(view, run_id))
+
+
+def _timeline(view: View, run_id: str) -> Timeline:
+    most = 3 * MOST_BARS
+    events = newest_in(view, run_id, (*_STAGES, *_LEGS, *_OF_ALL), most)
+    if not any(event.body.type in (*_STAGES, *_LEGS) for event in events):
+        events = newest_in(view, run_id, (*_STEPS, *_OF_ALL), most)
+    return drawn(events, cut=len(events) == most)
+
+
+def drawn(events: Iterable[e.Event], *, cut: bool = False) -> Timeline:
+    """The bars of these events."""
+    drawing = _Drawing()
+    for event in events:
+        drawing.hear(event)
+    left_out = max(0, len(drawing.bars) - MOST_BARS)
+    bars = tuple(drawing.bars[left_out:])
+    return Timeline(
+        lanes=_lanes(bars),
+        bars=bars,
+        turnings=tuple(
+            each.model_copy(update={"before": each.before - left_out})
+            for each in drawing.turnings
+            if each.before >= left_out
+        ),
+        cut=cut or left_out > 0,
+    )
+
+
+def _lanes(bars: Sequence[Bar]) -> tuple[str, ...]:
+    """Roles in the order in which they came in; what is no role's stands below."""
+    found = dict.fromkeys(bar.lane for bar in bars)
+    others = (PODIUM, CHECKS, PERSON, TIME)
+    return (*(lane for lane in found if lane not in others), *(x for x in others if x in found))
+
+
+@dataclass
+class _Drawing:
+    bars: list[Bar] = field(default_factory=list)
+    turnings: list[Turning] = field(default_factory=list)
+    _open: dict[str, int] = field(default_factory=dict)
+    """What it is called that goes on → its bar."""
+
+    def hear(self, event: e.Event) -> None:
+        match event.body:
+            case e.StageBegan() as body:
+                self._begin(
+                    f"stage:{body.stage}", event, body.role, body.stage, body.round,
+                    comes_back=body.round > 1,
+                )  # fmt: skip
+            case e.StageEnded() as body:
+                self._stage_ended(event, body)
+            case e.LegOpened() as body:
+                self._end_all(event, "legs:", "plain", "")
+                leg = body.leg
+                label = " or ".join(leg.expected)
+                self._begin(
+                    "legs:", event, leg.expected_from, label, leg.round, comes_back=leg.round > 1
+                )
+            case e.MessageHeard() as body:
+                self._end_all(
+                    event, "legs:", "good" if body.routed_to else "bad", body.message.type
+                )
+            case e.StepStarted(step=step, attempt=attempt):
+                self._begin(f"step:{step}", event, PODIUM, step, attempt)
+            case e.AgentAsked(step=step) as body if f"step:{step}" in self._open:
+                self._amend(f"step:{step}", lane=body.role, agent=body.agent)
+            case e.StepCompleted(step=step):
+                self._end(f"step:{step}", event, "good", "")
+            case e.StepBroke(step=step, failure=failure):
+                self._end(f"step:{step}", event, "bad", f"{failure.kind}: {failure.message}")
+            case e.ChecksRan() as body:
+                self._checked(event, body)
+            case _:
+                self._of_the_run(event)
+
+    def _of_the_run(self, event: e.Event) -> None:
+        match event.body:
+            case e.RunWaiting(signal=signal):
+                lane = TIME if signal.startswith(TIMER) else PERSON
+                self._begin(f"wait:{signal}", event, lane, signal.removeprefix(TIMER))
+                self._amend(f"wait:{signal}", outcome="wait")
+            case e.SignalReceived() | e.WaitExpired() as body:
+                how: Outcome = "good" if isinstance(body, e.SignalReceived) else "bad"
+                self._end(f"wait:{body.name}", event, how, "" if how == "good" else "too late")
+            case e.RunStarted(fence=fence) if fence > 1:
+                self._end_all(event, _WORK, "bad", "left by a process that is gone")
+                self._turn(event, "taken up again", "wait")
+            case e.RunParked(reason=reason):
+                self._turn(event, f"let go of: {reason}", "wait")
+            case e.RunRetried():
+                self._turn(event, "goes again", "wait")
+            case e.RunNeededHuman():
+                self._turn(event, "needs a person", "wait")
+            case e.RunFailed(failure=failure):
+                self._end_all(event, "", "bad", "")
+                self._turn(event, f"failed: {failure.message}", "bad")
+            case e.RunCancelled():
+                self._end_all(event, "", "bad", "cancelled")
+                self._turn(event, "cancelled", "bad")
+            case e.RunSucceeded():
+                self._end_all(event, "", "plain", "")
+                self._turn(event, "succeeded", "good")
+
+    def _stage_ended(self, event: e.Event, body: e.StageEnded) -> None:
+        key = f"stage:{body.stage}"
+        if key not in self._open:
+            # Noted again when the run went on, or its beginning is too far back.
+            return
+        outcome: Outcome = "bad" if body.verdict in _SENT_BACK else "plain"
+        outcome = "good" if body.verdict in _APPROVED else outcome
+        self._amend(key, agent=body.agent)
+        self._end(key, event, outcome, body.verdict)
+
+    def _checked(self, event: e.Event, body: e.ChecksRan) -> None:
+        self._begin("checks", event, CHECKS, "checks")
+        self._end("checks", event, "good" if body.passed else "bad", _checks_words(body))
+
+    def _begin(
+        self,
+        key: str,
+        event: e.Event,
+        lane: str,
+        label: str,
+        round: int = 1,
+        *,
+        comes_back: bool = False,
+    ) -> None:
+        again = self._open.pop(key, None)
+        if again is not None and self.bars[again].outcome == "live":
+            self.bars[again] = self.bars[again].model_copy(update={"outcome": "bad"})
+        self._open[key] = len(self.bars)
+        self.bars.append(
+            Bar(lane=lane, label=label, round=round, began_at=event.at, comes_back=comes_back)
+        )
+
+    def _amend(self, key: str, **facts: object) -> None:
+        number = self._open[key]
+        self.bars[number] = self.bars[number].model_copy(update=facts)
+
+    def _end(self, key: str, event: e.Event, outcome: Outcome, said: str) -> None:
+        number = self._open.pop(key, None)
+        if number is not None:
+            update = {"ended_at": event.at, "outcome": outcome, "said": said}
+            self.bars[number] = self.bars[number].model_copy(update=update)
+
+    def _end_all(
+        self, event: e.Event, beginning: str | tuple[str, ...], outcome: Outcome, said: str
+    ) -> None:
+        for key in [each for each in self._open if each.startswith(beginning)]:
+            self._end(key, event, outcome, said)
+
+    def _turn(self, event: e.Event, label: str, outcome: Outcome) -> None:
+        self.turnings.append(
+            Turning(before=len(self.bars), label=label, outcome=outcome, at=event.at)
+        )
+
+
+def _checks_words(body: e.ChecksRan) -> str:
+    if not body.results:
+        return "none ran"
+    passed = sum(1 for each in body.results if check_passed(each))
+    return f"{passed} of {len(body.results)} passed"

@@ -1,0 +1,82 @@
+"""Tokens that are used once, stored as files for every process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from podium.config.folders import write_whole
+from podium.platform import make_private_folder
+
+SWEEP_SECONDS = 600.0
+"""How often what is over is forgotten, and how long after: a file that is just made has no time of its own yet."""
+MOST_ANSWER_BYTES = 20_000
+
+
+class OnceBook:
+    """Remembers what was taken, over restarts, until it could not come again. May block for a disk's moment."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._swept = 0.0
+
+    def take(self, key: str, now: datetime, until: datetime) -> bool:
+        """Whether this is the first time, of all processes. It is remembered until then."""
+        make_private_folder(self._folder)
+        self._sweep(now)
+        file = self._file(key)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        except FileExistsError:
+            return False
+        os.close(handle)
+        _remember(file, until)
+        self._sync()
+        return True
+
+    def is_taken(self, key: str) -> bool:
+        return self._file(key).exists()
+
+    def keep_answer(self, key: str, answer: str, until: datetime) -> None:
+        """What came of it, for whoever comes again."""
+        file = self._file(key)
+        write_whole(file, answer, mode=0o600)
+        _remember(file, until)
+
+    def answer(self, key: str) -> str:
+        """What came of it; empty while nothing is known, or was never taken."""
+        try:
+            with self._file(key).open("rb") as file:
+                return file.read(MOST_ANSWER_BYTES).decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def _file(self, key: str) -> Path:
+        return self._folder / hashlib.sha256(key.encode(errors="replace")).hexdigest()
+
+    def _sync(self) -> None:
+        handle = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _sweep(self, now: datetime) -> None:
+        moment = now.timestamp()
+        if moment - self._swept < SWEEP_SECONDS:
+            return
+        self._swept = moment
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                # Another process may sweep at the same time.
+                with suppress(FileNotFoundError):
+                    if entry.stat(follow_symlinks=False).st_mtime < moment - SWEEP_SECONDS:
+                        Path(entry).unlink()
+
+
+def _remember(file: Path, until: datetime) -> None:
+    # The time of the file's last change is until when it is kept.
+    os.utime(file, (until.timestamp(), until.timestamp()))

@@ -1,0 +1,475 @@
+"""Removal of what Podium keeps on this machine.
+
+Whatever could be lost is looked for in everything that is to be removed before anything is, and once more while it is locked.
+
+A killed removal leaves something that the next one finishes. First go workspaces, each in steps of its own. Then the state folder of a
+project is renamed in one step, from which on there is no project any more; homes and keys follow, unless they stay, then the renamed
+folder, and last the note where the project was. What all projects share goes after the last of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from podium.app.inventory import (
+    KINDS,
+    NO_ID,
+    OWN_FOLDERS,
+    REMOVED_PREFIX,
+    Blocker,
+    Inventory,
+    ProjectData,
+    ProjectLocation,
+    SharedData,
+    entries,
+    find_projects,
+    foreign_contents,
+    is_note_alone,
+    open_runs,
+    shared_entries,
+    size_of,
+    statuses_in,
+    survey_all_workspaces,
+    survey_own_workspaces,
+)
+from podium.app.local_sockets import socket_folder
+from podium.config.folders import (
+    STATE_FOLDER,
+    Folders,
+    project_id_in,
+    record_server,
+    refuse_foreign_state,
+)
+from podium.config.project_identity import LOCATION, is_copy, noted_path
+from podium.core.errors import PodiumError
+from podium.core.workspaces import Kept
+from podium.platform import hold_folder, is_locked
+from podium.store import DATABASE_NAME, run_statuses
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.jobs.sense.io.schedulers import Standing
+
+
+COMMAND = "podium uninstall"
+_LOCK_SECONDS = 2.0
+
+
+class Outcome(NamedTuple):
+    """How a removal ended."""
+
+    removed: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    """Not empty: nothing was removed but workspaces whose work is safe."""
+
+
+class _Contents(NamedTuple):
+    """What belongs to one project, and what keeps it from being removed."""
+
+    paths: list[Path]
+    remaining: list[str]
+    blockers: list[Blocker | None]
+
+
+class Uninstaller:
+    """Lists and removes what Podium keeps for this user.
+
+    PODIUM_DATABASE_URL has no say here: whether a record is on a server is noted in each project's folder, and what is there stays there.
+    """
+
+    def __init__(self, podium: Podium) -> None:
+        self._podium = podium
+        self._folders = podium.folders
+        self._locks: ExitStack | None = None
+
+    async def survey(self, *, everywhere: bool) -> Inventory:
+        """Look at the project, or at all of them and what they share. Podium's folders stay as they are."""
+        try:
+            links = tuple(self._links(everywhere=everywhere))
+            return Inventory(blockers=links) if links else await self._survey(everywhere=everywhere)
+        except FileNotFoundError as error:
+            gone = f"was removed or renamed meanwhile; run `{COMMAND}` again"
+            return Inventory(blockers=(Blocker(what=str(error.filename), why=gone, busy=True),))
+        except OSError as error:
+            why = f"cannot be read ({error.strerror}); make it readable or move it away"
+            return Inventory(blockers=(Blocker(what=str(error.filename), why=why),))
+
+    async def remove(self, chosen: Inventory, *, everywhere: bool) -> Outcome:
+        """Remove what was chosen of a survey, after a second one with everything locked.
+
+        Nothing is removed when that finds something in the way, or a project that changed. Raises `PodiumError` when something cannot be
+        removed; asked again it goes on from there.
+        """
+        with ExitStack() as self._locks:
+            try:
+                inventory = await self.survey(everywhere=everywhere)
+                return await self._remove(chosen, inventory)
+            finally:
+                self._locks = None
+
+    async def _remove(self, chosen: Inventory, inventory: Inventory) -> Outcome:
+        listed = {(project.folder, project.id): project for project in chosen.projects}
+        current = {(project.folder, project.id): project for project in inventory.projects}
+        projects = [project for key, project in current.items() if key in listed]
+        changed = [
+            project
+            for key, project in current.items()
+            if key in listed and not _same(project, listed[key])
+        ]
+        why = f"it changed meanwhile; run `{COMMAND}` again"
+        blockers = (
+            *inventory.blockers,
+            *(Blocker(what=project.folder, why=why) for project in changed),
+        )
+        if blockers:
+            return Outcome(blockers=blockers)
+        is_all = chosen.shared is not None and len(projects) == len(inventory.projects)
+        shared = inventory.shared if is_all else None
+        parts: list[ProjectData | SharedData] = [*projects, *([shared] if shared else [])]
+        removed: list[str] = []
+        await self._podium.end_orphans()
+        for name in (name for part in parts for name in part.workspaces):
+            if blocker := await self._remove_workspace(name):
+                return Outcome(removed=tuple(removed), blockers=(blocker,))
+            removed.append(name)
+        for project in projects:
+            self._remove_project(project)
+            removed += project.paths
+        if shared is not None:
+            self._remove_shared()
+            removed += shared.paths
+        remaining = tuple(line for part in parts for line in part.remaining)
+        return Outcome(removed=tuple(removed), remaining=remaining)
+
+    async def _remove_workspace(self, name: str) -> Blocker | None:
+        """Remove it if its work is still safe; that is judged once more, with the workspace locked."""
+        workspaces = self._podium.workspaces
+        leftovers = {leftover.id for leftover in await workspaces.leftovers()}
+        removal = await (workspaces.clear if name in leftovers else workspaces.remove)(name)
+        if removal.removed:
+            return None
+        what = f"workspace {removal.task or name}"
+        return Blocker(what=what, why=removal.because, busy=removal.kept is Kept.IN_USE)
+
+    def _remove_project(self, project: ProjectData) -> None:
+        paths = [Path(path) for path in project.paths]
+        state = Path(project.folder) / STATE_FOLDER
+        vault = self._folders.user_state / "vaults" / (project.id or NO_ID)
+        # The name tells whoever finishes it whether the keys go, too.
+        away = _away(Path(project.folder), project.id if vault in paths else "")
+        if state in paths:
+            _remove(away)
+            state.rename(away)
+        for path in paths:
+            if path not in (state, away, vault):
+                _remove(path)
+        if vault in paths:
+            for entry in entries(vault):
+                if entry.name != LOCATION:
+                    _remove(entry)
+        if state in paths or away in paths:
+            _remove(away)
+        if vault in paths:
+            _remove(vault)
+
+    def _remove_shared(self) -> None:
+        own, _ = shared_entries(self._folders)
+        for path in own:
+            _remove(path)
+        state = self._folders.user_state
+        sockets = socket_folder(self._folders.project, self._podium.environ).parent
+        own_folders = [state / name for name in OWN_FOLDERS]
+        for folder in (*own_folders, state, self._folders.user_config, sockets):
+            with suppress(OSError):  # others have files there
+                folder.rmdir()
+
+    async def _survey(self, *, everywhere: bool) -> Inventory:
+        workspaces, here = self._podium.workspaces, self._folders.project
+        records = workspaces.known()
+        for record in records:
+            if here.is_relative_to(record.path):
+                why = f"is workspace {record.task} of {record.repository}; run `{COMMAND}` there"
+                return Inventory(blockers=(Blocker(what=str(here), why=why),))
+        locations = find_projects(self._folders, records, everywhere=everywhere)
+        statuses = {location: statuses_in(location) for location in locations}
+        if everywhere:
+            user_state = self._folders.user_state
+            own = await survey_all_workspaces(workspaces, records, statuses, user_state)
+        else:
+            locations = [
+                location
+                for location in locations
+                if location.folder == here or self._was_here(location)
+            ]
+            own = await survey_own_workspaces(workspaces, records, statuses, locations[0])
+        projects = []
+        blockers: list[Blocker] = [*own.blockers, *self._pairs_up(everywhere=everywhere)]
+        for location in locations:
+            contents = await self._look_at(location, everywhere=everywhere)
+            sizes = own.sizes.pop(location, {})
+            project = ProjectData(
+                folder=str(location.folder or noted_path(self._vault(location))),
+                id=location.id,
+                paths=tuple(map(str, contents.paths)),
+                bytes=sum(map(size_of, contents.paths)) + sum(sizes.values()),
+                workspaces=tuple(sizes),
+                runs=open_runs(statuses[location]),
+                remaining=tuple(contents.remaining),
+                missing=location.folder is None and not is_note_alone(contents.paths),
+            )
+            if project.paths or project.workspaces or project.remaining:
+                projects.append(project)
+            blockers += filter(None, contents.blockers)
+        rest = {name: size for sizes in own.sizes.values() for name, size in sizes.items()}
+        shared = self._look_at_shared(rest) if everywhere else None
+        unique = tuple(dict.fromkeys(blockers))
+        return Inventory(projects=tuple(projects), shared=shared, blockers=unique)
+
+    def _was_here(self, location: ProjectLocation) -> bool:
+        """Tell whether it is what is left of a record that was in this folder: by its note, or the last that a killed removal left."""
+        if location.folder is not None:
+            return False
+        noted_folder = noted_path(self._vault(location))
+        is_last = not noted_folder and is_note_alone(self._own_folders(location))
+        return is_last or noted_folder == str(self._folders.project)
+
+    def _own_folders(self, location: ProjectLocation) -> list[Path]:
+        """Its folders in the user's state."""
+        paths = [self._folders.user_state / kind / location.id for kind in KINDS if location.id]
+        return [path for path in paths if path.exists()]
+
+    def _links(self, *, everywhere: bool) -> Iterator[Blocker]:
+        """Links where Podium makes folders: what is behind them belongs to somebody else."""
+        state = self._folders.user_state
+        config = [self._folders.user_config] if everywhere else []
+        inner = [entry for kind in (*KINDS, "workspaces") for entry in entries(state / kind)]
+        for path in dict.fromkeys(
+            (*config, state, *(state / name for name in OWN_FOLDERS), *inner)
+        ):
+            if path.is_symlink():
+                yield Blocker(what=str(path), why="is a link, which is not followed; move it away")
+
+    def _look_at_shared(self, workspaces: Mapping[str, int]) -> SharedData:
+        own, foreign = shared_entries(self._folders)
+        folders = dict.fromkeys((self._folders.user_config, self._folders.user_state))
+        return SharedData(
+            folders=tuple(str(folder) for folder in folders if folder.is_dir()),
+            paths=tuple(map(str, own)),
+            bytes=sum(map(size_of, own)) + sum(workspaces.values()),
+            workspaces=tuple(workspaces),
+            remaining=tuple(f"{path}: not written by Podium" for path in foreign),
+        )
+
+    async def _look_at(self, location: ProjectLocation, *, everywhere: bool) -> _Contents:
+        noted_folder = noted_path(self._vault(location)) if location.id else ""
+        contents = (
+            self._look_at_rest(location, noted_folder, everywhere=everywhere)
+            if location.folder is None
+            else self._look_at_project(location, location.folder, noted_folder)
+        )
+        folder = location.folder or Path(noted_folder)
+        if folder.is_absolute():
+            schedulers = await self._schedulers(folder)
+            contents.blockers.extend(_scheduled(folder, schedulers))
+            contents.remaining.extend(_cron_notes(folder, schedulers))
+        for parent in dict.fromkeys(path.parent for path in contents.paths):
+            if not os.access(parent, os.W_OK | os.X_OK):
+                why = "cannot be written; give yourself write permission (ls -ld, chmod)"
+                contents.blockers.append(Blocker(what=str(parent), why=why))
+        return contents
+
+    def _look_at_rest(
+        self, location: ProjectLocation, noted_folder: str, *, everywhere: bool
+    ) -> _Contents:
+        """Look at what is left where a record is not in its folder any more, or nobody knows where that is."""
+        paths = self._own_folders(location)
+        if not (everywhere or is_note_alone(paths)):
+            why = f"keys of an earlier record in this folder; `{COMMAND} --all` removes them"
+            return _Contents([], [f"{path}: {why}" for path in paths], [])
+        return _Contents(
+            paths, [], [self._lock(path, noted_folder or location.id) for path in paths]
+        )
+
+    def _look_at_project(
+        self, location: ProjectLocation, folder: Path, noted_folder: str
+    ) -> _Contents:
+        own_folders = self._own_folders(location)
+        own = Folders(folder, self._folders.user_config, self._folders.user_state)
+        is_there = own.state.exists() and project_id_in(own.state) == location.id
+        away, sockets = _away(folder, location.id), self._sockets(folder)
+        paths = [*([own.state] if is_there else []), *([away] if away.exists() else []), *sockets]
+        contents = _Contents(paths, [], [])
+        if is_there:
+            contents.blockers.extend(self._state_blockers(own))
+        if away.exists():
+            contents.blockers.append(self._lock(away, str(folder)))
+        server = record_server(own) if is_there else ""
+        if server:
+            contents.remaining.append(
+                f"{server}: the record; drop the schemas `podium` and `dbos` there if nobody uses it"
+            )
+            contents.remaining.extend(
+                f"{path}: needed for the record on {server}" for path in own_folders
+            )
+        elif noted_folder == str(folder):
+            contents.paths.extend(own_folders)
+            contents.blockers.extend(self._lock(path, noted_folder) for path in own_folders)
+        elif is_there and is_copy(own):
+            contents.remaining.extend(
+                f"{path}: of {noted_folder}, which this is a copy of" for path in own_folders
+            )
+        elif is_there and own_folders:
+            why = (
+                f"it was moved or copied from {noted_folder or 'another folder'}, and its keys are not yet noted as its "
+                f"own; run `podium runs` in it, then `{COMMAND}` again"
+            )
+            contents.blockers.append(Blocker(what=str(folder), why=why))
+        elif is_there and location.id and folder != self._folders.project:
+            contents.remaining.append(f"{own.state}: its keys are elsewhere; run `{COMMAND}` in it")
+            contents.paths.clear()
+        return contents
+
+    def _sockets(self, project: Path) -> list[Path]:
+        """The folder of the project's sockets, where there is one that is this user's."""
+        folder = socket_folder(project, self._podium.environ)
+        with suppress(OSError):
+            if folder.parent.lstat().st_uid == os.geteuid() and folder.is_dir():
+                return [folder]
+        return []
+
+    def _vault(self, location: ProjectLocation) -> Path:
+        return self._folders.user_state / "vaults" / (location.id or NO_ID)
+
+    def _state_blockers(self, own: Folders) -> list[Blocker | None]:
+        """Whatever keeps the state folder of a project from being removed."""
+        state, project = own.state, str(own.project)
+        try:
+            refuse_foreign_state(state)
+            run_statuses(state / DATABASE_NAME)
+        except PodiumError as error:
+            return [Blocker(what=str(state), why=str(error))]
+        if state.lstat().st_uid != os.geteuid():
+            return [Blocker(what=str(state), why="belongs to another user, who can remove it")]
+        locks = [
+            *state.glob("workers/*.lock"),
+            state / "sense" / "lock",
+            state / "notices" / "lock",
+        ]
+        locks += [lock for folder in self._sockets(own.project) for lock in folder.glob("*.lock")]
+        busy = _busy(project) if any(map(is_locked, locks)) else self._lock(state, project)
+        nested = [
+            Blocker(
+                what=str(home),
+                why=f"one of it and {str(state)!r} lies within the other; move it elsewhere and set PODIUM_HOME to that",
+            )
+            for home in {own.user_config, own.user_state}
+            if home.is_relative_to(state) or state.is_relative_to(home)
+        ]
+        return [busy, *nested, *foreign_contents(state)]
+
+    async def _schedulers(self, project: Path) -> Sequence[Standing]:
+        """How each scheduler stands with the sense loop of this project."""
+        from podium.jobs.sense.io import schedule_of, standings
+        from podium.jobs.sense.io.installation import machine_in
+
+        try:
+            schedule = schedule_of(root=str(project), program="/bin/true")
+        except PodiumError:  # a folder that no scheduler can take
+            return ()
+        return await standings(schedule, machine_in(self._podium.environ, self._podium.launcher))
+
+    def _pairs_up(self, *, everywhere: bool) -> Iterator[Blocker]:
+        """Pairs of terminals whose tmux server runs."""
+        claims = [path for path in entries(self._folders.user_state / "duets") if path.is_file()]
+        if not claims:
+            return
+        from pydantic import ValidationError
+
+        from podium.jobs.duet.claims import Claim
+        from podium.jobs.duet.pairs import socket_path
+
+        for file in claims:
+            with suppress(OSError, ValidationError, PodiumError):
+                claim = Claim.model_validate_json(file.read_bytes())
+                if not everywhere and claim.project != str(self._folders.project):
+                    continue
+                path = str(socket_path(claim.pair.socket, self._podium.environ))
+                # With another TMUX_TMPDIR nobody can tell from here.
+                if file.stem == hashlib.sha256(path.encode()).hexdigest()[:16]:
+                    with socket.socket(socket.AF_UNIX) as server:
+                        server.connect(path)
+                why = f"pair {claim.pair.name!r} is up; end it with `podium duet down` there"
+                yield Blocker(what=claim.project, why=why, busy=True)
+
+    def _lock(self, folder: Path, project: str) -> Blocker | None:
+        """Lock the folder until the end of a removal or, when only looking, for a moment."""
+        try:
+            handle = hold_folder(folder, alone=True, seconds=_LOCK_SECONDS if self._locks else 0.0)
+        except BlockingIOError:
+            return _busy(project)
+        except OSError:
+            return None  # a file system without locks, or a file that stands in its location
+        if self._locks is None:
+            os.close(handle)
+        else:
+            self._locks.callback(os.close, handle)
+        return None
+
+
+def _away(folder: Path, name: str) -> Path:
+    """What the state folder of a project is called while it is being removed."""
+    return folder / f"{REMOVED_PREFIX}{name or NO_ID}"
+
+
+def _same(project: ProjectData, listed: ProjectData) -> bool:
+    """Tell whether the same would be removed. Logs grow, so sizes do not count."""
+    return (
+        project.model_copy(update={"bytes": listed.bytes, "remaining": listed.remaining}) == listed
+    )
+
+
+def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
+    where = "there" if project.is_dir() else "there, in an empty folder that you make for it"
+    return [
+        Blocker(
+            what=str(project),
+            why=f"{standing.scheduler} starts its sense loop; run `podium sense uninstall {standing.scheduler}` {where}",
+            busy=True,
+        )
+        for standing in schedulers
+        if standing.installed
+    ]
+
+
+def _cron_notes(project: Path, schedulers: Sequence[Standing]) -> list[str]:
+    """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
+    problems = [standing.why for standing in schedulers if standing.scheduler == "cron"]
+    unread = any(problem and "not installed" not in problem for problem in problems)
+    if not (unread and (project / STATE_FOLDER / "sense").is_dir()):
+        return []
+    return [f"cron: its table cannot be read; remove a line with {project} by `crontab -e`"]
+
+
+def _busy(project: str) -> Blocker:
+    why = (
+        "a Podium process is using it (serve, worker, sense, mcp, a run or another uninstall); end it, or wait for it; "
+        "`podium workers` there shows those that host runs"
+    )
+    return Blocker(what=project, why=why, busy=True)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link, or a folder with all that is in it. Where nothing is, nothing happens."""
+    from podium.platform.folder_tree import clear_away
+
+    if not path.is_symlink() and path.is_dir():
+        clear_away(path, COMMAND)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,191 @@
+"""Request for work: flow, text, options, and the queue slot it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from podium.config.configuration import Configuration
+from podium.core.errors import BadInput
+from podium.core.model import Json, NonEmpty, Noun
+from podium.core.work import QueueSpec
+
+QUEUE = "default"
+MOST_PRIORITY = 1_000_000
+MOST_DELAY_SECONDS = 366 * 86_400.0
+
+Priority = Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)]
+Delay = Annotated[float, Field(ge=0, le=MOST_DELAY_SECONDS, allow_inf_nan=False)]
+
+
+class Place(Noun):
+    """Where a run is put."""
+
+    queue: str = QUEUE
+    priority: Priority = 0
+    """Higher goes first."""
+    delay_seconds: float = 0.0
+
+
+def queues_of(configuration: Configuration) -> tuple[QueueSpec, ...]:
+    """The queues of the settings; a project that names none has one. Behind them those of work orders and duets."""
+    # Late: who only puts a run into a queue needs neither orders nor terminals.
+    from podium.jobs.duet.pairs import duet_queues
+    from podium.jobs.sense.orders.worker import order_queues
+
+    named = _named(configuration)
+    known = {spec.name for spec in named}
+    own = (*order_queues(configuration), *duet_queues(configuration))
+    return (*named, *(spec for spec in own if spec.name not in known))
+
+
+def queue_named(configuration: Configuration, name: str) -> QueueSpec:
+    """The queue that runs may be handed to by this name. Raises `BadInput`."""
+    specs = {spec.name: spec for spec in _named(configuration)}
+    if name not in specs:
+        raise BadInput(
+            f"podium.yaml has no queue {name!r}; queues: {', '.join(sorted(specs))}. Name one with --queue, "
+            f"or add `{name}: {{}}` to its queues"
+        )
+    return specs[name]
+
+
+def answered_queue(configuration: Configuration, served: Sequence[QueueSpec]) -> str:
+    """The queue that answered runs of the foreground join, of those that a worker serves. Empty: none.
+
+    Such a run asked for no labels, and queues of work orders and duets have runs of their own alone.
+    """
+    names = {spec.name for spec in _named(configuration) if not spec.labels}
+    fitting = [spec.name for spec in served if spec.name in names]
+    return QUEUE if QUEUE in fitting else next(iter(fitting), "")
+
+
+def _named(configuration: Configuration) -> tuple[QueueSpec, ...]:
+    return configuration.settings.queue_specs() or (QueueSpec(name=QUEUE),)
+
+
+FlowName = Literal["pipeline", "operator", "sense", "playbook", "duet"]
+
+Few = Field(max_length=1000)
+DEEPEST = 40
+
+
+def _shallow(told: dict[str, Json]) -> dict[str, Json]:
+    """Refuse what is nested beyond what anybody writes, before it is walked through by itself again and again."""
+    level: list[Json] = [told]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _within(each)]
+        if not level:
+            return told
+    raise ValueError(f"nested more than {DEEPEST} deep; write it flatter")
+
+
+def _within(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+Told = Annotated[dict[str, Json], AfterValidator(_shallow)]
+"""What is told by name, in JSON that is not nested without end."""
+
+
+class PipelineWish(Noun):
+    """What may be said of a task that becomes a branch."""
+
+    mode: str = "direct"
+    """Where it begins: direct, bugfix or research."""
+    agent: str = ""
+    """The agent of podium.yaml that plays every role. Empty: as the roles say."""
+    base: str = ""
+    """The branch to start from, and to merge to. Empty: the one that is checked out."""
+
+
+class OperatorWords(Noun):
+    """What may be said of a message to the operator."""
+
+    context: Told = Field(default_factory=dict)
+    """What is known already, by name."""
+    pack: str = ""
+    """The tools: a pack's name. Empty: as podium.yaml says."""
+    approve: bool = False
+    """A yes to the very plan that comes of it, this once."""
+
+
+class SenseWish(Noun):
+    """Nothing can be said of a tick."""
+
+
+class PlaybookWish(Noun):
+    """What may be said of a run of a playbook. Paths are beneath the project."""
+
+    profile: str = ""
+    """The plugin's profile. Empty: the nearest one upwards from the root."""
+    root: str = ""
+    """The plugin's folder. Empty: the project's."""
+    agent: str = ""
+    """The agent of podium.yaml that follows it."""
+    inputs: Annotated[dict[str, str], Few] = Field(default_factory=dict)
+    """Values of the playbook's inputs, by name."""
+    dry_run: bool = False
+    """Work in a copy that is thrown away, and show what would change."""
+
+
+class DuetWish(Noun):
+    """What may be said of a task for two."""
+
+    pairs: Annotated[tuple[NonEmpty, ...], Few] = ()
+    """Pairs that may do it. Empty: every pair there is."""
+
+
+class Wish(Noun):
+    """Work that somebody wants done."""
+
+    flow: FlowName
+    text: str = ""
+    """The task; for the operator the message, for a playbook its file, for sense nothing."""
+    options: Told = Field(default_factory=dict)
+    """What else the flow may be told; see `option_schemas`."""
+    queue: str = ""
+    """Where it waits. Empty: the flow's own queue."""
+    priority: Priority = 0
+    """Higher goes first."""
+    delay_seconds: Delay = 0.0
+    """Not before so much time has passed."""
+
+
+FlowOptions = PipelineWish | OperatorWords | SenseWish | PlaybookWish | DuetWish
+SHAPES: Mapping[str, type[FlowOptions]] = {
+    "pipeline": PipelineWish,
+    "operator": OperatorWords,
+    "sense": SenseWish,
+    "playbook": PlaybookWish,
+    "duet": DuetWish,
+}
+"""Flow → what it may be told."""
+
+
+def option_schemas() -> dict[str, dict[str, Json]]:
+    """Flow → JSON Schema of what it may be told."""
+    return {flow: shape.model_json_schema() for flow, shape in SHAPES.items()}
+
+
+def options_of(wish: Wish) -> FlowOptions:
+    """What the wish says, in the shape of its flow. Raises `BadInput` that names the options there are."""
+    shape = SHAPES[wish.flow]
+    try:
+        return shape.model_validate(wish.options)
+    except ValidationError as error:
+        known = ", ".join(sorted(shape.model_fields)) or "none"
+        faults = "; ".join(_fault(each) for each in error.errors(include_url=False))
+        raise BadInput(f"{wish.flow}: {faults[:1000]}; options: {known}") from None
+
+
+def _fault(fault: ErrorDetails) -> str:
+    named = ".".join(str(part)[:60] for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"there is no option {named!r}"
+    return f"option {named!r}: {fault['msg']}"

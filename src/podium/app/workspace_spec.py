@@ -1,0 +1,89 @@
+"""Workspace of a task as the settings want it, and the files in it that need approval."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from podium.config.configuration import Configuration
+from podium.config.flow_options import OPTIONS, flow_options
+from podium.core.steering_files import SteeringFile, steering_files
+from podium.core.workspaces import SetUp, WorkspaceWish
+from podium.jobs.playbook.models import PROFILE_FILE
+from podium.jobs.sense.orders.policy import LAUNCHERS
+
+
+def workspace_wish(
+    configuration: Configuration,
+    closed: Sequence[str],
+    task: str,
+    *,
+    base: str = "HEAD",
+    branch: str = "",
+    run_id: str = "",
+) -> WorkspaceWish:
+    """What to make for this task; `closed` are the places that the policy's zones keep.
+
+    Raises `NotPossibleNow` for set-up that nobody has trusted.
+    """
+    settings, sandbox = configuration.workspaces, configuration.sandbox
+    project = configuration.folders.project
+    return WorkspaceWish(
+        task=task,
+        repository=str(project),
+        base=base,
+        branch=branch,
+        folder=str(project / settings.folder / task) if settings.folder else "",
+        forbidden=tuple(dict.fromkeys((*settings.forbidden, *closed))),
+        set_up=SetUp(
+            copy_files=settings.copy_files,
+            ports=settings.ports,
+            after_create=tuple(_shell(line) for line in settings.after_create),
+            ready=_shell(settings.ready) if settings.ready else (),
+            seconds=settings.seconds,
+            network=sandbox.network or "none",
+            hosts=sandbox.hosts,
+        ),
+        run_id=run_id,
+    )
+
+
+def _shell(line: str) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", line)
+
+
+def guarded_paths(configuration: Configuration, repository: str) -> list[str]:
+    """From the top of the checkout on. In a repository of another project, what comes with Podium counts too.
+
+    Raises `ConfigInvalid` for options of a flow that are wrong: what they name is not known then.
+    """
+    top = os.path.realpath(repository)
+    project = os.path.realpath(configuration.folders.project)
+    shapes = {flow: shape() for flow, shape in OPTIONS.items()}
+    options = [
+        shape.model_validate(flow_options(configuration, flow)) for flow, shape in shapes.items()
+    ]
+    names = _named_by([configuration.settings, *options], project)
+    if os.path.commonpath((top, project)) != top:
+        names += _named_by([shape() for shape in shapes.values()], top)
+        return [name for name in map(posixpath.normpath, names) if _is_inside(name)]
+    # By its name, and where links lead now.
+    places = [os.path.normpath(Path(project, name)) for name in names]
+    places += list(map(os.path.realpath, places))
+    return [inner for inner in (os.path.relpath(each, top) for each in places) if _is_inside(inner)]
+
+
+def _named_by(settings: Iterable[BaseModel], folder: str) -> list[str]:
+    def is_meant(path: str, mark: SteeringFile) -> bool:
+        return not (mark.files_only and Path(folder, path).is_dir())
+
+    named = [pair for each in settings for pair in steering_files(each)]
+    return [*(path for path, mark in named if is_meant(path, mark)), *LAUNCHERS, PROFILE_FILE]
+
+
+def _is_inside(path: str) -> bool:
+    return path not in (".", "..") and not path.startswith(("../", "/"))

@@ -1,0 +1,364 @@
+"""Workspaces: survey, recover, collisions between runs, and removal of what is no longer needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from podium.app.run_list import how_they_stand
+from podium.core.errors import AmbiguousId, BadInput, NotPossibleNow, PodiumError, UnknownId
+from podium.core.ids import SHORTEST_TAIL, short_id, tail_of
+from podium.core.model import Noun
+from podium.core.work import Run, RunStatus
+from podium.core.workspaces import (
+    Kept,
+    Leftover,
+    Recovered,
+    Removal,
+    RemovedWorkspace,
+    Snapshot,
+    WorkspaceListing,
+    WorkspaceRecord,
+)
+from podium.ports import Clock, Engine, EventQuery, Store, Workspaces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.app.app import Podium
+    from podium.core.work import Run
+    from podium.ports import Store
+
+
+class Overview(Noun):
+    """All workspaces at one look."""
+
+    workspaces: tuple[WorkspaceListing, ...]
+    leftovers: tuple[Leftover, ...]
+    removed: tuple[RemovedWorkspace, ...] = ()
+    elsewhere: int = 0
+    """How many workspaces other repositories have, when only one was looked at."""
+
+
+class Collected(Noun):
+    """What clearing away did, or would do."""
+
+    removals: tuple[Removal, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(removal.bytes for removal in self.removals if removal.removed)
+
+
+_RETRIED_WITHIN = timedelta(days=7)
+
+Needed = Callable[[WorkspaceRecord], Awaitable[str]]
+"""Why a run that has not ended needs a workspace; empty when none does."""
+
+
+async def needed_by_none(record: WorkspaceRecord) -> str:
+    """For where there are no runs."""
+    return ""
+
+
+def needed_by_runs(
+    store: Store | None, project: str, clock: Clock, engine: Callable[[], Awaitable[Engine]]
+) -> Needed:
+    """Asks the project's record. A run that waits for a person for days holds no lock meanwhile.
+
+    One that failed is retried soon or never. The engine tells who is hosted.
+    """
+
+    async def why(record: WorkspaceRecord) -> str:
+        name = record.run_id
+        if not name:
+            return ""
+        run = await store.read(lambda view: view.run(name)) if store is not None else None
+        if run is not None and not run.status.ended:
+            (stands,) = await how_they_stand([run], engine)
+            goes_on = (
+                f"`podium resume {short_id(name)}` goes on" if stands.interrupted else "goes on"
+            )
+            return f"run {short_id(name)} is {stands.shown_status} and {goes_on} in it"
+        if run is not None and _may_be_retried(run, clock):
+            return f"run {short_id(name)} failed, and `podium retry {short_id(name)}` goes on in it"
+        elsewhere = not PurePath(project).is_relative_to(record.repository)
+        if run is None and elsewhere:
+            return f"its run belongs to another project; look from {record.repository!r}"
+        return ""
+
+    return why
+
+
+def _may_be_retried(run: Run, clock: Clock) -> bool:
+    if run.status is not RunStatus.FAILED or run.finished_at is None:
+        return False
+    return clock.now() - run.finished_at < _RETRIED_WITHIN
+
+
+async def survey_workspaces(
+    workspaces: Workspaces,
+    *,
+    needed: Needed = needed_by_none,
+    removed: bool = False,
+    git_dir: str = "",
+) -> Overview:
+    """All workspaces and leftovers, and on demand what is remembered of those that are no more.
+
+    With `git_dir` those of one repository, and leftovers of which nobody knows whose they are.
+    """
+    listings = [await _with_runs(each, needed) for each in await workspaces.listed(git_dir)]
+    left = [each for each in await workspaces.leftovers() if _here(each.git_dir, git_dir)]
+    gone = await workspaces.removed() if removed else ()
+    known = workspaces.known()
+    return Overview(
+        workspaces=tuple(listings),
+        leftovers=tuple(left),
+        removed=tuple(each for each in gone if _here(each.record.git_dir, git_dir)),
+        elsewhere=sum(not _here(record.git_dir, git_dir) for record in known),
+    )
+
+
+def _here(git_dir: str, wanted: str) -> bool:
+    return "" in (git_dir, wanted) or git_dir == wanted
+
+
+async def _with_runs(listing: WorkspaceListing, needed: Needed) -> WorkspaceListing:
+    why = "" if listing.kept is Kept.IN_USE else await needed(listing.record)
+    if not why:
+        return listing
+    return listing.model_copy(update={"kept": Kept.IN_USE, "because": why})
+
+
+async def collect_workspaces(
+    workspaces: Workspaces,
+    clock: Clock,
+    *,
+    needed: Needed = needed_by_none,
+    names: Sequence[str] = (),
+    older_than: timedelta = timedelta(0),
+    dry_run: bool = False,
+    git_dir: str = "",
+) -> Collected:
+    """Remove workspaces whose work is safe elsewhere, and what killed processes left behind.
+
+    With `names` only those, whatever their age; with `git_dir` those of one repository. Nothing whose work is unknown, and nothing that
+    somebody works in or goes on with, is ever removed.
+    """
+    seen = await survey_workspaces(workspaces, needed=needed, git_dir=git_dir)
+    chosen = _chosen(seen, names, workspaces.known())
+    latest = clock.now() - older_than
+    removals = []
+    for leftover in seen.leftovers:
+        if not names or leftover.id in chosen:
+            removals.append(await _cleared(workspaces, leftover, dry_run))
+    for listing in seen.workspaces:
+        wanted = listing.record.id in chosen if names else listing.changed_at <= latest
+        if wanted:
+            removals.append(await _removed(workspaces, listing, dry_run))
+    return Collected(removals=tuple(removals))
+
+
+async def _cleared(workspaces: Workspaces, leftover: Leftover, dry_run: bool) -> Removal:
+    if dry_run:
+        return Removal(
+            id=leftover.id,
+            task=leftover.task,
+            removed=leftover.readable,
+            because=leftover.because,
+            bytes=leftover.bytes,
+        )
+    return await _attempt(leftover.id, leftover.task, workspaces.clear)
+
+
+async def _removed(workspaces: Workspaces, listing: WorkspaceListing, dry_run: bool) -> Removal:
+    name, safe = listing.record.id, listing.kept.is_safe
+    if dry_run or not safe:
+        return Removal(
+            id=name,
+            task=listing.record.task,
+            removed=safe,
+            because=listing.because,
+            kept=listing.kept,
+            bytes=listing.bytes,
+        )
+    return await _attempt(name, listing.record.task, workspaces.remove)
+
+
+async def _attempt(name: str, task: str, act: Callable[[str], Awaitable[Removal]]) -> Removal:
+    """One that cannot be removed keeps no other from it."""
+    try:
+        return await act(name)
+    except PodiumError as error:
+        return Removal(id=name, task=task, removed=False, because=str(error), failed=True)
+
+
+async def recover_workspace(
+    workspaces: Workspaces, name: str, branch: str = "", git_dir: str = ""
+) -> Recovered:
+    """Make a branch of the newest snapshot of a workspace, removed or not."""
+    record = await _any_record(workspaces, name, git_dir)
+    return await workspaces.recover(record.id, branch or f"recovered/{record.task}")
+
+
+def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> WorkspaceRecord:
+    """The one that a person means; of several with the task's name the one of this repository."""
+    known = workspaces.known()
+    here = [record for record in known if record.repository == repository and record.task == name]
+    return _found(here or known, name)
+
+
+async def snapshot_workspace(
+    workspaces: Workspaces, name: str, why: str, git_dir: str = ""
+) -> Snapshot:
+    """Keep everything in a workspace as it is now, so that it may be removed."""
+    record = _found_here(workspaces.known(), name, git_dir)
+    return await (await workspaces.open(record.id)).snapshot(why)
+
+
+async def find_removed(workspaces: Workspaces, name: str, git_dir: str = "") -> RemovedWorkspace:
+    """A workspace that is no more, by id, short form or task."""
+    removed = await workspaces.removed()
+    record = _found_here([each.record for each in removed], name, git_dir)
+    return next(each for each in removed if each.record.id == record.id)
+
+
+async def _any_record(workspaces: Workspaces, name: str, git_dir: str) -> WorkspaceRecord:
+    """A living one first: a task's name may come back after its workspace was removed."""
+    living = workspaces.known()
+    gone = [removed.record for removed in await workspaces.removed()]
+    for records in (living, gone):
+        here = [record for record in records if _here(record.git_dir, git_dir)]
+        with suppress(UnknownId):
+            return _found(here, name)
+    return _found_here([*living, *gone], name, git_dir)
+
+
+def _chosen(seen: Overview, names: Sequence[str], known: Sequence[WorkspaceRecord]) -> set[str]:
+    records = [listing.record for listing in seen.workspaces]
+    half = {leftover.id: leftover for leftover in seen.leftovers}
+    return {_leftover(half, name) or _chosen_here(records, name, known).id for name in names}
+
+
+def _leftover(half: Mapping[str, Leftover], name: str) -> str:
+    """The leftover that a person means by its id, or a short form as it is shown."""
+    fitting = [each for each in half if name == each or _fits(each, name)]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _chosen_here(
+    here: Sequence[WorkspaceRecord], name: str, known: Sequence[WorkspaceRecord]
+) -> WorkspaceRecord:
+    try:
+        return _found(here, name)
+    except UnknownId:
+        _tell_elsewhere(known, name)
+        raise
+
+
+def _found_here(records: Sequence[WorkspaceRecord], name: str, git_dir: str) -> WorkspaceRecord:
+    here = [record for record in records if _here(record.git_dir, git_dir)]
+    return _chosen_here(here, name, records)
+
+
+def _tell_elsewhere(known: Sequence[WorkspaceRecord], name: str) -> None:
+    """Raise with where it is, if another repository has it."""
+    with suppress(UnknownId, AmbiguousId):
+        record = _found(known, name)
+        raise NotPossibleNow(
+            f"workspace {name!r} belongs to {record.repository!r}; go there, or say --all"
+        )
+
+
+def _found(records: Sequence[WorkspaceRecord], text: str) -> WorkspaceRecord:
+    """The one that a person means by its id, a short form of it, or its task."""
+    name = text.strip()
+    if not name:
+        raise BadInput("name a workspace by its id or task; `podium workspaces list` shows both")
+    exact = [record for record in records if name in (record.id, record.task)]
+    fitting = exact or [record for record in records if _fits(record.id, name)]
+    if not fitting:
+        raise UnknownId("workspace", text)
+    if len(fitting) > 1:
+        raise AmbiguousId("workspace", text, [record.id for record in fitting])
+    return fitting[0]
+
+
+def _fits(identifier: str, name: str) -> bool:
+    if len(name) < SHORTEST_TAIL:
+        return False
+    return identifier.startswith(name) or tail_of(identifier).startswith(name)
+
+
+class RunsCollide(Noun):
+    """Two live runs that get in each other's way."""
+
+    run: str
+    other: str
+    paths: tuple[str, ...] = ()
+
+
+async def see_collisions(store: Store, runs: Sequence[Run]) -> list[RunsCollide]:
+    """What the radar saw between those of the runs that have not ended, each pair once."""
+    live = {run.id for run in runs if not run.status.ended}
+    if len(live) < 2:
+        return []
+    query = EventQuery(types=("collision_seen",), limit=10_000)
+    seen = await store.read(lambda view: view.events(query))
+    if not seen:
+        return []
+    # Late: with the first event all classes of events are loaded.
+    from podium.core.events import CollisionSeen
+
+    found: dict[frozenset[str], RunsCollide] = {}
+    for event in seen:
+        body = event.body
+        if isinstance(body, CollisionSeen) and {event.run_id, body.other_run} <= live:
+            pair = frozenset((event.run_id, body.other_run))
+            found[pair] = RunsCollide(run=event.run_id, other=body.other_run, paths=body.paths)
+    return list(found.values())
+
+
+KEPT_AFTER_FAILURE = timedelta(days=7)
+"""A run that failed may be retried, and its agents then go on with their conversations."""
+
+
+async def tidy_homes(podium: Podium) -> None:
+    """Remove the homes of runs that are over, and copies of logins that a killed Podium left behind."""
+    homes = podium.folders.homes
+    if not homes.is_dir():
+        return
+    from podium.agents import sweep_homes
+
+    names = [entry.name for entry in homes.iterdir()]
+    now = podium.clock.now()
+    store = await podium.store()
+    over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})
+    await asyncio.to_thread(sweep_homes, homes, over.__contains__)
+
+
+async def tidy_grounds(podium: Podium) -> None:
+    """Remove copies that runs of playbooks worked in, and what was kept of folders long ago."""
+    if not podium.folders.grounds.is_dir():
+        return
+    from podium.jobs.playbook.working_folder import grounds_of
+
+    grounds = grounds_of(podium)
+    names = await asyncio.to_thread(grounds.runs)
+    now = podium.clock.now()
+    store = await podium.store()
+    over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})
+    await grounds.tidy(over.__contains__)
+
+
+def _is_over(run: Run | None, now: datetime) -> bool:
+    """Whether nobody will go on with the run. One that is not known was a check."""
+    if run is None or run.status in (RunStatus.SUCCEEDED, RunStatus.CANCELLED):
+        return True
+    if run.status is not RunStatus.FAILED or run.finished_at is None:
+        return False
+    return now - run.finished_at > KEPT_AFTER_FAILURE

@@ -1,0 +1,172 @@
+"""Commands `podium cancel`, `resume`, `retry` and `resolve`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.app.id_lookup import find_call_key
+from podium.app.run_control import cancel as wish_ended
+from podium.app.run_control import resolve_call, see_through
+from podium.app.run_control import resume as go_on
+from podium.app.run_control import retry as go_again
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.login import approver
+from podium.cli.run_host import host
+from podium.core.decisions import CallRecord
+from podium.core.errors import TimedOut
+from podium.core.work import Run
+
+cancel_app = command_app()
+
+PATIENCE_SECONDS = 15.0
+"""TERM, five seconds, KILL, and some room."""
+
+
+@cancel_app.command()
+def cancel(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
+    why: Annotated[str, typer.Option("--why", help="The reason, for the record.")] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Stay until all its processes are dead.")
+    ] = True,
+) -> None:
+    """End a run and everything it started, whichever process hosts it.
+
+    \b
+    Example:
+      podium cancel 9d1f5a6b --why "wrong branch"
+    """
+    door = Door(context.obj, lenient=True)
+    door.must_have_state("run", run)
+
+    async def work(podium: Podium) -> Run:
+        engine = await podium.engine()
+        wished = await wish_ended(await podium.store(), engine, run, by=door.user, why=why)
+        if wished.status.ended or not wait:
+            return wished
+        try:
+            return await asyncio.wait_for(see_through(engine, wished, wait=True), PATIENCE_SECONDS)
+        except TimeoutError:
+            raise TimedOut(
+                f"run {wished.id} was told to end and has not yet; "
+                f"`podium show {wished.id}` says who hosts it"
+            ) from None
+
+    ended = door.run(work)
+    state = ended.status.value if ended.status.ended else "told to end"
+    door.screen.answer(
+        {"run": ended.model_dump(mode="json")},
+        lambda: door.screen.line(f"run {ended.id} {state}"),
+    )
+
+
+resume_app = command_app()
+
+
+@resume_app.command()
+def resume(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+    ] = False,
+    note: Annotated[
+        str, typer.Option("--note", help="Guidance for a run that asked a person.")
+    ] = "",
+) -> None:
+    """Let a run go on here, from its checkpoint. What was done is not done again.
+
+    Leaves with 0 when the run succeeded, 3 when it waits, 7 when another process has it.
+
+    \b
+    Example:
+      podium resume 9d1f5a6b
+      podium resume 9d1f5a6b --note "keep the old name"
+    """
+    door = Door(context.obj)
+    door.must_have_state("run", run)
+
+    async def begin(podium: Podium) -> Run:
+        store, engine = await podium.store(), await podium.hosting_engine()
+        return await go_on(store, engine, run, note=note, by=door.user)
+
+    host(door, begin, wait=wait)
+
+
+retry_app = command_app()
+
+
+@retry_app.command()
+def retry(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
+    from_step: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STEP", help="Forget this step and all after it."),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+    ] = False,
+) -> None:
+    """Let a run go again from one of its steps; without --from, from what failed.
+
+    \b
+    Example:
+      podium retry 9d1f5a6b --from review
+    """
+    door = Door(context.obj)
+    door.must_have_state("run", run)
+
+    async def begin(podium: Podium) -> Run:
+        store, engine = await podium.store(), await podium.hosting_engine()
+        return await go_again(store, engine, run, from_step=from_step, by=door.user)
+
+    host(door, begin, wait=wait)
+
+
+resolve_app = command_app()
+
+
+@resolve_app.command()
+def resolve(
+    context: typer.Context,
+    call: Annotated[
+        str, typer.Argument(metavar="CALL", help="The call's key, as `podium show` prints it.")
+    ],
+    happened: Annotated[
+        bool | None,
+        typer.Option("--happened/--not-happened", help="What became of it.", show_default=False),
+    ] = None,
+) -> None:
+    """Say whether a call in doubt happened. Look first; then resume its run.
+
+    \b
+    Example:
+      podium resolve 9d1f5a6b:publish:3f2a9c41d07e.0 --not-happened
+    """
+    if happened is None:
+        raise typer.BadParameter("say --happened or --not-happened")
+    door = Door(context.obj)
+    door.must_have_state("run", call.partition(":")[0])
+
+    who = approver(door)
+
+    async def work(podium: Podium) -> CallRecord:
+        store = await podium.store()
+        key = await store.read(lambda view: find_call_key(view, call))
+        return await resolve_call(store, podium.clock, key, happened=happened, by=who.name)
+
+    record = door.run(work)
+    state = "happened" if happened else "did not happen"
+    door.screen.answer(
+        {"call": record.model_dump(mode="json")},
+        lambda: door.screen.line(
+            f"call {record.key} {state}; `podium resume {record.run_id}` goes on"
+        ),
+    )

@@ -1,0 +1,207 @@
+"""Hand-off of a run to the workers of a queue; starts one in the background when none serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Protocol
+
+from podium.app.app import Podium
+from podium.app.work_request import Place, queue_named
+from podium.cli.context import Door
+from podium.cli.progress import launch_record
+from podium.core.errors import NotPossibleNow
+from podium.core.ids import short_id
+from podium.core.model import Noun
+from podium.core.work import QueueSpec, Run, RunStatus
+from podium.ports import Engine, Store
+from podium.render.text import counted, moment
+
+LOG = "worker.log"
+_A_WORKERS_SECONDS = 2.0
+"""A worker that has room takes a run within milliseconds; a busy machine may be slower."""
+_A_NEW_WORKERS_SECONDS = 20.0
+_TAIL_BYTES = 2_000
+
+
+class BeginQueued(Protocol):
+    """Stores the run in a queue."""
+
+    def __call__(self, podium: Podium, place: Place | None) -> Awaitable[Run]: ...
+
+
+class HandedOver(Noun):
+    """A run that goes on without us."""
+
+    run: Run
+    taken: bool
+    """Whether somebody works on it already."""
+    workers: int = 0
+    """How many serve its queue and know its flow."""
+    others: int = 0
+    """Other runs that could start now and wait in its queue."""
+    worker_pid: int | None = None
+    """The worker that was started for it. None: none was needed, or none here would do."""
+    log: str = ""
+
+
+def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
+    """Queue the run, see that somebody serves the queue, and say how to follow it."""
+    spec = queue_named(door.configuration, place.queue)
+
+    async def work(podium: Podium) -> HandedOver:
+        run = await begin(podium, place)
+        door.options.parting_words = (
+            f"run {run.id} is queued: `podium worker --queue {spec.name} --once` works on it, "
+            f"`podium cancel {run.id}` ends it"
+        )
+        return await see_that_it_is_served(podium, run, spec)
+
+    done = door.run(work)
+    run, more = done.run, done.model_dump(mode="json", exclude={"run"})
+
+    def words() -> None:
+        name = short_id(run.id)
+        door.screen.line(f"run {run.id} {_how_it_goes_on(done, spec)}")
+        door.screen.line(f"`podium logs {name} -f` follows it, `podium cancel {name}` ends it")
+
+    record = launch_record(run, detached=True, queue=spec.name, **more)
+    door.screen.answer(record, words)
+
+
+def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
+    by = f"worker {done.worker_pid} was started for it, its log is {done.log}"
+    if done.taken:
+        return f"goes on in the background: {by if done.worker_pid else 'a worker took it'}"
+    if done.run.not_before is not None:
+        when = f"is queued in {spec.name!r} and starts at {moment(done.run.not_before)} or later"
+        return f"{when}: {by}" if done.worker_pid else when
+    if not done.workers:
+        labels = ",".join(spec.labels)
+        return (
+            f"is queued in {spec.name!r}, which nobody serves: where there is {labels}, start "
+            f"`podium worker --queue {spec.name} --label {labels}`"
+        )
+    who = counted(done.workers, "worker")
+    busy = f"{who} serves it and is" if done.workers == 1 else f"{who} serve it and are"
+    return f"is queued in {spec.name!r}: {busy} busy, and {counted(done.others, 'other run')} wait"
+
+
+async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> HandedOver:
+    """Wait until a worker has it, or is known to serve its queue; one is started when none does."""
+    store, engine = await podium.store(), await podium.engine()
+    log, worker = podium.folders.state / LOG, None
+    taken = await _taken_soon(store, engine, run, spec)
+    # Asked again: the one who served it may just have been leaving. What a queue wants of its workers
+    # is not known to be here: one with labels is left to people.
+    if not taken and not spec.labels and not await _serving(store, engine, run, spec):
+        worker = _started_worker(podium.folders.project, spec.name, log)
+        await _until_served(store, engine, run, spec, worker, log)
+        taken = await _taken_soon(store, engine, run, spec)
+    tallies = await store.read(lambda view: view.tallies())
+    queued = sum(tally.queued for tally in tallies if tally.queue == spec.name)
+    itself = not taken and run.not_before is None
+    return HandedOver(
+        run=run,
+        taken=taken,
+        workers=await _serving(store, engine, run, spec),
+        others=max(0, queued - itself),
+        worker_pid=worker.pid if worker else None,
+        log=str(log) if worker else "",
+    )
+
+
+async def _taken_soon(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> bool:
+    """Whether somebody claims it, as long as one who has room would take to."""
+    serves = run.not_before is None and await _serving(store, engine, run, spec)
+    return await _taken(store, run.id, _A_WORKERS_SECONDS if serves else 0.0)
+
+
+async def _serving(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> int:
+    """How many workers alive would take such a run."""
+    alive, flow = await engine.alive(), f"{run.flow}@{run.flow_version}"
+    beats = await store.read(lambda view: view.workers())
+    return sum(
+        spec.name in beat.queues and flow in beat.flows and set(spec.labels) <= set(beat.labels)
+        for beat in beats
+        if beat.id in alive
+    )
+
+
+async def _until_served(
+    store: Store,
+    engine: Engine,
+    run: Run,
+    spec: QueueSpec,
+    worker: subprocess.Popen[bytes],
+    log: Path,
+) -> None:
+    """Wait for the worker that was started. Raises `NotPossibleNow` when it left, or does not come."""
+    end = asyncio.get_running_loop().time() + _A_NEW_WORKERS_SECONDS
+    while asyncio.get_running_loop().time() < end:
+        if await _is_taken(store, run.id) or await _serving(store, engine, run, spec):
+            return
+        if worker.poll() is not None:
+            break
+        await _a_change(store)
+    code = worker.poll()
+    how = "does not serve it yet" if code is None else f"left with {code}: {_tail(log)}"
+    raise NotPossibleNow(
+        f"run {run.id} is queued, but the worker that was started for it {how}; mend that, then "
+        f"`podium worker --queue {spec.name} --once` works on it"
+    )
+
+
+def _started_worker(project: Path, queue: str, log: Path) -> subprocess.Popen[bytes]:
+    """In a session of its own, so that it outlives this terminal, and not through the launcher, whose
+    processes end with us."""
+    program = (sys.executable, "-m", "podium")
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        return subprocess.Popen(
+            [*program, "worker", "--queue", queue, "--once", "--project", str(project)],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    finally:
+        os.close(file)
+
+
+async def _taken(store: Store, run_id: str, seconds: float) -> bool:
+    """Whether somebody claims it within that time."""
+    end = asyncio.get_running_loop().time() + seconds
+    while not (taken := await _is_taken(store, run_id)):
+        if asyncio.get_running_loop().time() >= end:
+            break
+        await _a_change(store)
+    return taken
+
+
+async def _is_taken(store: Store, run_id: str) -> bool:
+    run = await store.read(lambda view: view.run(run_id))
+    return run is None or run.status is not RunStatus.QUEUED
+
+
+async def _a_change(store: Store) -> None:
+    changes = store.changes()
+    try:
+        async with asyncio.timeout(0.2), aclosing(changes):  # type: ignore[type-var]  # it is a generator
+            await anext(changes)
+            await anext(changes)
+    except TimeoutError:
+        return
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it wrote nothing"

@@ -1,0 +1,151 @@
+"""Worker of queues, for `podium worker` and `podium serve`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+
+from podium.app.app import Podium
+from podium.app.work_request import answered_queue
+from podium.cli.progress import Progress
+from podium.core.errors import BadInput
+from podium.core.events import Event, RunStarted
+from podium.core.ids import short_id
+from podium.core.work import QueueSpec, Run, RunStatus
+from podium.engine.run_engine import ticking
+from podium.jobs.sense.deps import ORDERS, SENSE
+from podium.jobs.sense.worker_hooks import tended, ticks_ended
+from podium.ports import EventQuery, RunQuery, Store, View
+from podium.render.event import event_line
+from podium.telemetry.event_feed import Listening
+
+UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
+MOST_WAITING = 10_000
+MOST_EVENTS = 1_000
+SOON = timedelta(minutes=1)
+"""A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
+LOOK_SECONDS = 1.0
+LOOP_QUEUES = (ORDERS, SENSE)
+
+
+def wanted_queues(
+    known: Sequence[QueueSpec], names: Sequence[str], labels: Sequence[str]
+) -> list[QueueSpec]:
+    specs = {queue.name: queue for queue in known}
+    unknown = [name for name in names if name not in specs]
+    if unknown:
+        raise BadInput(
+            f"podium.yaml has no queue {unknown[0]!r}; queues: {', '.join(sorted(specs))}"
+        )
+    if names:
+        return [specs[name] for name in names]
+    fitting = [queue for queue in specs.values() if set(queue.labels) <= set(labels)]
+    if not fitting:
+        wanted = "; ".join(f"{name}: {','.join(spec.labels)}" for name, spec in specs.items())
+        raise BadInput(f"every queue wants labels that this worker does not offer ({wanted})")
+    return fitting
+
+
+async def serve_queues(
+    podium: Podium,
+    queues: Sequence[QueueSpec],
+    tell_serving: Callable[[], None],
+    tell: Callable[[str], None],
+    *,
+    once: bool,
+) -> list[Run]:
+    """The runs that ended or stopped meanwhile, when nothing is left to do."""
+    engine, store = await podium.hosting_engine(), await podium.store()
+    seen = await store.read(lambda view: view.last_position())
+    hosted = _Hosted(store, engine.worker_id, seen)
+    async with (
+        _log(store, seen, tell),
+        engine.serve(queues, answered_queue=answered_queue(podium.configuration, queues)),
+        ticks_ended(podium, queues, seen, tell),
+        tended(podium, queues, tell, once=once) as take_more,
+    ):
+        tell_serving()
+        # A full disk changes nothing in the store.
+        async for _ in ticking(store.changes(), LOOK_SECONDS) if once else store.changes():
+            # Before the look at the queues: the last run may end between the two, and then nothing is left to do.
+            full = engine.out_of_room() if once else None
+            idle = await hosted.catch_up(queues if once else ())
+            if once and idle and not await take_more():
+                return await store.read(lambda view: _served(view, hosted.runs))
+            if full is not None and not idle:
+                raise full
+    raise AssertionError("changes end only when the store is closed")
+
+
+@asynccontextmanager
+async def _log(store: Store, seen: int, tell: Callable[[str], None]) -> AsyncIterator[None]:
+    """While open, every event is told. Whoever reads that slowly, or not at all, holds up no run."""
+    with Progress(sys.stderr) as progress:
+        after = EventQuery(after_position=seen)
+        listening = Listening(store, after, partial(_tell, progress), name="the worker's log")
+        try:
+            yield
+        finally:
+            await listening.close()
+    for fault in listening.faults:
+        tell(f"podium: {fault}")
+
+
+def _tell(progress: Progress, event: Event) -> None:
+    # Runs take turns here, so every line says whose it is.
+    run = f"{short_id(event.run_id)} "
+    width = progress.width
+    progress.line(run + event_line(event, width and max(width - len(run), 1)))
+
+
+class _Hosted:
+    """Remembers which runs this worker took."""
+
+    def __init__(self, store: Store, worker_id: str, seen: int) -> None:
+        self._store = store
+        self._worker_id = worker_id
+        self._seen = seen
+        self.runs: set[str] = set()
+
+    async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
+        """Look at all there are by now. Gives whether nothing went on in these queues after the last of them."""
+        while True:
+            after = EventQuery(types=("run_started",), after_position=self._seen, limit=MOST_EVENTS)
+            # Of one moment: no run that was taken is left out.
+            events, idle = await self._store.read(partial(_look, after, queues))
+            for event in events:
+                self._seen = event.position
+                if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
+                    self.runs.add(event.run_id)
+            if len(events) < MOST_EVENTS:
+                return idle
+
+
+def _served(view: View, hosted: set[str]) -> list[Run]:
+    found = (view.run(run_id) for run_id in sorted(hosted))
+    return [run for run in found if run is not None]
+
+
+def _look(query: EventQuery, queues: Sequence[QueueSpec], view: View) -> tuple[list[Event], bool]:
+    return view.events(query), _idle(view, queues)
+
+
+def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
+    """Whether nothing goes on by itself any more: what only sleeps does, what waits for a person does not."""
+    return not any(
+        view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) or _sleeps(view, queue)
+        for queue in queues
+    )
+
+
+def _sleeps(view: View, queue: QueueSpec) -> bool:
+    waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MOST_WAITING)
+    far = view.now() + SOON if queue.name in LOOP_QUEUES else None
+    return any(run.only_sleeps and _wakes_before(run, far) for run in view.runs(waiting))
+
+
+def _wakes_before(run: Run, far: datetime | None) -> bool:
+    return far is None or run.wake_at is None or run.wake_at <= far

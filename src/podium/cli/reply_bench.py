@@ -1,0 +1,122 @@
+"""Benchmark of the reply contract on a corpus of real replies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from podium.agents.contract import NotAnAnswer, read_block, read_payload
+from podium.agents.contract.payload import LOOKED_AT
+from podium.core.model import Json, Noun
+from podium.testing.replies import BLOCKS, CONTRACTS, ReplyCase
+
+MEGABYTES = (1, 10, 100)
+
+__all__ = [
+    "LOOKED_AT",
+    "FamilyScore",
+    "Length",
+    "Marked",
+    "lengths",
+    "mark",
+    "score",
+    "scores",
+]
+
+_FILLER = (
+    'Looking at the logs {now}: {"level": "info", "msg": "it\'s 5\\" wide", "n": [1, {"a": {}}]} and\n'
+    "the rest of the file, where `if (x) { y(); }` is said more than once.\n"
+)
+_PAYLOAD = '\n```json\n{"verdict": "APPROVE", "feedback": "nothing to add"}\n```\n'
+
+
+class Marked(Noun):
+    """A case and how it was read."""
+
+    case: ReplyCase
+    mark: Literal["right", "refused", "accepted"]
+    """`refused`: there is an answer, and it was not taken. `accepted`: something else was taken for it."""
+    found: Literal["strict", "repaired"] | None = None
+    payload: Json = None
+    problem: str | None = None
+    words: str = ""
+
+
+class FamilyScore(Noun):
+    """The marks of one family."""
+
+    family: str
+    cases: int
+    right: int
+    wrongly_refused: int
+    wrongly_accepted: int
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.cases if self.cases else 1.0
+
+
+class Length(Noun):
+    """What finding the payload at the end of one text took. Not all of the text is read for it."""
+
+    megabytes: int
+    seconds: float
+
+
+def mark(case: ReplyCase) -> Marked:
+    """Read one case and compare with what is right."""
+    try:
+        payload, found = _read(case)
+    except NotAnAnswer as error:
+        right = case.expect.error is not None
+        return Marked(
+            case=case,
+            mark="right" if right else "refused",
+            problem=error.problem,
+            words=str(error),
+        )
+    same = case.expect.error is None and payload == _expected(case)
+    return Marked(case=case, mark="right" if same else "accepted", found=found, payload=payload)
+
+
+def scores(marked: Sequence[Marked]) -> list[FamilyScore]:
+    """One line per family, in the order they come."""
+    families = dict.fromkeys(each.case.family for each in marked)
+    return [
+        score(family, [one for one in marked if one.case.family == family]) for family in families
+    ]
+
+
+def score(name: str, marked: Sequence[Marked]) -> FamilyScore:
+    marks = [each.mark for each in marked]
+    return FamilyScore(
+        family=name,
+        cases=len(marks),
+        right=marks.count("right"),
+        wrongly_refused=marks.count("refused"),
+        wrongly_accepted=marks.count("accepted"),
+    )
+
+
+def lengths() -> Iterator[Length]:
+    """Texts ten times as long each, full of braces and quotes, with the payload at their end."""
+    for megabytes in MEGABYTES:
+        text = _FILLER * (megabytes * 1_000_000 // len(_FILLER)) + _PAYLOAD
+        began = time.perf_counter()
+        read_payload(text, CONTRACTS["verdict"])
+        yield Length(megabytes=megabytes, seconds=time.perf_counter() - began)
+
+
+def _read(case: ReplyCase) -> tuple[Json, Literal["strict", "repaired"]]:
+    if case.contract in BLOCKS:
+        block = read_block(case.text, BLOCKS[case.contract], nonce=case.nonce)
+        return {"header": dict(block.header), "body": block.body}, block.how
+    found = read_payload(case.text, CONTRACTS[case.contract], nonce=case.nonce)
+    return found.payload.model_dump(mode="json"), found.how
+
+
+def _expected(case: ReplyCase) -> Json:
+    if case.contract in BLOCKS:
+        return case.expect.payload
+    return CONTRACTS[case.contract].model_validate(case.expect.payload).model_dump(mode="json")

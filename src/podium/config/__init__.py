@@ -1,0 +1,1 @@
+"""Settings of a project and a user: layers, trust and the origin of each value."""

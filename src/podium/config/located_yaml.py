@@ -1,0 +1,319 @@
+"""YAML with the position of every key; refuses ambiguous or unbounded input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from podium.core.errors import ConfigFault, ConfigInvalid
+from podium.core.model import Json
+from podium.platform.yaml_scalars import core_value
+
+KeyPath = tuple[str | int, ...]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A spot in a file, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Located:
+    """The data of a file, and where each key of it stands."""
+
+    file: str
+    data: dict[str, Json]
+    places: Mapping[KeyPath, Place] = field(default_factory=dict)
+    digest: str = ""
+    """SHA-256 of the bytes it was read from, as `sha256:…`; empty when there was no file."""
+
+    def place_of(self, path: KeyPath) -> Place | None:
+        """Where a key stands; of a key that is not there, where its nearest parent does."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path)
+
+    def fault(self, path: KeyPath, problem: str) -> ConfigFault:
+        """A fault at the place of a key."""
+        place = self.place_of(path)
+        return ConfigFault(
+            problem,
+            line=place.line if place else None,
+            column=place.column if place else None,
+            key=dotted(path),
+        )
+
+    def validated(self, model: type[ModelT]) -> ModelT:
+        """The data as a model. Raises `ConfigInvalid` with every fault at its place."""
+        try:
+            # As JSON: strict models then still take lists for tuples and words for enums.
+            return model.model_validate_json(json.dumps(self.data))
+        except ValidationError as error:
+            details = _without_echoes(error.errors(include_url=False))
+            faults = [self._fault_of(model, detail) for detail in details]
+            in_order = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))
+            raise ConfigInvalid(self.file, in_order) from None
+
+    def _fault_of(self, model: type[BaseModel], detail: Mapping[str, Json]) -> ConfigFault:
+        given: KeyPath = tuple(detail["loc"])
+        path = self._as_written(given)
+        if detail["type"] == "extra_forbidden":
+            return self.fault(path, f"unknown key {given[-1]!r}{_keys_beside(model, given)}")
+        if detail["type"] == "missing":
+            return self.fault((*path, given[-1]), "is missing")
+        # Values of environment variables may be secrets: those are never shown.
+        shown = "" if "env" in given else _short(detail.get("input"))
+        return self.fault(path, f"{_lowered(str(detail['msg']))}{shown}")
+
+    def _as_written(self, given: KeyPath) -> KeyPath:
+        """The path as it stands in the file: unions add the name of the branch, which is left out."""
+        if not self.places:
+            return given
+        path: KeyPath = ()
+        for part in given:
+            path = (*path, part) if (*path, part) in self.places else path
+        return path
+
+
+def dotted(path: KeyPath) -> str:
+    """A key path as people write it: `agents.dev.command[0]`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _without_echoes(details: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+    """The faults without those that only come of others: a list whose items are wrong is not empty."""
+    paths: list[KeyPath] = [tuple(detail["loc"]) for detail in details]
+    return [
+        detail
+        for detail, path in zip(details, paths, strict=True)
+        if detail["type"] != "too_short"
+        or not any(len(other) > len(path) and other[: len(path)] == path for other in paths)
+    ]
+
+
+def _keys_beside(model: type[BaseModel], path: KeyPath) -> str:
+    """The keys that are known at the top, when the fault is there."""
+    return f"; known keys: {', '.join(model.model_fields)}" if len(path) == 1 else ""
+
+
+def _lowered(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
+
+
+def _short(value: Json) -> str:
+    if isinstance(value, dict | list) or value is None:
+        return ""
+    text = repr(value)
+    return f", not {text[:60]}" if len(text) <= 60 else f", not {text[:57]}…"
+
+
+SIZE_LIMIT_BYTES = 1_000_000
+VALUE_LIMIT = 50_000
+"""How many values a file may hold once its aliases are expanded."""
+DEPTH_LIMIT = 40
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_located(path: Path) -> Located:
+    """Read a file. Raises `ConfigInvalid`, also when it is missing, too big or not text."""
+    try:
+        if not path.is_file():
+            problem = "is not a plain file" if path.exists() else "there is no such file"
+            raise _invalid(str(path), problem)
+        with path.open("rb") as file:
+            content = file.read(SIZE_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise _invalid(str(path), f"cannot be read: {error.strerror}") from None
+    return parse_located(content, str(path))
+
+
+def parse_located(content: bytes, file: str) -> Located:
+    """Read the bytes of a file called `file`."""
+    if len(content) > SIZE_LIMIT_BYTES:
+        raise _invalid(file, f"is larger than {SIZE_LIMIT_BYTES // 1000} kB; settings are small")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _invalid(file, "is not UTF-8 text; save it as UTF-8", line=line) from None
+    try:
+        located = _Builder(file).build(text)
+    except yaml.YAMLError as error:
+        raise ConfigInvalid(file, [_syntax_fault(text, error)]) from None
+    return replace(located, digest="sha256:" + hashlib.sha256(content).hexdigest())
+
+
+@dataclass
+class _Value:
+    """A value on its way: where it stands and, for collections, what is in it."""
+
+    place: Place
+    scalar: Json = None
+    items: list[_Value] | None = None
+    keys: list[tuple[str, _Value, _Value]] | None = None
+
+
+class _TooMuch(Exception):
+    """The file nests too deep or expands to too much."""
+
+
+class _Builder:
+    """Turns parser events into data and places, gathering faults on the way."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._faults: list[ConfigFault] = []
+        self._anchors: dict[str, _Value] = {}
+        self._values_left = VALUE_LIMIT
+        self._places: dict[KeyPath, Place] = {}
+
+    def build(self, text: str) -> Located:
+        events = iter(yaml.parse(text, Loader=_LOADER))
+        root = self._document(events)
+        data: Json = {}
+        if root is not None:
+            try:
+                data = self._plain(root, ())
+            except _TooMuch as too_much:
+                self._fault(root.place, str(too_much))
+            data = {} if data is None else data
+            if not isinstance(data, dict):
+                self._fault(root.place, "must be a mapping of keys to values")
+        if self._faults:
+            raise ConfigInvalid(self._file, self._faults)
+        return Located(self._file, data, self._places)
+
+    def _document(self, events: Iterator[yaml.Event]) -> _Value | None:
+        root: _Value | None = None
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                self._fault(_place(event), "holds a second document; keep to one")
+                break
+            if isinstance(event, yaml.NodeEvent):
+                root = self._value(event, events, 0)
+        return root
+
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Value:
+        place = _place(event)
+        if depth > DEPTH_LIMIT:
+            fault = ConfigFault("nests too deep", line=place.line, column=place.column)
+            raise ConfigInvalid(self._file, [*self._faults, fault])
+        if isinstance(event, yaml.AliasEvent):
+            return self._anchored(event, place)
+        value = _Value(place)
+        if isinstance(event, yaml.ScalarEvent):
+            value.scalar = self._scalar(event, place)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value.items = list(self._items(events, depth))
+        else:
+            value.keys = list(self._pairs(events, depth))
+        if anchor := getattr(event, "anchor", None):
+            self._anchors[anchor] = value
+        return value
+
+    def _anchored(self, event: yaml.AliasEvent, place: Place) -> _Value:
+        name = event.anchor or ""
+        if name not in self._anchors:
+            # Also an alias inside its own anchor: the anchor counts once its value is complete.
+            self._fault(place, f"alias {name!r} has no anchor before it")
+        return self._anchors.get(name, _Value(place))
+
+    def _items(self, events: Iterator[yaml.Event], depth: int) -> Iterator[_Value]:
+        for event in events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                return
+            yield self._value(event, events, depth + 1)
+
+    def _pairs(
+        self, events: Iterator[yaml.Event], depth: int
+    ) -> Iterator[tuple[str, _Value, _Value]]:
+        lines: dict[str, int] = {}
+        for event in events:
+            if isinstance(event, yaml.MappingEndEvent):
+                return
+            key = self._value(event, events, depth + 1)
+            value = self._value(next(events), events, depth + 1)
+            name = self._key_name(event, key)
+            if name in lines:
+                self._fault(key.place, f"stands twice, first in line {lines[name]}", name)
+            lines.setdefault(name, key.place.line)
+            yield name, key, value
+
+    def _key_name(self, event: yaml.Event, key: _Value) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            self._fault(key.place, "a key must be plain text")
+            return ""
+        name = str(event.value)
+        if name == "<<":
+            self._fault(key.place, "merge keys are not supported; write the keys out", name)
+        return name
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Json:
+        if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
+            self._fault(place, f"tag {event.tag!r} is not supported; write the value plainly")
+        if event.style or event.tag is not None:
+            return event.value
+        return core_value(event.value)
+
+    def _plain(self, value: _Value, path: KeyPath) -> Json:
+        """The value as data. Aliases are expanded here, so this is where they are counted."""
+        self._values_left -= 1
+        if self._values_left < 0:
+            raise _TooMuch(f"expands to more than {VALUE_LIMIT} values")
+        if len(path) > DEPTH_LIMIT:
+            raise _TooMuch("nests too deep")
+        self._places.setdefault(path, value.place)
+        if value.items is not None:
+            return [self._plain(item, (*path, at)) for at, item in enumerate(value.items)]
+        if value.keys is None:
+            return value.scalar
+        data: dict[str, Json] = {}
+        for name, key, inner in value.keys:
+            self._places[(*path, name)] = key.place
+            data[name] = self._plain(inner, (*path, name))
+        return data
+
+    def _fault(self, place: Place, problem: str, key: str = "") -> None:
+        self._faults.append(ConfigFault(problem, line=place.line, column=place.column, key=key))
+
+
+def _place(event: yaml.Event) -> Place:
+    mark = event.start_mark
+    return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+
+
+def _syntax_fault(text: str, error: yaml.YAMLError) -> ConfigFault:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        position = getattr(error, "position", None)
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
+        return ConfigFault("holds a character that YAML does not allow", line=line)
+    problem = str(getattr(error, "problem", "") or error)
+    if _line(text, mark.line).lstrip(" ").startswith("\t") or "'\\t'" in problem:
+        problem = "a tab stands where YAML wants spaces"
+    return ConfigFault(f"not YAML: {problem}", line=mark.line + 1, column=mark.column + 1)
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number] if number < len(lines) else ""
+
+
+def _invalid(file: str, problem: str, line: int | None = None) -> ConfigInvalid:
+    return ConfigInvalid(file, [ConfigFault(problem, line=line)])

@@ -1,0 +1,87 @@
+"""Identity of a project: its id in the state folder, its home beside the receipt key."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+from podium.config.folders import Folders, project_id_in, write_whole
+from podium.core.errors import PodiumError
+from podium.platform import locked_folder, make_private_folder
+
+LOCATION = "location.json"
+
+
+def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
+    """Note where the project is, or give a copy its own id and tell so. The state folder must be there.
+
+    Where nothing may be written everything stays as it is: whoever only reads has no use for another id.
+    """
+    if noted_path(folders.vault) == str(folders.project):
+        return
+    try:
+        with locked_folder(folders.vault):
+            original = noted_path(folders.vault)
+            if is_copy(folders):
+                _divide(folders)
+                tell(
+                    f"{str(folders.project)!r} is a copy of {original!r}: it has an identity of its own from now "
+                    "on, and both prove their receipts apart"
+                )
+            else:
+                _note_path(folders.vault, folders.project)
+    except (OSError, PodiumError):
+        return
+
+
+def is_copy(folders: Folders) -> bool:
+    """Whether the project is still where it was noted, and this one has its id too."""
+    original = noted_path(folders.vault)
+    state = Path(original, folders.state.name)
+    if not original or project_id_in(state) != project_id_in(folders.state):
+        return False
+    return not state.samefile(folders.state)
+
+
+def vaults_left_behind(folders: Folders) -> list[Path]:
+    """Vaults with heads of other records that were in this very folder: its state folder was removed since."""
+    own = folders.vault
+    vaults = own.parent.iterdir() if own.parent.is_dir() else ()
+    return sorted(
+        vault
+        for vault in vaults
+        if vault != own and noted_path(vault) == str(folders.project) and (vault / "heads").is_dir()
+    )
+
+
+def _divide(folders: Folders) -> None:
+    """Give this folder a new id. Until that is written, at last, nothing refers to the new vault."""
+    from podium.store import DATABASE_NAME, Anchors, copy_heads
+    from podium.store.receipts import BEGUN_ANEW
+
+    old, name = folders.vault, uuid4().hex
+    new = old.with_name(name)
+    make_private_folder(new)
+    for file in (old / "receipt.key", old / BEGUN_ANEW):
+        if file.exists():
+            shutil.copy2(file, new / file.name)
+    copy_heads(Anchors(old), Anchors(new), folders.state / DATABASE_NAME)
+    _note_path(new, folders.project)
+    write_whole(folders.id_file, f"{name}\n", mode=0o600)
+
+
+def noted_path(vault: Path) -> str:
+    """Where the project of this vault is, or was when its record was last opened; empty where that is not noted."""
+    try:
+        noted = json.loads((vault / LOCATION).read_text("utf-8"))
+        return str(noted["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _note_path(vault: Path, project: Path) -> None:
+    text = json.dumps({"path": str(project)}, ensure_ascii=False)
+    write_whole(vault / LOCATION, f"{text}\n", mode=0o600)

@@ -1,0 +1,101 @@
+"""Forge models: remotes, pushed branches, pull requests, and results of a project's checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from podium.core.model import Json, NonEmpty, Noun
+
+Finding = Literal[
+    "protected",
+    "unprotected",
+    "partly_protected",
+    "no_remote",
+    "other_forge",
+    "no_token",
+    "bad_token",
+    "no_permission",
+    "not_found",
+    "rate_limited",
+    "unreachable",
+]
+"""What was found out about the remote's base branch, or why nothing was."""
+
+
+class Preflight(Noun):
+    """Whether the remote keeps the base branch safe."""
+
+    finding: Finding
+    sentence: NonEmpty
+    """In plain words, one line."""
+    remote: str = ""
+    """Its address, without credentials. Empty: there is none."""
+    base: str = ""
+    missing: tuple[str, ...] = ()
+    """Of a partly protected branch: what is not required, such as `block force pushes`."""
+
+
+class RemoteBase(Noun):
+    """Where the base branch is at the remote. Its commits are in the user's repository then."""
+
+    commit: str = ""
+    """Empty: there is no remote, or it could not be asked."""
+    name: str = ""
+    """Remote and branch, such as `origin/main`."""
+    why_not: str = ""
+    """Why it was not fetched. Empty also where there is no remote."""
+
+
+class PullRequestWish(Noun):
+    """A branch that somebody should look at and merge."""
+
+    repository: NonEmpty
+    """The user's checkout."""
+    branch: NonEmpty
+    """Short name of the branch to be merged."""
+    base: NonEmpty
+    """Short name of the branch it is to be merged into."""
+    commit: NonEmpty
+    """Where the branch is. Nothing else is ever pushed."""
+    title: NonEmpty
+    body: str
+    run_id: str = ""
+
+
+class PullRequest(Noun):
+    """A pull request, or what stands for one where there is no forge."""
+
+    url: str = ""
+    """Empty: none was opened."""
+    number: int | None = None
+    existed: bool = False
+    """It was there already."""
+    pushed: bool = False
+    file: str = ""
+    """The local equivalent."""
+    merge_command: str = ""
+    why_local: str = ""
+    """Why there is a file and no pull request."""
+    moved_base: str = ""
+    """The remote's base branch is at this commit, which the branch does not contain: nothing was pushed or made."""
+
+
+def check_passed(result: Mapping[str, Json]) -> bool:
+    """True for exit code 0, unless it was a test run without a single test: that proves nothing."""
+    return result.get("exit_code") == 0 and not result.get("ran_no_tests")
+
+
+def check_ending(result: Mapping[str, Json]) -> str:
+    """How a check ended, in a few words: `exit 0`, `exit 0, ran 0 tests`, `exit 1 (before this work: exit 1)`."""
+    before = f" (before this work: {result['before']})" if result.get("before") else ""
+    return f"{_ending(result)}{before}"
+
+
+def _ending(result: Mapping[str, Json]) -> str:
+    if result.get("timed_out"):
+        return "took too long"
+    code = result.get("exit_code")
+    if code is None:
+        return "was killed"
+    return f"exit {code}, ran 0 tests" if result.get("ran_no_tests") else f"exit {code}"

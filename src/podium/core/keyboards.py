@@ -1,0 +1,40 @@
+"""The keyboard of a program on a terminal: Podium's, until a person takes it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from podium.core.model import Moment, NonEmpty, Noun
+
+HOLD_SECONDS = 900.0
+LONGEST_HOLD_SECONDS = 14_400.0
+"""Nobody keeps a keyboard for longer, however often he asks for more time."""
+MOST_NAME_CHARACTERS = 200
+PersonName = Annotated[NonEmpty, Field(max_length=MOST_NAME_CHARACTERS)]
+
+
+class KeyboardHold(Noun):
+    """A person has a program's keyboard: Podium itself types nothing there meanwhile."""
+
+    who: PersonName
+    since: Moment
+    until: Moment
+    """It comes back by itself then."""
+
+
+class KeyboardState(Noun):
+    """Whose a program's keyboard is."""
+
+    hold: KeyboardHold | None = None
+    """None: Podium's."""
+    takes: int = 0
+    """How often people took it, in this life of the server."""
+    stood_seconds: float = 0.0
+    """How long they had it so far, without the present hold."""
+
+    def stood_until(self, now: Moment) -> float:
+        """The same with the present hold."""
+        held = (now - self.hold.since).total_seconds() if self.hold else 0.0
+        return self.stood_seconds + max(held, 0.0)

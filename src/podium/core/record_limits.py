@@ -1,0 +1,87 @@
+"""Size limits of keys and records, whatever the database is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from podium.core.decisions import Approval, CallRecord, Receipt
+from podium.core.errors import BadInput
+from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerBeat
+
+LONGEST_KEY_BYTES = 1_000
+"""Two of them must fit into one entry of an index, which PostgreSQL ends at 2,704 bytes."""
+
+LARGEST_JSON = 4_000_000
+"""Characters of a noun's JSON. To take many secrets out of so many takes about a second, and all
+processes on the database wait meanwhile."""
+
+_WRAPPING = 100_000
+"""Room around what is passed on: a child's end is a signal that holds its run, and becomes a step."""
+
+_LONGEST: Mapping[type[BaseModel], int] = {
+    Run: LONGEST_KEY_BYTES + 100,
+    StepRecord: LONGEST_KEY_BYTES + 100,
+    CallRecord: LONGEST_KEY_BYTES + 200,
+}
+"""Keys that are made of others: of a schedule's name, a signal's, a step's."""
+
+_LARGEST: Mapping[type[BaseModel], int] = {
+    Signal: LARGEST_JSON + _WRAPPING,
+    StepRecord: LARGEST_JSON + 2 * _WRAPPING,
+}
+
+_KEYS: Mapping[type[BaseModel], tuple[str, ...]] = {
+    Run: ("id", "flow", "queue", "dedup_key", "parent_id"),
+    StepRecord: ("run_id", "key"),
+    Signal: ("id", "run_id", "name"),
+    CallRecord: ("key", "run_id"),
+    Approval: ("id", "run_id", "digest"),
+    Receipt: ("run_id",),
+    Schedule: ("name", "queue"),
+    WorkerBeat: ("id",),
+}
+"""Fields that are looked up by an index."""
+
+_NAMES: Mapping[type[BaseModel], str] = {
+    StepRecord: "step",
+    CallRecord: "call",
+    WorkerBeat: "worker",
+}
+
+
+def refuse_long_keys(noun: BaseModel) -> None:
+    """Raises `BadInput` when the noun is to be found under a key that no index can hold."""
+    for field in _KEYS.get(type(noun), ()):
+        value = getattr(noun, field)
+        if value is not None:
+            longest = _LONGEST.get(type(noun), LONGEST_KEY_BYTES)
+            refuse_long_key(f"{_name(noun)}'s {field}", value, longest)
+
+
+def refuse_long_key(what: str, key: str, longest: int = LONGEST_KEY_BYTES) -> None:
+    # Counting bytes takes longer than all the rest: most keys are too short for it to matter.
+    if 4 * len(key) <= longest:
+        return
+    size = len(key.encode(errors="surrogatepass"))
+    if size > longest:
+        raise BadInput(
+            f"the {what} {key[:40] + '…'!r} is {size:,} bytes long, and at most "
+            f"{longest:,} can be kept; use a shorter one"
+        )
+
+
+def refuse_heavy(noun: BaseModel, serialised: str) -> None:
+    """Raises `BadInput` when the noun's JSON is too much to be kept in the record."""
+    largest = _LARGEST.get(type(noun), LARGEST_JSON)
+    if len(serialised) > largest:
+        raise BadInput(
+            f"this {_name(noun)} is {len(serialised) / 1e6:.1f} MB of JSON, and at most "
+            f"{largest / 1e6:.1f} can be kept; keep what it holds in a file and pass its path"
+        )
+
+
+def _name(noun: BaseModel) -> str:
+    kind = type(noun)
+    return _NAMES.get(kind, kind.__name__.lower() if kind in _KEYS else "event")

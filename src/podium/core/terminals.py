@@ -1,0 +1,149 @@
+"""Programs on terminals as others see and steer them: what they are at, and what they show."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from podium.core.keyboards import (
+    HOLD_SECONDS,
+    LONGEST_HOLD_SECONDS,
+    MOST_NAME_CHARACTERS,
+    KeyboardHold,
+    KeyboardState,
+    PersonName,
+)
+from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.turns import Side
+from podium.jobs.duet.models import PairName
+
+TerminalStatus = Literal["gone", "starting", "ready", "busy", "asking", "unknown"]
+"""`gone`: its program is not there, or is no more."""
+
+Columns = Annotated[int, Field(ge=20, le=4000)]
+Rows = Annotated[int, Field(ge=5, le=4000)]
+
+MOST_KEYS = 1000
+MOST_KEY_CHARACTERS = 10_000
+MOST_PRESSED_CHARACTERS = 500_000
+"""Of all keys together: they travel in one message of the typed API, which can have four megabytes."""
+MOST_PASTED_CHARACTERS = 200_000
+
+
+class Terminal(Noun):
+    """Which program is meant."""
+
+    pair: PairName = "main"
+    side: Side
+
+
+class TerminalState(Noun):
+    """What a program is at."""
+
+    terminal: Terminal
+    agent: str
+    """Kind of program: `claude`, `codex`, `gemini`, `generic`."""
+    status: TerminalStatus
+    question: str = ""
+    """What it asks a person, when it is `asking`."""
+    pane: str = ""
+    pid: int = 0
+    session: str = ""
+    """Its conversation. Empty: it has not begun."""
+    sent: int = 0
+    """Messages that it took."""
+    active_at: Moment | None = None
+    """When it last wrote something."""
+    keyboard: KeyboardHold | None = None
+    """The person who has taken its keyboard."""
+
+
+class TerminalPicture(Noun):
+    """What a program shows."""
+
+    lines: tuple[str, ...]
+    left_out: int = 0
+    """Lines before these that there was no room for."""
+    columns: int
+    rows: int
+    cursor_column: int = 0
+    cursor_row: int = 0
+    """From 0, within what is visible."""
+
+
+class KeyboardWish(Noun):
+    """A person wants a keyboard, or more time with it."""
+
+    terminal: Terminal
+    who: PersonName
+    seconds: float = Field(default=HOLD_SECONDS, gt=0, le=LONGEST_HOLD_SECONDS)
+
+
+class PaneFrame(Noun):
+    """A pane as it is painted: exactly what a terminal of its size would show."""
+
+    columns: int
+    rows: int
+    lines: tuple[str, ...]
+    """Each whole by itself: printable characters and the escapes of their colours, and nothing else."""
+    cursor_column: int = 0
+    cursor_row: int = 0
+    cursor_shown: bool = True
+    dead: bool = False
+    """Its program is no more."""
+
+
+class PaneView(Noun):
+    """What a looker-on sees now."""
+
+    frame: PaneFrame | None = None
+    """None: there is nothing to be seen, and `trouble` says why."""
+    trouble: str = ""
+    keyboard: KeyboardState = KeyboardState()
+
+
+class KeysPressed(Noun):
+    """Keys for a program, one after another."""
+
+    terminal: Terminal
+    who: str = Field(default="", max_length=MOST_NAME_CHARACTERS)
+    """Pressed only while this person has the keyboard. Empty: only while nobody has taken it."""
+    keys: tuple[Annotated[NonEmpty, Field(max_length=MOST_KEY_CHARACTERS)], ...] = Field(
+        min_length=1, max_length=MOST_KEYS
+    )
+    """By tmux's names, as `Escape`, `C-c` and `Enter`; any other word is typed as it stands."""
+
+    @field_validator("keys")
+    @classmethod
+    def _fit_one_call(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        count = sum(map(len, keys))
+        if count > MOST_PRESSED_CHARACTERS:
+            raise ValueError(
+                f"they are {count:,} characters, and {MOST_PRESSED_CHARACTERS:,} can be pressed at once"
+            )
+        return keys
+
+
+class TextPasted(Noun):
+    """Words that a person puts into a program's input as one piece."""
+
+    terminal: Terminal
+    who: PersonName
+    text: Annotated[NonEmpty, Field(max_length=MOST_PASTED_CHARACTERS)]
+
+
+class NewSize(Noun):
+    """How large both panes of a pair are to be."""
+
+    pair: PairName = "main"
+    columns: Columns
+    rows: Rows
+
+
+class TerminalNews(Noun):
+    """Something changed: what the program is at now, and shows."""
+
+    state: TerminalState
+    picture: TerminalPicture | None = None
+    """None: there is nothing to be seen."""

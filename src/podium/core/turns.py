@@ -1,0 +1,296 @@
+"""Turns of agents: prompt and limits in, reply out; messages between agents; tools that agents have of their own.
+
+[[POLI:MSG {"to":"EXECUTER","type":"plan","id":"TASK-NONCE"}]]
+<PLAN>
+…
+</PLAN>
+[[/POLI:MSG]]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from podium.core.decisions import Usage
+from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.workspaces import Snapshot
+
+TAG = "POLI:MSG"
+
+Side = Literal["PLANNER", "EXECUTER"]
+Address = Literal["PLANNER", "EXECUTER", "USER"]
+MessageType = Literal["plan", "result", "report", "status", "blocker"]
+
+SECTIONS: dict[str, str] = {
+    "plan": "PLAN",
+    "result": "RESULT",
+    "report": "REPORT",
+    "status": "STATUS",
+    "blocker": "BLOCKER",
+}
+"""How the body of each type is wrapped. It need not be."""
+
+
+class Message(Noun):
+    """A block that was read: whom it is for, what it is, and its body without its section's tags."""
+
+    to: str
+    type: str
+    id: str
+    body: str
+    mended: bool = False
+    """A terminal's marks had to be taken off."""
+
+
+class Ignored(Noun):
+    """Something that looked like a block and could not be read."""
+
+    why: str
+    shown: str = ""
+    """Its beginning."""
+
+
+class Heard(Noun):
+    """All blocks of a text in their order, and what only looked like one."""
+
+    messages: tuple[Message, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+
+
+ADDRESSEES: dict[str, tuple[Address, ...]] = {
+    "plan": ("EXECUTER",),
+    "result": ("PLANNER",),
+    "report": ("USER",),
+    "status": ("PLANNER", "EXECUTER", "USER"),
+    "blocker": ("PLANNER", "EXECUTER", "USER"),
+}
+"""Whom a message of each type may be for."""
+
+
+class Awaited(Noun):
+    """The message that a turn is to bring."""
+
+    sender: Side
+    types: tuple[MessageType, ...] = Field(min_length=1)
+    """Any of these will do, and always a `blocker`."""
+    task: NonEmpty
+    nonce: NonEmpty
+    """Of this turn alone. No block of a prompt has it, and where a screen is read a prompt names it in halves."""
+    or_words: bool = False
+    """Words without a block are an answer too: the whole of what was said when the turn is over."""
+    longest_seconds: float = Field(default=14_400.0, gt=0)
+    """However often it tells of its progress, which begins the turn's time anew."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}-{self.nonce}"
+
+    def found_in(self, heard: Heard) -> Message | None:
+        """The last that is the message. None: there is none."""
+        return next((each for each in reversed(heard.messages) if self.is_met_by(each)), None)
+
+    def is_met_by(self, message: Message) -> bool:
+        """Whether this is the message: of the turn's id, of a type that was wanted, and for whom that is."""
+        return message.type in (*self.types, "blocker") and not self.fault_of(message)
+
+    def is_progress(self, message: Message) -> bool:
+        """Whether the agent tells how far it is."""
+        return message.type == "status" and not self.fault_of(message)
+
+    def fault_of(self, message: Message) -> str:
+        """Why it is no message of this turn. Empty: it is one."""
+        if message.id != self.id:
+            return "its id is not this turn's"
+        if message.to == self.sender:
+            return "it is for whoever sent it"
+        if message.to not in ADDRESSEES.get(message.type, ()):
+            return f"a message of type {message.type!r} cannot be for {message.to!r}"
+        return ""
+
+
+def block_of(message: Message) -> str:
+    """The message as a block, its body in its section."""
+    header = json.dumps({"to": message.to, "type": message.type, "id": message.id})
+    return f"[[{TAG} {header}]]\n{section_of(message)}\n[[/{TAG}]]"
+
+
+def section_of(message: Message) -> str:
+    """The body in its section, without the id of the turn that brought it."""
+    section = SECTIONS.get(message.type, "")
+    wrapped = message.body.startswith(f"<{section}>") and message.body.endswith(f"</{section}>")
+    return message.body if wrapped or not section else f"<{section}>\n{message.body}\n</{section}>"
+
+
+class TurnLimits(Noun):
+    """What one turn may take. None means no limit of that kind."""
+
+    seconds: float | None = 600.0
+    tokens: int | None = None
+    usd: float | None = None
+    turns: int | None = None
+    tool_calls: int | None = None
+    """Calls that the turn may make, refused ones included."""
+    same_results: int | None = None
+    """How often in a row the very same call may come to the very same result."""
+
+
+StopKind = Literal["turns", "tool_calls", "same_results", "tokens", "usd", "minutes"]
+
+
+class Stop(Noun):
+    """Why a turn was ended before its agent was done."""
+
+    kind: StopKind
+    reason: str
+
+    @property
+    def exit_code(self) -> int:
+        """That of a door that ends with it: time ran out, or something else did."""
+        return 6 if self.kind == "minutes" else 5
+
+
+class WishedCall(Noun):
+    """A call that a model asked for."""
+
+    id: str = ""
+    """The provider's own name for it."""
+    tool: str
+    arguments: Json = None
+    """As it wrote them: they may be no object, or no JSON."""
+
+
+class ModelAnswer(Noun):
+    """One answer of a model within a turn, kept so that a turn can go on with it after a crash."""
+
+    number: int
+    """From 0, within the turn."""
+    request: str
+    """Digest of all that the model was asked: an answer to something else is of no use."""
+    text: str = ""
+    calls: tuple[WishedCall, ...] = ()
+    model: str = ""
+    usage: Usage = Usage()
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Characters of the request by part: `instructions`, `tools`, `prompt`, `history`."""
+    counted: bool = False
+    """Of one from before: what it used was recorded with an attempt that failed, and counts only for limits."""
+    kept: Json = None
+    """The whole of it as whoever asked writes it down. None: it was too large to be kept."""
+
+
+class Finish(Noun):
+    """An agent's word that it is done, given by the tool of that name."""
+
+    summary: str
+    payload: Json = None
+
+
+PayloadFound = Literal["none", "native", "strict", "repaired"]
+"""How a payload was found: not at all, by the medium's own schema, as plain JSON, or mended."""
+
+
+class Turn(Noun):
+    """One question to an agent, complete in itself."""
+
+    run_id: str
+    step_key: str
+    role: NonEmpty
+    prompt: str
+    native_prompt: str = ""
+    """The prompt for a medium that holds the answer to the contract's schema itself: it names no nonce. Empty: `prompt`."""
+    news: str = ""
+    """What an agent is told in place of the prompt where its conversation, which begins with it, goes on."""
+    workspace: str
+    """Folder the agent works in."""
+    session: str | None = None
+    """Conversation to continue; None starts a fresh one."""
+    limits: TurnLimits = TurnLimits()
+    allowed_tools: tuple[str, ...] | None = None
+    """Names of tools its calls may ask for. None: all that the gate allows."""
+    own_tools: tuple[str, ...] | None = None
+    """What the agent may use of its own beside files and shell, such as `web_search`. None: nothing more."""
+    contract: type[BaseModel] | None = None
+    """What the payload of the reply must validate as. None: words are enough."""
+    nonce_slot: str = ""
+    """Text that stands for the turn's nonce in the prompt's own examples of an answer. Empty: it has none."""
+    provenance: tuple[str, ...] = ()
+    """Untrusted sources that led to the turn."""
+    asking: int = 0
+    """Which asking of the step this is: what is wished for again in a later one is done again."""
+    awaits: Awaited | None = None
+    """The message that it is to bring. An agent that hears all that was said need not look for it."""
+
+    def words(self, *, native: bool) -> str:
+        """What the agent is asked, where its medium holds the answer to the contract's schema or not."""
+        return self.native_prompt if native and self.native_prompt else self.prompt
+
+
+ReadFrom = Literal["", "transcript", "screen"]
+"""Where the words of a program on a terminal were read: to the byte in what it wrote down, or on its screen."""
+
+
+class Reply(Noun):
+    """What an agent answered, validated."""
+
+    text: str
+    payload: Json = None
+    found: PayloadFound = "none"
+    usage: Usage = Usage()
+    agent: str = ""
+    model: str = ""
+    version: str = ""
+    """Of the program that answered, where it is one."""
+    session: str | None = None
+    seconds: float = 0.0
+    transcript: str | None = None
+    """Path of what was really said, line by line."""
+    read_from: ReadFrom = ""
+    untold: tuple[str, ...] = ()
+    """Refusals whose reason its protocol could not carry. They go into the next prompt."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of the answer, such as a version nobody has tried."""
+    stopped: Stop | None = None
+    """Set when a limit ended the turn; the text is then what was said until there."""
+    waiting_approvals: tuple[str, ...] = Field(default=())
+    """Approvals this turn's calls were told to wait for."""
+    keeps_calls: bool = False
+    """The calls that wait stay open in its conversation: when that goes on, Podium makes them and hands the results
+    over before anything else is said. False: the agent has to make them again."""
+    approval_deadlines: dict[str, Moment] = Field(default_factory=dict)
+    """Until when each of them can be answered. Filled in by whoever asked the turn."""
+    snapshot: Snapshot | None = None
+    """The workspace as a turn left it that waits for approvals: where the next turn starts. Filled in likewise."""
+
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "web_search": ("google_web_search", "WebSearch", "websearch"),
+    "web_fetch": ("WebFetch", "webfetch"),
+    "subagents": ("codebase_investigator", "generalist", "invoke_agent", "Task", "Agent", "task"),
+}
+"""The word that means the same for every agent → what single ones call it."""
+
+GRANTED_AS = {
+    "web_search": "web_search",
+    "web_fetch": "web_fetch",
+    "ask_subagent": "subagents",
+    "own_tool": "own_tool",
+}
+"""Registered tools that a role must grant → the word for it."""
+
+_WORD_OF = {name: word for word, names in WORDS.items() for name in names}
+
+
+def granted_words(own_tools: Iterable[str] | None) -> frozenset[str]:
+    """What a role grants: the names as it has them, and the common word for each."""
+    names = tuple(own_tools or ())
+    return frozenset((*names, *(_WORD_OF.get(name, name) for name in names)))
+
+
+def unknown_words(own_tools: Iterable[str] | None, known: Iterable[str]) -> tuple[str, ...]:
+    """Names of a role that mean nothing to an agent that knows only these, by whatever word."""
+    there = frozenset((*known, *(_WORD_OF.get(name, name) for name in known)))
+    return tuple(name for name in own_tools or () if not granted_words((name,)) & there)

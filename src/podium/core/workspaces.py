@@ -1,0 +1,326 @@
+"""Workspaces: where an agent works on a task, apart from everything that is not its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.processes import NetworkPolicy
+
+
+class SetUp(Noun):
+    """What makes a fresh workspace one in which the project can be built and tested."""
+
+    copy_files: tuple[str, ...] = ()
+    """Files of the user's checkout that git does not carry, such as `.env`, by their paths."""
+    ports: tuple[str, ...] = ()
+    """Variables that each get a free port of their own."""
+    after_create: tuple[tuple[str, ...], ...] = ()
+    """Commands, each as argv, run inside the workspace in this order."""
+    ready: tuple[str, ...] = ()
+    """A command that must succeed before the workspace is used. Empty: none."""
+    seconds: float = 600.0
+    """For all commands together."""
+    network: NetworkPolicy = "none"
+    """What the commands may connect to; the settings may tighten it."""
+    hosts: tuple[str, ...] = ()
+    """For `listed`, such as a package index."""
+
+
+class WorkspaceWish(Noun):
+    """A workspace to be made."""
+
+    task: NonEmpty
+    """Short name of the task: letters, digits, dots and dashes."""
+    repository: NonEmpty
+    """The user's checkout, or a folder inside it."""
+    base: str = "HEAD"
+    """What the work starts from."""
+    branch: str = ""
+    """Short name of the branch that is made. Empty: `podium/<task>`."""
+    folder: str = ""
+    """Where the worktree goes. Empty: `../.worktrees/<task>` beside the checkout."""
+    forbidden: tuple[str, ...] = ()
+    """Paths from the workspace on that nobody in it may change, whether they exist or not."""
+    set_up: SetUp = SetUp()
+    run_id: str = ""
+
+
+class WorkspaceRecord(Noun):
+    """A workspace as it is kept on disk, out of the agent's reach."""
+
+    id: NonEmpty
+    task: NonEmpty
+    repository: NonEmpty
+    """Real path of the user's checkout."""
+    git_dir: NonEmpty
+    """Real path of its common git directory."""
+    path: NonEmpty
+    """The worktree."""
+    private: NonEmpty
+    """Folder of everything that belongs to the workspace beside the worktree."""
+    branch: NonEmpty
+    """Whole name: `refs/heads/…`."""
+    base: NonEmpty
+    """Commit the work starts from."""
+    admin: str = ""
+    """Name of the worktree's folder under `worktrees` in the git directory. Empty while it is being made."""
+    forbidden: tuple[str, ...] = ()
+    ports: dict[str, int] = Field(default_factory=dict)
+    copied: tuple[str, ...] = ()
+    """Files that were copied from the checkout. They never come back in a commit."""
+    run_id: str = ""
+    created_at: Moment
+
+
+class RefsSeen(Noun):
+    """The user's repository at a moment: whatever an agent must leave alone."""
+
+    refs: dict[str, str] = Field(default_factory=dict)
+    """Commit, or other ref, by name: branches, tags, stash, HEAD and those of other worktrees."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Digests of settings and hooks by name."""
+
+
+class Violation(Noun):
+    """Something changed during a turn that the agent had no business with."""
+
+    what: NonEmpty
+    """`ref refs/heads/main`, `hook pre-commit`, `config`, …"""
+    before: str = ""
+    after: str = ""
+    restored: bool = False
+
+
+class TurnEnd(Noun):
+    """What was found when a turn in a workspace had ended."""
+
+    violations: tuple[Violation, ...] = ()
+    moved_away: tuple[str, ...] = ()
+    """Repositories that were planted in the worktree, and what stood in place of its own `.git`."""
+    changed_meanwhile: tuple[str, ...] = ()
+    """What somebody else changed in the user's repository, out of a confined agent's reach. It stays."""
+    seen: RefsSeen = RefsSeen()
+    """What the repository held then, before anything was put back."""
+
+
+class RepositoryLook(Noun):
+    """The user's own checkout."""
+
+    checkout: NonEmpty
+    head: NonEmpty
+    branch: str = ""
+    """Short name of what is checked out. Empty: HEAD is detached."""
+    changed: tuple[str, ...] = ()
+    """The first of the tracked files that are not as committed."""
+    changed_count: int = 0
+    sparse: bool = False
+
+
+class WorktreeState(Noun):
+    """How a worktree stands while nobody works in it."""
+
+    head: str
+    """Commit that is checked out, in the workspace's own history."""
+    on_branch: bool
+    """Whether that is the tip of the workspace's branch."""
+    changed: tuple[str, ...] = ()
+    """Paths that are not as committed, untracked ones included and ignored ones not."""
+    merging: bool = False
+    """A merge was begun and not committed."""
+
+    @property
+    def is_clean(self) -> bool:
+        return self.on_branch and not self.changed and not self.merging
+
+
+class CommitSeen(Noun):
+    """A commit in a workspace."""
+
+    id: NonEmpty
+    subject: str
+    parents: tuple[str, ...] = ()
+    trailers: dict[str, str] = Field(default_factory=dict)
+
+
+KNOWN_SECRET = "secret:"  # noqa: S105 — a beginning, and no secret
+"""Stands before the name of a secret whose value is known, and is nothing that only looks like one."""
+
+
+class Sighting(Noun):
+    """A line that a commit adds, and what was found in it. The line itself is not told: it may be a secret."""
+
+    commit: NonEmpty
+    path: str
+    """Empty: the commit's own message."""
+    line: int
+    what: tuple[str, ...]
+
+
+class LookedThrough(Noun):
+    """What was found in the lines that commits add."""
+
+    found: tuple[Sighting, ...] = ()
+    whole: bool = True
+    """Whether all of them were looked at."""
+
+
+class Merge(Noun):
+    """What became of merging a commit into a workspace's branch."""
+
+    other: NonEmpty
+    """What was merged in."""
+    commit: str = ""
+    """The branch's tip behind it. Empty: there are conflicts, and the merge is left open for whoever solves them."""
+    conflicts: tuple[str, ...] = ()
+    """Paths with conflict markers, or that one side removed."""
+    up_to_date: bool = False
+    """The branch contained it already."""
+    told: str = ""
+    """git's own words."""
+
+
+class Collision(Noun):
+    """Two branches that cannot be merged with each other as they are."""
+
+    branch: NonEmpty
+    other: NonEmpty
+    paths: tuple[str, ...] = ()
+
+
+class GuardedChange(Noun):
+    """What commits change in files that guard the project or run by themselves."""
+
+    files: tuple[str, ...]
+    """Each with what becomes of it: `podium.yaml (changed)`."""
+    paths: tuple[str, ...]
+    diff: str
+    """Commit by commit; of a long one the beginning. It is not redacted."""
+    digest: NonEmpty
+    """Of paths, modes and contents before and after, in their order."""
+
+
+class Delivery(Noun):
+    """Commits that came back through the import gate."""
+
+    branch: NonEmpty
+    before: str
+    after: str
+    commits: tuple[str, ...] = ()
+    """Oldest first. Empty: there was nothing new."""
+    paths: tuple[str, ...] = ()
+    """Paths they change."""
+    lookalikes: tuple[str, ...] = ()
+    """Places in test data that look like secrets, in words."""
+
+
+class WaitingDelivery(Noun):
+    """Commits that come back once a person has approved what they change in guarded files."""
+
+    run_id: NonEmpty
+    approval_id: NonEmpty
+    branch: NonEmpty
+    """Short name."""
+    task: NonEmpty
+    files: tuple[str, ...]
+
+
+class Snapshot(Noun):
+    """Everything in a worktree, untracked files included, as a commit under a private ref."""
+
+    ref: NonEmpty
+    commit: NonEmpty
+    why: str
+    at: Moment
+    left_out: tuple[str, ...] = ()
+    """What is not in it, in words."""
+    complete: bool = True
+    """Whether all work is in it: what was left out is ignored by git, and large."""
+    carried: str = ""
+    """Commit of what git would carry, without ignored and copied files. Empty: there is none."""
+
+
+class Recovered(Noun):
+    """A branch that was made of a snapshot."""
+
+    branch: NonEmpty
+    """Short name."""
+    commit: NonEmpty
+    snapshot: Snapshot
+    only_in_snapshot: tuple[str, ...] = ()
+    """Paths that the branch does not have, the first of them: git ignores them, or they were copied."""
+    more: int = 0
+    """How many further paths there are."""
+
+
+class Kept(StrEnum):
+    """Where a workspace's work is safe, if anywhere."""
+
+    MERGED = "merged"
+    PUSHED = "pushed"
+    SNAPSHOTTED = "snapshotted"
+    UNCHANGED = "unchanged"
+    """There is no work in it."""
+    IN_USE = "in_use"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the workspace itself is not needed for its work."""
+        return self not in (Kept.IN_USE, Kept.UNKNOWN)
+
+
+class WorkspaceListing(Noun):
+    """A workspace with what is known of it."""
+
+    record: WorkspaceRecord
+    kept: Kept
+    because: str
+    bytes: int
+    """Size of the worktree and of what belongs to it."""
+    changed_at: Moment
+    snapshots: tuple[Snapshot, ...] = ()
+
+
+class Removal(Noun):
+    """A workspace that was removed, or not, and why."""
+
+    id: NonEmpty
+    removed: bool
+    because: str
+    task: str = ""
+    kept: Kept | None = None
+    """None: a leftover, or it is not known."""
+    snapshot: Snapshot | None = None
+    bytes: int = 0
+    failed: bool = False
+    """It was to be removed, and something was in the way."""
+
+
+class RemovedWorkspace(Noun):
+    """What is remembered of a workspace that is no more, so that its snapshots can be found."""
+
+    record: WorkspaceRecord
+    removed_at: Moment
+    because: str
+    snapshots: tuple[Snapshot, ...] = ()
+    """Those that still exist. Newest last."""
+
+
+class Leftover(Noun):
+    """What a killed Podium left of a workspace that was not wholly made, or not wholly removed."""
+
+    id: NonEmpty
+    because: str
+    """What was going on, and why it can be cleared away."""
+    places: tuple[str, ...] = ()
+    """Files and folders that are still there."""
+    bytes: int = 0
+    task: str = ""
+    repository: str = ""
+    git_dir: str = ""
+    """Of its repository, as far as that is known."""
+    readable: bool = True
+    """False: its record cannot be read, so that it is not cleared away."""

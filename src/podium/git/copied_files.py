@@ -1,0 +1,178 @@
+"""Files that git does not carry, such as `.env`, copied from the user's checkout by an explicit list.
+
+Every folder on the way is opened by the handle of the one before it, on both sides: the base commit
+may hold a link where the checkout has a folder, and a listed name may be a link that leads away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from podium.core.errors import BadInput
+
+LARGEST_FILE_BYTES = 16_000_000
+LARGEST_IN_ALL_BYTES = 64_000_000
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking: opening a named pipe would wait for its other end.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PATTERN_SIGNS = re.compile(r"[\\*?\[\]! #]")
+_LINK_ON_THE_WAY = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
+
+
+def check_files(checkout: Path, names: Sequence[str]) -> None:
+    """Raise `BadInput` for the first name that cannot be copied. Nothing is changed."""
+    total = 0
+    for name in names:
+        with _opened(checkout, name) as handle:
+            total += os.fstat(handle).st_size
+    if total > LARGEST_IN_ALL_BYTES:
+        raise BadInput(
+            f"the files to copy have {total} bytes in all, and {LARGEST_IN_ALL_BYTES} may be copied; "
+            "fetch or build what is large by an `after_create` command"
+        )
+
+
+def copy_files(checkout: Path, worktree: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Copy each file to the same place in the worktree, with its permission bits; gives what was copied.
+
+    A file that is there already with the same content is left alone. Raises `BadInput` for what
+    cannot be copied; what was copied before it stays.
+    """
+    copied = []
+    for name in names:
+        with _opened(checkout, name) as handle:
+            mode = stat.S_IMODE(os.fstat(handle).st_mode) & 0o777
+            content = _content(handle, name)
+        if _put(worktree, name, content, mode):
+            copied.append("/".join(_parts(name)))
+    return tuple(copied)
+
+
+def ignoring(names: Sequence[str]) -> str:
+    """Lines for a file of patterns that make git ignore just these paths."""
+    return "".join(f"/{_PATTERN_SIGNS.sub(_escaped, name)}\n" for name in names)
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\{sign[0]}"
+
+
+@contextlib.contextmanager
+def _opened(checkout: Path, name: str) -> Iterator[int]:
+    """The handle of a plain file of the checkout that is not too large."""
+    parts = _parts(name)
+    try:
+        with _folder(checkout, parts[:-1], create=False) as folder:
+            handle = os.open(parts[-1], _READ, dir_fd=folder)
+    except OSError as error:
+        raise BadInput(f"cannot copy {name!r} from {str(checkout)!r}: {_why(error)}") from error
+    try:
+        _must_be_plain(os.fstat(handle), name)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    odd = path.is_absolute() or ".." in path.parts or "\0" in name or "\n" in name
+    inside = path.parts and not odd
+    if not inside:
+        raise BadInput(
+            f"cannot copy {name!r}: name a file by its path from the checkout's root on, as in '.env'"
+        )
+    if any(part.lower() == ".git" for part in path.parts):
+        raise BadInput(f"cannot copy {name!r}: what belongs to git itself stays where it is")
+    return path.parts
+
+
+def _must_be_plain(found: os.stat_result, name: str) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise BadInput(f"cannot copy {name!r}: it is a folder; list the files in it one by one")
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(f"cannot copy {name!r}: it is not a plain file; take it off the list")
+    if found.st_size > LARGEST_FILE_BYTES:
+        raise BadInput(
+            f"cannot copy {name!r}: it has {found.st_size} bytes, and {LARGEST_FILE_BYTES} may be "
+            "copied; fetch or build it by an `after_create` command"
+        )
+
+
+def _content(handle: int, name: str) -> bytes:
+    """All of it, at most a byte more than may be: it can grow while it is read."""
+    with open(handle, "rb", closefd=False) as file:
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    if len(content) > LARGEST_FILE_BYTES:
+        raise BadInput(f"cannot copy {name!r}: it grew while it was read; try again")
+    return content
+
+
+def _put(worktree: Path, name: str, content: bytes, mode: int) -> bool:
+    """Whether it was not there before."""
+    parts = _parts(name)
+    try:
+        with _folder(worktree, parts[:-1], create=True) as folder:
+            # A forbidden path that was not there is an empty folder by now.
+            with contextlib.suppress(OSError):
+                os.rmdir(parts[-1], dir_fd=folder)
+            _create(folder, parts[-1], content, mode)
+    except FileExistsError:
+        _must_be_the_same(worktree, name, content)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise BadInput(f"cannot copy {name!r} into the workspace: {_why(error)}") from error
+    else:
+        return True
+    return False
+
+
+def _create(folder: int, leaf: str, content: bytes, mode: int) -> None:
+    # Private until it is whole: it may hold secrets.
+    handle = os.open(leaf, _CREATE, 0o600, dir_fd=folder)
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+        file.write(content)
+        file.flush()
+        os.fchmod(handle, mode)
+
+
+def _must_be_the_same(worktree: Path, name: str, content: bytes) -> None:
+    with _opened(worktree, name) as handle:
+        same = _content(handle, name) == content
+    if not same:
+        raise BadInput(
+            f"cannot copy {name!r}: the base commit has one with other content; commit yours, or "
+            "take it off the list"
+        )
+
+
+@contextlib.contextmanager
+def _folder(root: Path, parts: Sequence[str], *, create: bool) -> Iterator[int]:
+    handle = os.open(root, _FOLDER)
+    try:
+        for part in parts:
+            if create:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            deeper = os.open(part, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = deeper
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return "there is no such file; make it, or take it off the list"
+    if error.errno in _LINK_ON_THE_WAY:
+        return "it is, or lies behind, a symbolic link or a file; name the plain file itself"
+    return f"{error.strerror}"

@@ -1,0 +1,345 @@
+"""Private copies of a folder from which nothing leads back, for rehearsals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.protected_paths import GIT_DIR, STATE_DIR, comparable
+from podium.git.git_command import Git
+from podium.git.private_dir import alternates_of, read_plain
+from podium.git.records import write_whole
+from podium.platform import make_private_folder
+from podium.platform.folder_tree import clear_away
+
+STATE = STATE_DIR
+DOT_GIT = GIT_DIR
+
+
+@dataclass(frozen=True)
+class GroundLimits:
+    """How much of a folder is kept or copied before a playbook works in it."""
+
+    files: int = 50_000
+    bytes: int = 1_000_000_000
+    copied_files: int = 200_000
+    """A copy has everything, also what a build made and git ignores."""
+    copied_bytes: int = 4_000_000_000
+
+
+@dataclass
+class Seen:
+    """Paths from the folder on, with `/`; bytes that are no text stay whole as surrogates."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    """Permission bits of each."""
+    links: set[str] = field(default_factory=set)
+    folders: dict[str, int] = field(default_factory=dict)
+    """Permission bits of each, the folder itself not among them; a folder comes before what is in it."""
+    passed_over: set[str] = field(default_factory=set)
+    """What was not looked into and is left alone."""
+    left_out: list[str] = field(default_factory=list)
+    """What of it somebody may miss, in words."""
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How to look through a folder."""
+
+    most_files: int
+    most_bytes: int
+    never: Collection[str]
+    """Names of what is passed over at any depth, in small letters."""
+    own: tuple[int, int]
+    """Device and inode of Podium's own folder for all this, should it lie within."""
+    skipped: Collection[str] = ()
+    """Paths that are passed over."""
+
+    def through(self, root: Path) -> Seen:
+        """Everything. Raises `NotPossibleNow` when it is more than may be, or the folder cannot be read."""
+        seen = Seen()
+        waiting = [""]
+        while waiting:
+            inner = waiting.pop()
+            try:
+                entries = _entries(root, inner)
+            except OSError as error:
+                if not inner:
+                    raise NotPossibleNow(
+                        f"the folder {str(root)!r} cannot be looked into: {error.strerror}"
+                    ) from error
+                self._miss(seen, inner.rstrip("/"), error)
+                continue
+            for entry in entries:
+                path = inner + entry.name
+                if self._take(seen, entry, path):
+                    waiting.append(f"{path}/")
+                self._check(seen, root)
+        return seen
+
+    def _take(self, seen: Seen, entry: os.DirEntry[str], path: str) -> bool:
+        """Note what it is; whether it is a folder to look into."""
+        if comparable(entry.name) in self.never or path in self.skipped:
+            seen.passed_over.add(path)
+            return False
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            self._miss(seen, path, error)
+            return False
+        if stat.S_ISDIR(found.st_mode):
+            return self._enter(seen, path, found)
+        if stat.S_ISLNK(found.st_mode):
+            seen.links.add(path)
+        elif not stat.S_ISREG(found.st_mode):
+            seen.passed_over.add(path)
+        elif not os.access(entry.path, os.R_OK):
+            self._miss(seen, path, PermissionError(0, "it may not be read"))
+        else:
+            seen.files[path] = stat.S_IMODE(found.st_mode) & 0o777
+            seen.bytes += found.st_size
+        return False
+
+    def _enter(self, seen: Seen, path: str, found: os.stat_result) -> bool:
+        if (found.st_dev, found.st_ino) == self.own:
+            seen.passed_over.add(path)
+            return False
+        seen.folders[path] = stat.S_IMODE(found.st_mode) & 0o777
+        return True
+
+    def _miss(self, seen: Seen, path: str, error: OSError) -> None:
+        seen.folders.pop(path, None)
+        seen.passed_over.add(path)
+        seen.left_out.append(f"{shown(path)[:200]!r}: {error.strerror}")
+
+    def _check(self, seen: Seen, root: Path) -> None:
+        count = len(seen.files) + len(seen.links) + len(seen.folders)
+        if count > self.most_files:
+            raise NotPossibleNow(
+                f"there are more than {self.most_files} files and folders in {str(root)!r}"
+            )
+        if seen.bytes > self.most_bytes:
+            raise NotPossibleNow(
+                f"the files in {str(root)!r} have more than {self.most_bytes // 1_000_000} MB"
+            )
+
+
+def shown(path: str) -> str:
+    """The path as text that can be written anywhere."""
+    return os.fsencode(path).decode(errors="replace")
+
+
+def identity_of(folder: Path) -> tuple[int, int]:
+    """By which a folder is known under whatever name."""
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def _entries(root: Path, inner: str) -> list[os.DirEntry[str]]:
+    """Read at once: however deep the walk goes, no more than one folder is open."""
+    with os.scandir(root / inner) as entries:
+        return list(entries)
+
+
+_LEADING_BACK = ("worktrees", "index.lock", "remotes", "branches", "commondir", "gitdir")
+"""In a git directory: other checkouts, other repositories, and a lock that nobody would take away."""
+_SETTINGS = ("config", "config.worktree")
+_ALTERNATES = "objects/info/alternates"
+_POINTER_BYTES = 5_000
+
+
+def copy_folder(root: Path, target: Path, seen: Seen, ready: Path) -> list[Path]:
+    """Copy files, links and git directories; gives the files of settings of these.
+
+    `ready` is where the copy will be worked in. Folders stay open to their owner, so that the copy can be worked in and removed.
+    """
+    settings = _copy_plain(root, target, seen, "")
+    for path in seen.links:
+        if DOT_GIT not in PurePosixPath(path).parts:
+            (target / path).symlink_to(_led_inside(root, ready, path))
+    return settings
+
+
+def copy_repository(common: Path, admin: Path, target: Path, seen: Seen) -> list[Path]:
+    """A git directory of its own, out of the one that a linked worktree shares and what it has itself."""
+    settings = _copy_plain(common, target, seen, f"{DOT_GIT}/")
+    for name in ("HEAD", "index"):
+        if content := read_plain(admin / name):
+            write_whole(target / name, content)
+    return settings
+
+
+def _copy_plain(source: Path, target: Path, seen: Seen, above: str) -> list[Path]:
+    """`above` is where the source would lie in a whole copy."""
+    target.mkdir(mode=0o700)
+    for path, mode in seen.folders.items():
+        if not _leads_back(source, path, above):
+            (target / path).mkdir(mode=0o700)
+            (target / path).chmod(mode | 0o700)
+    settings = []
+    for path, mode in seen.files.items():
+        if _leads_back(source, path, above):
+            continue
+        _copy_file(source / path, target / path, mode)
+        if _in_git(above + path) and path.endswith(_ALTERNATES):
+            _bring_alternates(source / path, target / path)
+        if _in_git(above + path) and path.rpartition("/")[2] in _SETTINGS:
+            settings.append(target / path)
+    return settings
+
+
+def _copy_file(source: Path, target: Path, mode: int) -> None:
+    shutil.copyfile(source, target, follow_symlinks=False)
+    if not target.is_symlink():
+        target.chmod(mode | 0o400)
+
+
+def _led_inside(root: Path, ready: Path, path: str) -> str:
+    """Where a link of the copy leads: one that names the original by its whole path would lead back there."""
+    leads = os.readlink(root / path)  # noqa: PTH115 — a `Path` is not the text as it stands
+    within = PurePosixPath(leads).is_relative_to(root)
+    return str(ready / PurePosixPath(leads).relative_to(root)) if within else leads
+
+
+def _in_git(path: str) -> bool:
+    """Whether it lies in a git directory, and is no ref that somebody gave an odd name."""
+    parts = PurePosixPath(path).parts
+    return DOT_GIT in parts[:-1] and not {"refs", "logs"}.intersection(parts)
+
+
+def _leads_back(source: Path, path: str, above: str) -> bool:
+    parts = PurePosixPath(above + path).parts
+    if DOT_GIT not in parts:
+        return False
+    within = parts[parts.index(DOT_GIT) + 1 :]
+    if not within:
+        return (source / path).is_file() and not _points_inside(source, path)
+    if within[0] == "modules":
+        within = within[2:]
+    return bool(within) and within[0] in _LEADING_BACK
+
+
+def _points_inside(root: Path, path: str) -> bool:
+    """Whether the pointer of a submodule names its repository by a way that stays in the folder."""
+    text = os.fsdecode(read_plain(root / path, _POINTER_BYTES)).strip()
+    leads = text.removeprefix("gitdir:").strip()
+    there = os.path.normpath(root / PurePosixPath(path).parent / leads)
+    return not PurePosixPath(leads).is_absolute() and Path(there).is_relative_to(root)
+
+
+def _bring_alternates(source: Path, target: Path) -> None:
+    """A relative way to borrowed objects leads nowhere from the copy. git only ever reads there."""
+    lines = "".join(f"{real}\n" for _, real in alternates_of(str(source.parents[1])))
+    write_whole(target, os.fsencode(lines))
+
+
+_DRAFT = "draft-"
+_DROPPED_SETTINGS = ("remote.", "include.", "includeif.")
+
+
+class FolderCopies:
+    """Makes and removes copies, one for each run."""
+
+    def __init__(self, git: Git, folder: Path, limits: GroundLimits) -> None:
+        self._git = git
+        self._folder = folder
+        self._place = folder / "copies"
+        self._limits = limits
+
+    async def make(self, run_id: str, root: Path) -> Path:
+        """The run's copy, made whole or not at all. Raises `NotPossibleNow` that says why there is none."""
+        ready = self._place / run_id / (root.name or "root")
+        if os.path.lexists(ready):  # noqa: ASYNC240 — one look
+            return ready
+        draft = self._place / f"{_DRAFT}{run_id}"
+        try:
+            await asyncio.to_thread(self._make_room, draft)
+            await self._fill(root, draft / ready.name, ready)
+            await asyncio.to_thread(draft.rename, ready.parent)
+        except OSError as error:
+            await asyncio.to_thread(clear_away, draft)
+            raise NotPossibleNow(
+                f"no copy of {str(root)!r} can be made: {error.strerror} ({error.filename!r}); make room, or run it "
+                "without --dry-run"
+            ) from error
+        except NotPossibleNow:
+            await asyncio.to_thread(clear_away, draft)
+            raise
+        return ready
+
+    async def remove(self, copy: Path) -> str:
+        """Remove the copy at this place; gives the run that it was made for."""
+        run_id = copy.parent.name
+        if copy.parent.parent != self._place or not run_id or run_id.startswith(_DRAFT):
+            raise BadInput(f"{str(copy)!r} is no copy that Podium made, so it is left as it is")
+        await self.drop(run_id)
+        return run_id
+
+    async def drop(self, run_id: str) -> None:
+        """Remove a run's copy, or what a kill left of one."""
+        for name in (run_id, f"{_DRAFT}{run_id}"):
+            await asyncio.to_thread(clear_away, self._place / name)
+
+    def runs(self) -> list[str]:
+        """All runs that a copy was made for, or begun."""
+        names = os.listdir(self._place) if self._place.is_dir() else []  # noqa: PTH208 — names alone
+        return sorted({name.removeprefix(_DRAFT) for name in names})
+
+    async def _fill(self, root: Path, target: Path, ready: Path) -> None:
+        seen = await asyncio.to_thread(self._seen, root, root)
+        settings = await asyncio.to_thread(copy_folder, root, target, seen, ready)
+        own = root / DOT_GIT
+        if own.is_symlink() or own.is_file():
+            settings += await self._bring_repository(root, target)
+        for config in settings:
+            await self._clean(config)
+
+    async def _bring_repository(self, root: Path, target: Path) -> list[Path]:
+        """A linked worktree has its repository elsewhere: the copy gets one of its own."""
+        words = ("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir")
+        common, admin = map(Path, (await self._git.text(*words, cwd=str(root))).split("\n"))
+        seen = await asyncio.to_thread(self._seen, common, root)
+        return await asyncio.to_thread(copy_repository, common, admin, target / DOT_GIT, seen)
+
+    async def _clean(self, config: Path) -> None:
+        """No setting of the copy's repository leads to another one."""
+        here = ("config", "--file", str(config), "--no-includes")
+        listed = await self._git.run(*here, "--name-only", "--list", "-z")
+        keys = dict.fromkeys(listed.stdout.decode(errors="surrogateescape").split("\0"))
+        sections = [key.rpartition(".")[0] for key in keys if key.startswith(_DROPPED_SETTINGS)]
+        for section in dict.fromkeys(sections):
+            await self._git.run("config", "--file", str(config), "--remove-section", section)
+        if "core.worktree" in keys:
+            await self._git.run("config", "--file", str(config), "--unset-all", "core.worktree")
+
+    def _make_room(self, draft: Path) -> None:
+        for folder in (self._folder, self._place):
+            make_private_folder(folder)
+        clear_away(draft)
+        draft.mkdir(mode=0o700)
+
+    def _seen(self, folder: Path, root: Path) -> Seen:
+        walk = Walk(
+            most_files=self._limits.copied_files,
+            most_bytes=self._limits.copied_bytes,
+            never=(STATE,),
+            own=identity_of(self._folder),
+        )
+        try:
+            seen = walk.through(folder)
+        except NotPossibleNow as error:
+            raise NotPossibleNow(
+                f"no copy of {str(root)!r} can be made: {error}; name a smaller folder, or run it without --dry-run"
+            ) from error
+        if seen.left_out:
+            raise NotPossibleNow(
+                f"no copy of {str(root)!r} can be made: {seen.left_out[0]}; give yourself the right to read it"
+            )
+        return seen

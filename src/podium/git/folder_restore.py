@@ -1,0 +1,234 @@
+"""Restore of a folder to what it was before a playbook; its present state is stored first."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from podium.core.errors import NotPossibleNow
+from podium.git.folder_copy import shown
+from podium.git.folder_snapshot import Difference, Kept, difference, in_the_way
+from podium.git.working_folder import LEFT, START, FolderGrounds, ref_of
+from podium.git.worktree_files import kind_of, open_folders, remove_file
+from podium.jobs.playbook.run_models import PutBack
+
+_ASIDE = "aside"
+"""What was there before a folder was put back; numbered, newest last."""
+_MOST_TOLD = 5
+
+
+@dataclass(frozen=True)
+class _Plan:
+    then: Kept
+    now: Kept
+    off: Difference
+    told: PutBack
+
+
+class FolderRestoring:
+    """Shows and does it for the folder of one run."""
+
+    def __init__(self, grounds: FolderGrounds, run_id: str, ended_at: datetime | None) -> None:
+        """`ended_at` is when the run let go of the folder: without a look at it then, files that were
+        changed later count as somebody else's."""
+        self._grounds = grounds
+        self._shadow = grounds.shadow
+        self._run_id = run_id
+        self._ended_at = ended_at
+
+    async def look(self, *, undo: bool) -> PutBack:
+        """What would change. `undo` means back to what was there before the last time.
+
+        Raises `NotPossibleNow` when nothing was kept, or something is in the way.
+        """
+        return (await self._plan(undo)).told
+
+    async def put_back(self, expected: PutBack, *, undo: bool, over: bool) -> PutBack:
+        """Do what was shown. Killed in between, it can be asked again.
+
+        Raises `NotPossibleNow` when the folder is no longer as it was shown, or holds changes of others and
+        `over` is not said.
+        """
+        plan = await self._plan(undo)
+        if plan.told.seen != expected.seen:
+            raise NotPossibleNow(
+                f"something in {plan.told.root!r} was changed meanwhile, and nothing was put back; look again"
+            )
+        if plan.told.conflicts and not over:
+            raise NotPossibleNow(
+                f"{_some(plan.told.conflicts)} in {plan.told.root!r} changed after the run, and would be lost; save "
+                "what you need of it, then say it with --over"
+            )
+        if not plan.told.paths:
+            return plan.told
+        aside = await self._keep_aside(plan.now)
+        await self._do(plan.then, plan.off)
+        await self._prove(plan.then)
+        return plan.told.model_copy(update={"kept": aside})
+
+    async def _plan(self, undo: bool) -> _Plan:
+        then = await self._then(undo)
+        now = await self._now(then)
+        off = difference(then, now)
+        if blocked := in_the_way(now, off):
+            raise NotPossibleNow(
+                f"{_some(blocked)} in {then.root!r} would have to go, and nobody looked into that; move it away first"
+            )
+        return _Plan(then, now, off, await self._told(then, now, off))
+
+    async def _then(self, undo: bool) -> Kept:
+        ref = ref_of(self._run_id, START)
+        if undo:
+            asides = await self._asides()
+            if not asides:
+                raise NotPossibleNow(f"nothing of run {self._run_id} was put back yet")
+            ref = asides[-1]
+        kept = await self._shadow.known(ref)
+        if kept is None:
+            raise NotPossibleNow(
+                f"nothing is kept of the folder of run {self._run_id}: it was not kept when the run began, or is gone "
+                "since; `podium show` tells of the run"
+            )
+        return kept
+
+    async def _now(self, then: Kept) -> Kept:
+        root = Path(then.root)
+        if not root.is_dir():  # noqa: ASYNC240 — one look
+            raise NotPossibleNow(f"the folder {then.root!r} is not there; make it, then try again")
+        return await self._shadow.read(root, self._grounds.index_of(self._run_id))
+
+    async def _asides(self) -> list[str]:
+        names = await self._shadow.refs(self._run_id)
+        return [name for name in names if name.startswith(f"{ref_of(self._run_id, _ASIDE)}/")]
+
+    async def _told(self, then: Kept, now: Kept, off: Difference) -> PutBack:
+        removed = {*off.remove, *(f"{each}/" for each in off.remove_folders)}
+        told = off.paths
+        return PutBack(
+            root=then.root,
+            written=tuple(shown(path) for path in told if path not in removed),
+            removed=tuple(shown(path) for path in told if path in removed),
+            conflicts=tuple(map(shown, await self._conflicts(now, off))),
+            left_out=tuple(map(shown, then.left_out)),
+            seen=_sign(now),
+        )
+
+    async def _conflicts(self, now: Kept, off: Difference) -> list[str]:
+        """What would change and is not as Podium left it."""
+        left = await self._shadow.known(ref_of(self._run_id, LEFT))
+        if left is not None:
+            return sorted(off.files & difference(left, now).files)
+        since = self._ended_at.timestamp() if self._ended_at else float("inf")
+        return sorted(path for path in off.files if _changed(Path(now.root, path)) > since)
+
+    async def _keep_aside(self, now: Kept) -> str:
+        numbers = [int(name.rpartition("/")[2]) for name in await self._asides()]
+        ref = f"{ref_of(self._run_id, _ASIDE)}/{max(numbers, default=0) + 1}"
+        await self._shadow.keep(now, ref, f"before putting back the folder of {self._run_id}")
+        return ref
+
+    async def _do(self, then: Kept, off: Difference) -> None:
+        root = Path(then.root)
+        async with self._shadow.written_out(then, off.write) as staged:
+            await asyncio.to_thread(_clear_the_way, root, off)
+            await asyncio.to_thread(_write, root, then, off, staged)
+        await asyncio.to_thread(_set_rights, root, then, off)
+
+    async def _prove(self, then: Kept) -> None:
+        """Read it again, and let that stand for how Podium left it."""
+        now = await self._now(then)
+        off = difference(then, now)
+        if off.files or off.make_folders:
+            raise NotPossibleNow(
+                f"{_some(off.paths)} in {then.root!r} did not become what it was; something else writes there, or the "
+                "disk does not take it. End that, then try again"
+            )
+        await self._shadow.keep(now, ref_of(self._run_id, LEFT), f"put back: {self._run_id}")
+
+
+def _clear_the_way(root: Path, off: Difference) -> None:
+    for path in off.remove:
+        open_folders(root, path)
+        remove_file(root, path)
+    for path in off.remove_folders:
+        open_folders(root, path)
+        # One that something is left in, such as a repository of its own, stays.
+        with suppress(OSError):
+            (root / path).rmdir()
+
+
+def _write(root: Path, then: Kept, off: Difference, staged: Path) -> None:
+    for path in off.make_folders:
+        open_folders(root, path)
+        if kind_of(root, path) == "missing":
+            (root / path).mkdir(mode=0o700)
+    for path in off.write:
+        open_folders(root, path)
+        kind_of(root, path)  # raises where a link stands in place of a folder above it
+        _put(staged / path, root / path, then.files.get(path))
+
+
+def _put(staged: Path, place: Path, mode: int | None) -> None:
+    """In one step: nobody ever sees half a file. A link has no mode."""
+    draft = place.with_name(f".podium-{os.getpid()}.tmp")
+    draft.unlink(missing_ok=True)
+    if mode is None:
+        draft.symlink_to(os.readlink(staged))  # noqa: PTH115 — a `Path` is not the text as it stands
+    else:
+        # Private until it is whole: it may hold secrets.
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with staged.open("rb") as source, os.fdopen(handle, "wb") as target:
+            shutil.copyfileobj(source, target)
+            os.fchmod(target.fileno(), mode)
+    draft.replace(place)
+
+
+def _set_rights(root: Path, then: Kept, off: Difference) -> None:
+    """Folders last, innermost first: one that may not be written in is no trouble any more."""
+    for path in off.set_rights:
+        if path in then.files:
+            _chmod(root / path, then.files[path])
+    for path in sorted(_folders_touched(then, off), reverse=True):
+        _chmod(root / path, then.folders[path])
+
+
+def _folders_touched(then: Kept, off: Difference) -> Iterator[str]:
+    """Those whose own rights were others, and all above something that was put back or removed."""
+    for path in {*off.write, *off.remove, *off.make_folders, *off.remove_folders, *off.set_rights}:
+        inner = path
+        while inner:
+            if inner in then.folders:
+                yield inner
+            inner = inner.rpartition("/")[0]
+
+
+def _chmod(place: Path, mode: int) -> None:
+    """What else a folder has, such as a group that is handed down, stays."""
+    found = place.lstat().st_mode
+    if not stat.S_ISLNK(found):
+        place.chmod(mode | found & 0o7000)
+
+
+def _changed(place: Path) -> float:
+    with suppress(OSError):
+        return place.lstat().st_ctime
+    return 0.0
+
+
+def _sign(now: Kept) -> str:
+    """Changes with whatever is in the folder."""
+    return hashlib.sha256(now.tree.encode() + now.manifest()).hexdigest()
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = len(paths) - _MOST_TOLD
+    told = ", ".join(repr(shown(path)) for path in paths[:_MOST_TOLD])
+    return f"{told} and {more} more" if more > 0 else told

@@ -1,0 +1,381 @@
+"""Snapshots of a folder in a private git repository, and the differences between two.
+
+It lies outside of them, has no settings of anybody, and attributes of its own that outrank theirs: nothing
+is filtered, converted or started, whatever repository the folder is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.git.folder_copy import DOT_GIT, STATE, GroundLimits, Seen, Walk, identity_of
+from podium.git.git_command import Git, GitFailed, clear_stale_lock
+from podium.git.private_dir import read_plain
+from podium.git.records import write_whole
+from podium.git.worktree_objects import BYTE_EXACT, NO_CONVERSION, small_and_large, told_large
+from podium.platform import make_private_folder
+
+LINK = "120000"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder's content: a git tree, and what git does not keep of it."""
+
+    root: str
+    tree: str
+    entries: dict[str, str]
+    """Mode and id of each file and link, as the tree has them."""
+    files: dict[str, int]
+    """Permission bits."""
+    folders: dict[str, int]
+    passed_over: frozenset[str]
+    """Paths that are not in it, and are left alone."""
+    left_out: tuple[str, ...]
+    """What is not in it, in words."""
+
+    def manifest(self) -> bytes:
+        """All of it but the content of files."""
+        told = {
+            "root": self.root,
+            "tree": self.tree,
+            "entries": self.entries,
+            "files": self.files,
+            "folders": self.folders,
+            "passed_over": sorted(self.passed_over),
+            "left_out": self.left_out,
+        }
+        return json.dumps(told).encode()
+
+    def is_link(self, path: str) -> bool:
+        return self.entries[path].startswith(LINK)
+
+
+def kept_of(root: str, tree: str, listing: bytes, seen: Seen) -> Kept:
+    """Of what was just seen, with the tree that holds it."""
+    entries = _entries(listing)
+    return Kept(
+        root=root,
+        tree=tree,
+        entries=entries,
+        files={path: mode for path, mode in seen.files.items() if path in entries},
+        folders=seen.folders,
+        passed_over=frozenset(seen.passed_over),
+        left_out=tuple(seen.left_out),
+    )
+
+
+def kept_again(manifest: bytes) -> Kept:
+    """As it was written down."""
+    told = json.loads(manifest)
+    return Kept(
+        root=told["root"],
+        tree=told["tree"],
+        entries=told["entries"],
+        files=told["files"],
+        folders=told["folders"],
+        passed_over=frozenset(told["passed_over"]),
+        left_out=tuple(told["left_out"]),
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What has to be done to a folder so that it is again as it was."""
+
+    write: tuple[str, ...] = ()
+    """Files and links that are gone, or other ones."""
+    set_rights: tuple[str, ...] = ()
+    """Files whose permission bits alone are others, and folders."""
+    remove: tuple[str, ...] = ()
+    make_folders: tuple[str, ...] = ()
+    """Outer ones first."""
+    remove_folders: tuple[str, ...] = ()
+    """Inner ones first."""
+
+    @property
+    def files(self) -> set[str]:
+        return {*self.write, *self.remove, *self.set_rights}
+
+    @property
+    def paths(self) -> list[str]:
+        """All that a person would see: a folder is told, with `/`, where no file of it is."""
+        told = self.files
+        folders = [*self.make_folders, *self.remove_folders]
+        above = set(_all_above([*told, *folders]))
+        bare = [f"{folder}/" for folder in folders if folder not in above]
+        return sorted([*told, *bare])
+
+
+def difference(then: Kept, now: Kept) -> Difference:
+    """From now back to then. What was passed over then is left alone, whatever is there now."""
+    alone = then.passed_over
+    added = [path for path in now.entries if path not in then.entries]
+    new_folders = [path for path in now.folders if path not in then.folders]
+    same = [path for path, entry in then.entries.items() if now.entries.get(path) == entry]
+    rights = [path for path in same if then.files.get(path) != now.files.get(path)]
+    rights += [p for p, mode in then.folders.items() if now.folders.get(p, mode) != mode]
+    return Difference(
+        write=tuple(path for path in then.entries if now.entries.get(path) != then.entries[path]),
+        set_rights=tuple(rights),
+        remove=tuple(path for path in added if not _beneath(path, alone)),
+        make_folders=tuple(sorted(path for path in then.folders if path not in now.folders)),
+        remove_folders=tuple(
+            sorted((path for path in new_folders if not _beneath(path, alone)), reverse=True)
+        ),
+    )
+
+
+def in_the_way(now: Kept, off: Difference) -> list[str]:
+    """What nobody looked into and would have to go for it, such as a repository in place of a file."""
+    places = {*off.write, *off.make_folders}
+    within = {path for path in now.passed_over if places.intersection(_with_above(path))}
+    above = {path for place in places for path in _with_above(place) if path in now.passed_over}
+    return sorted(within | above)
+
+
+def _beneath(path: str, places: frozenset[str]) -> bool:
+    return any(each in places for each in _with_above(path))
+
+
+def _all_above(paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        for each in _with_above(path):
+            if each != path:
+                yield each
+
+
+def _with_above(path: str) -> Iterator[str]:
+    """The path, and each folder above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def _entries(listing: bytes) -> dict[str, str]:
+    """From what `ls-tree -r -z` prints."""
+    found = {}
+    for row in listing.split(b"\0"):
+        about, _, path = row.partition(b"\t")
+        if path:
+            mode, _, name = about.split(b" ")
+            found[path.decode(errors="surrogateescape")] = f"{mode.decode()} {name.decode()}"
+    return found
+
+
+REFS = "refs/grounds"
+SCRATCH = "looking-"
+_MOST_BYTES = 100_000_000
+_LARGEST_INDEX_BYTES = 100_000_000
+# What Linux takes for a name is kept, also where Windows and macOS would take it for another.
+_SETTINGS = (
+    *BYTE_EXACT,
+    "core.protectNTFS=false",
+    "core.protectHFS=false",
+    "core.ignoreCase=false",
+)
+_NOT_KEPT = (DOT_GIT, STATE)
+
+
+class FolderShadow:
+    """Keeps folders, each moment under a ref of its own."""
+
+    def __init__(self, git: Git, folder: Path, limits: GroundLimits) -> None:
+        """`folder` is made when something is kept first; nobody else may look into it."""
+        self.folder = folder
+        self._git = git
+        self._limits = limits
+        self._dir = folder / "kept.git"
+
+    async def read(self, root: Path, index: Path) -> Kept:
+        """What is in the folder now, with all content in the repository but under no ref yet.
+
+        `index` remembers what was read before, and from then on what was read now. Raises `NotPossibleNow`
+        when it is too much, or cannot be read.
+        """
+        await asyncio.to_thread(self._make)
+        large = await self._large(root, index)
+        walk = Walk(
+            most_files=self._limits.files,
+            most_bytes=self._limits.bytes,
+            never=_NOT_KEPT,
+            own=identity_of(self.folder),
+            skipped=frozenset(large),
+        )
+        seen = await asyncio.to_thread(walk.through, root)
+        seen.left_out += await asyncio.to_thread(told_large, root, large)
+        async with self._scratch() as scratch:
+            draft = scratch / "index"
+            await asyncio.to_thread(_copied, index, draft)
+            tree = await self._added(root, draft, [*seen.files, *seen.links])
+            listing = await self._run("ls-tree", "-r", "-z", "--full-tree", tree)
+            await asyncio.to_thread(draft.replace, index)
+        return kept_of(str(root), tree, listing, seen)
+
+    async def keep(self, kept: Kept, ref: str, why: str) -> None:
+        """Let the ref stand for it. On return it is whole, and until then the ref is as it was."""
+        manifest = await self._run("hash-object", "-w", "--stdin", stdin=kept.manifest())
+        both = (
+            f"040000 tree {kept.tree}\tfiles\n100644 blob {manifest.decode().strip()}\tmanifest\n"
+        )
+        tree = (await self._run("mktree", stdin=both.encode())).decode().strip()
+        await clear_stale_lock(str(self._dir), ref)
+        await self._run("update-ref", "-m", why, ref, tree)
+
+    async def known(self, ref: str) -> Kept | None:
+        """What a ref stands for; None when there is no such ref."""
+        if not self._dir.is_dir():
+            return None
+        # Whoever made it may have been killed in the middle.
+        await asyncio.to_thread(self._make)
+        asked = f"{ref}:manifest\n".encode()
+        answer = await self._run("cat-file", "--batch=%(objecttype)", stdin=asked)
+        kind, _, rest = answer.partition(b"\n")
+        return kept_again(rest) if kind == b"blob" else None
+
+    async def refs(self, run_id: str) -> list[str]:
+        """Names of all that is kept for a run, those with numbers in their order."""
+        if not self._dir.is_dir():
+            return []
+        await asyncio.to_thread(self._make)
+        form = ("for-each-ref", "--sort=version:refname", "--format=%(refname)")
+        return (await self._run(*form, f"{REFS}/{run_id}/")).decode().splitlines()
+
+    async def forget(self, run_id: str) -> None:
+        """Drop all refs of a run. Content that nothing else holds goes with `sweep`."""
+        for name in await self.refs(run_id):
+            await self._run("update-ref", "-d", name)
+
+    async def sweep(self) -> None:
+        """Drop content that no ref holds. What somebody is keeping at this moment is young, and stays."""
+        await self._run("prune", "--expire=1.day.ago")
+
+    async def difference(self, then: Kept, now: Kept, most_bytes: int) -> tuple[str, bool]:
+        """As `git diff` shows it, and whether that is all of it."""
+        ended = await self._git.run(
+            "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", then.tree, now.tree,
+            git_dir=str(self._dir), settings=_SETTINGS, output_bytes=most_bytes, cut=True,
+        )  # fmt: skip
+        return ended.stdout.decode(errors="replace"), not ended.stdout_dropped_bytes
+
+    @asynccontextmanager
+    async def written_out(self, kept: Kept, paths: Sequence[str]) -> AsyncIterator[Path]:
+        """Some of the files in a private folder, which is gone at the end of the block."""
+        async with self._scratch() as scratch:
+            index, place = scratch / "index", scratch / "files"
+            await self._run("read-tree", kept.tree, index=index)
+            place.mkdir(mode=0o700)
+            await self._run(
+                "checkout-index", "--force", f"--prefix={place}/", "-z", "--stdin",
+                stdin=_lines(paths), index=index, work_tree=str(place),
+            )  # fmt: skip
+            yield place
+
+    async def _added(self, root: Path, index: Path, paths: Sequence[str]) -> str:
+        """The tree of just these paths. What the index knows of unchanged files is not read again."""
+        now = set(paths)
+        known = (await self._run("ls-files", "-z", index=index)).decode(errors="surrogateescape")
+        gone = [path for path in known.split("\0") if path and path not in now]
+        if gone:
+            removing = ("update-index", "-z", "--force-remove", "--stdin")
+            await self._run(*removing, stdin=_lines(gone), index=index, work_tree=str(root))
+        adding = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        await self._run(*adding, stdin=_lines(paths), index=index, work_tree=str(root))
+        return (await self._run("write-tree", index=index)).decode().strip()
+
+    async def _large(self, root: Path, index: Path) -> list[str]:
+        """Files and folders that git ignores and that are too large to be kept.
+
+        What was kept once, or is tracked in the folder's own repository, is kept again.
+        """
+        async with self._scratch() as scratch:
+            tracked, exclude = scratch / "index", scratch / "exclude"
+            await asyncio.to_thread(_bring_own_lists, root / DOT_GIT, tracked, exclude)
+            await asyncio.to_thread(_copied, index, tracked)
+            names = await self._ignored(root, tracked, exclude)
+            _, large = await asyncio.to_thread(small_and_large, root, names)
+        found = (name.rstrip("/") for name in large)
+        return [name for name in found if name.rpartition("/")[2].lower() not in _NOT_KEPT]
+
+    async def ignores(self, root: Path) -> Callable[[str], bool]:
+        """Whether the folder's own git ignores a path that is there now."""
+        async with self._scratch() as scratch:
+            tracked, exclude = scratch / "index", scratch / "exclude"
+            await asyncio.to_thread(_bring_own_lists, root / DOT_GIT, tracked, exclude)
+            names = await self._ignored(root, tracked, exclude)
+        files = frozenset(names)
+        folders = tuple(name for name in names if name.endswith("/"))
+        return lambda path: path in files or path.startswith(folders)
+
+    async def _ignored(self, root: Path, tracked: Path, exclude: Path) -> list[str]:
+        words = (
+            "ls-files", "-z", "--others", "--ignored", "--directory",
+            "--exclude-per-directory=.gitignore", f"--exclude-from={exclude}",
+        )  # fmt: skip
+        try:
+            listed = await self._run(*words, index=tracked, work_tree=str(root))
+        except GitFailed:
+            # The folder's own index is of a kind that only its own repository can read.
+            tracked.unlink(missing_ok=True)  # noqa: ASYNC240 — one local file
+            listed = await self._run(*words, index=tracked, work_tree=str(root))
+        return [name.decode(errors="surrogateescape") for name in listed.split(b"\0") if name]
+
+    async def _run(
+        self, *words: str, stdin: bytes = b"", index: Path | None = None, work_tree: str = ""
+    ) -> bytes:
+        ended = await self._git.run(
+            *words,
+            git_dir=str(self._dir),
+            work_tree=work_tree,
+            cwd=work_tree or "/",
+            settings=_SETTINGS,
+            env={"GIT_INDEX_FILE": str(index)} if index else None,
+            stdin=stdin,
+            output_bytes=_MOST_BYTES,
+        )
+        return ended.stdout
+
+    @asynccontextmanager
+    async def _scratch(self) -> AsyncIterator[Path]:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=self.folder) as folder:
+            yield Path(folder)
+
+    def _make(self) -> None:
+        """Afresh each time: all that git reads there is ours."""
+        make_private_folder(self.folder)
+        for name in ("objects", "refs", "info"):
+            make_private_folder(self._dir / name)
+        contents = {
+            "config": "[core]\n\tbare = false\n\trepositoryformatversion = 0\n",
+            "info/attributes": NO_CONVERSION,
+            "HEAD": "ref: refs/heads/none\n",
+        }
+        for name, content in contents.items():
+            place = self._dir / name
+            if read_plain(place) != content.encode():
+                write_whole(place, content.encode())
+
+
+def _bring_own_lists(own: Path, tracked: Path, exclude: Path) -> None:
+    """What the folder's own repository tracks and ignores, read as plain data."""
+    exclude.write_bytes(read_plain(own / "info/exclude"))
+    if content := read_plain(own / "index", _LARGEST_INDEX_BYTES):
+        tracked.write_bytes(content)
+
+
+def _copied(source: Path, target: Path) -> None:
+    """With its time: git takes what changed since then for unread."""
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, target)
+
+
+def _lines(paths: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -1,0 +1,285 @@
+"""GitHub's REST API for branches and pull requests, and the validated responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from podium.core.errors import ForgeUnavailable, NotPossibleNow, RateLimited
+from podium.core.model import Json
+from podium.git.forge.http_request import Answer, Line
+from podium.git.forge.remotes import Address, said
+from podium.ports.engine import Clock
+
+
+class _Seen(BaseModel):
+    """Part of an answer: what is not named here is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Switch(_Seen):
+    enabled: bool = False
+
+
+class Protection(_Seen):
+    """Branch protection of the older kind."""
+
+    url: str
+    """Not used, but always there: by it an empty object is not taken for a protection."""
+    required_pull_request_reviews: dict[str, object] | None = None
+    allow_force_pushes: Switch | None = None
+    enforce_admins: Switch | None = None
+
+
+class Rule(_Seen):
+    """A rule of a ruleset that is in force for a branch."""
+
+    type: str
+
+
+class Branch(_Seen):
+    protected: bool
+
+
+class _Login(_Seen):
+    login: str
+
+
+class _Tip(_Seen):
+    ref: str
+    user: _Login | None = None
+
+
+class Pull(_Seen):
+    number: int = Field(gt=0)
+    head: _Tip
+    base: _Tip
+
+    def is_from(self, owner: str, branch: str, base: str) -> bool:
+        """GitHub leaves a filter out that it does not understand, so its answer is looked through."""
+        theirs = self.head.user is None or self.head.user.login.casefold() == owner.casefold()
+        return theirs and self.head.ref == branch and self.base.ref == base
+
+
+class Trouble(_Seen):
+    """Every error, with details where a wish did not fit."""
+
+    message: str = ""
+    errors: list[object] = []
+
+    def words(self) -> str:
+        details = [_detail(each) for each in self.errors[:5]]
+        return ": ".join([self.message, *details])
+
+
+def _detail(error: object) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    return str(error.get("message") or f"{error.get('field')} is {error.get('code')}")
+
+
+_TITLE_CHARACTERS = 256
+_BODY_CHARACTERS = 65_536
+"""GitHub refuses longer ones."""
+_CUT = "\n\n*The rest was too long for a pull request.*"
+_PAGE = 100
+_MOST_PAGES = 10
+_SHORTEST_WAIT = timedelta(minutes=1)
+_LONGEST_WAIT = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An answer that says no: 401, 403, 404, 422 or the like. `message` is GitHub's, cleaned."""
+
+    status: int
+    message: str
+
+
+_SeenT = TypeVar("_SeenT")
+
+
+class GitHub:
+    """One repository of a GitHub. All questions may raise `RateLimited` or `ForgeUnavailable`."""
+
+    def __init__(
+        self, api_url: str, token: str, project: Address, clock: Clock, *, seconds: float = 30.0
+    ) -> None:
+        self.project = project
+        self._token = token
+        self._clock = clock
+        self._line = Line(api_url, _headers(token), seconds=seconds)
+
+    async def protection(self, branch: str) -> Protection | Refused:
+        return await self._get(f"/branches/{_quoted(branch)}/protection", Protection)
+
+    async def branch(self, branch: str) -> Branch | Refused:
+        return await self._get(f"/branches/{_quoted(branch)}", Branch)
+
+    async def rules(self, branch: str) -> Sequence[Rule] | Refused:
+        """What rulesets ask of a branch: the repository's own, and those of its organisation."""
+        rules: list[Rule] = []
+        for page in range(1, _MOST_PAGES + 1):
+            query = {"per_page": str(_PAGE), "page": str(page)}
+            more = await self._get(f"/rules/branches/{_quoted(branch)}", list[Rule], query)
+            if isinstance(more, Refused):
+                return more
+            rules += more
+            if len(more) < _PAGE:
+                break
+        return rules
+
+    async def open_pull(self, owner: str, branch: str, base: str) -> int | None:
+        """The number of the open pull request from this branch into that one."""
+        query = {"state": "open", "head": f"{owner}:{branch}", "base": base, "per_page": str(_PAGE)}
+        pulls = await self._get("/pulls", list[Pull], query)
+        if isinstance(pulls, Refused):
+            raise NotPossibleNow(self.sentence(pulls))
+        return next((pull.number for pull in pulls if pull.is_from(owner, branch, base)), None)
+
+    async def create_pull(
+        self, owner: str, branch: str, base: str, title: str, body: str
+    ) -> int | Refused:
+        """Open one and give its number."""
+        wish = {"title": _cut(title, _TITLE_CHARACTERS, "…"), "head": f"{owner}:{branch}"}
+        wish |= {"base": base, "body": _cut(body, _BODY_CHARACTERS, _CUT)}
+        answer = await self._ask("POST", "/pulls", body=wish)
+        if answer.status != 201:
+            return self._refused(answer)
+        return self._validated(answer.json(), Pull).number
+
+    def sentence(self, refused: Refused) -> str:
+        """A refusal in words that say what to do."""
+        where = f"{self.project.project} on {self.project.host}"
+        told = f" (it says: {refused.message})" if refused.message else ""
+        match refused.status:
+            case 401:
+                return bad_token_sentence(self.project.host)
+            case 403:
+                return (
+                    f"the token may not open pull requests in {where}{told}; give it write access to "
+                    "contents and pull requests"
+                )
+            case 404:
+                return (
+                    f"there is no {where}, or the token may not see it; check the remote's address "
+                    "and the repositories that the token is for"
+                )
+            case _:
+                return (
+                    f"{where} does not take the pull request{told or f' (status {refused.status})'}; "
+                    "the branch is there: open one by hand, or change what it says and resume"
+                )
+
+    def pull_url(self, number: int) -> str:
+        return f"https://{self.project.host}/{self.project.project}/pull/{number}"
+
+    async def _get(
+        self, path: str, kind: type[_SeenT], query: dict[str, str] | None = None
+    ) -> _SeenT | Refused:
+        answer = await self._ask("GET", path, query=query)
+        if answer.status != 200:
+            return self._refused(answer)
+        return self._validated(answer.json(), kind)
+
+    async def _ask(
+        self, method: str, path: str, *, query: dict[str, str] | None = None, body: Json = None
+    ) -> Answer:
+        whole = f"/repos/{self.project.owner}/{self.project.name}{path}"
+        answer = await self._line.ask(method, whole, query=query, body=body)
+        self._refuse_passing(answer)
+        return answer
+
+    def _refuse_passing(self, answer: Answer) -> None:
+        told = self._refused(answer).message
+        spent = (
+            answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
+        )
+        if answer.status == 429 or (
+            answer.status == 403 and (spent or "rate limit" in told.lower())
+        ):
+            until = _retry_at(answer, self._clock.now())
+            raise RateLimited(
+                f"{self._line.host} takes no more requests of this token until {until:%Y-%m-%d %H:%M} UTC",
+                until,
+            )
+        if answer.status >= 500 or answer.status < 200:
+            raise ForgeUnavailable(f"{self._line.host} is in trouble: it answered {answer.status}")
+
+    def _refused(self, answer: Answer) -> Refused:
+        try:
+            trouble = Trouble.model_validate(answer.json())
+        except ValidationError:
+            trouble = Trouble()
+        return Refused(answer.status, said(trouble.words(), (self._token,), 300))
+
+    def _validated(self, value: Json, kind: type[_SeenT]) -> _SeenT:
+        try:
+            return TypeAdapter(kind).validate_python(value)
+        except ValidationError:
+            # The answer itself is not shown: it may be anything.
+            raise ForgeUnavailable(
+                f"{self._line.host} answered with something that is not GitHub's; "
+                "check the address of the API"
+            ) from None
+
+
+def bad_token_sentence(host: str) -> str:
+    return (
+        f"{host} does not accept the token: it is wrong, expired or revoked; make a new one at "
+        f"https://{host}/settings/tokens and set GITHUB_TOKEN"
+    )
+
+
+def api_url_of(host: str) -> str:
+    """Where a GitHub's API is."""
+    if host == "github.com" or host.endswith(".ghe.com"):
+        return f"https://api.{host}"
+    return f"https://{host}/api/v3"
+
+
+def _headers(token: str) -> dict[str, str]:
+    return {
+        "Accept": "application/vnd.github+json",
+        "Authorization": f"Bearer {token}",
+        "User-Agent": "Podium",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+
+
+def _quoted(branch: str) -> str:
+    return quote(branch, safe="", errors="replace")
+
+
+def _cut(text: str, most: int, end: str) -> str:
+    text = text.encode(errors="replace").decode()
+    return text if len(text) <= most else text[: most - len(end)] + end
+
+
+def _retry_at(answer: Answer, now: datetime) -> datetime:
+    """When GitHub wants to be asked again, but not before a minute and not after a day."""
+    named = _after(answer.headers.get("retry-after", ""), now) or _moment(
+        answer.headers.get("x-ratelimit-reset", "")
+    )
+    return min(max(named or now, now + _SHORTEST_WAIT), now + _LONGEST_WAIT)
+
+
+def _after(text: str, now: datetime) -> datetime | None:
+    if text.isdecimal():
+        return now + timedelta(seconds=min(int(text[:9]), 999_999))
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _moment(text: str) -> datetime | None:
+    return datetime.fromtimestamp(int(text), UTC) if text.isdecimal() and len(text) < 12 else None

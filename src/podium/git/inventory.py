@@ -1,0 +1,405 @@
+"""Inventory of all workspaces: where their work is safe, removal, and cleanup after killed processes.
+
+The order: what is to be removed is noted; the worktree and its entry in the user's repository get names
+that nothing else can have; an unused branch and unused fetched bases go; that the repository is done with is noted; a memory is
+written; what was moved is emptied; the private folder is moved away as a whole and emptied. Until the
+first note nothing was touched; from then on every step may be done again, also when somebody has made
+another worktree of the same name in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from podium.core.errors import LockHeld, NotPossibleNow, PodiumError, UnknownId
+from podium.core.workspaces import (
+    Kept,
+    Leftover,
+    Removal,
+    Snapshot,
+    WorkspaceListing,
+    WorkspaceRecord,
+)
+from podium.git.creation import admin_folders, forget_parent, points_at, undo_creation
+from podium.git.git_command import Git, clear_stale_lock
+from podium.git.layout import tidy
+from podium.git.planted import find_planted
+from podium.git.records import Memory, Records, RemovedOnes, merged_bases, write_whole
+from podium.git.snapshots import Snapshots
+from podium.git.turns import BASE_REFS
+from podium.git.work_safety import ContentsReader, Finding, Keeping
+from podium.platform.folder_tree import clear_away, measure, remove_if_empty
+from podium.ports import Clock
+
+
+class Remover:
+    """Takes workspaces apart. Whether one may be removed is decided before."""
+
+    def __init__(self, git: Git, records: Records, clock: Clock) -> None:
+        self._git = git
+        self._records = records
+        self._clock = clock
+        self._memories = RemovedOnes(records)
+        self.cleared = records.folder / "cleared"
+        """Private folders of workspaces that are no more, until they are emptied."""
+
+    async def remove(self, record: WorkspaceRecord, because: str) -> None:
+        """Remove it wholly, or finish what another process began. The workspace's lock is held.
+
+        Raises `NotPossibleNow` when something is in the way; asked again it goes on from there.
+        """
+        self._records.note_removal(record)
+        async with self._records.repository_lock(record.git_dir):
+            if not self._detached(record).exists():
+                await asyncio.to_thread(_move_away, record)
+                await self._drop_unused_branch(record)
+                await self._drop_unused_bases(record)
+                write_whole(self._detached(record), b"")
+        memory = Memory(
+            record=record,
+            removed_at=self._clock.now(),
+            because=because,
+            delivered=self._records.delivered(record),
+        )
+        self._memories.remember(memory)
+        await asyncio.to_thread(_empty_moved, record)
+        self._move_private_away(record)
+        await asyncio.to_thread(clear_away, self.cleared / record.id)
+
+    def _detached(self, record: WorkspaceRecord) -> Path:
+        """Stands for: in the user's repository nothing is left to do."""
+        return self._records.private(record.id) / "detached"
+
+    async def _drop_unused_branch(self, record: WorkspaceRecord) -> None:
+        """A branch that nobody has put anything on, and nobody has checked out, is of no use."""
+        if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return
+        await clear_stale_lock(record.git_dir, record.branch)
+        form = "--format=%(objectname) %(worktreepath)"
+        found = await self._git.text("for-each-ref", form, record.branch, git_dir=record.git_dir)
+        if found.strip() == record.base:
+            await self._git.run(
+                "update-ref", "-d", record.branch, record.base, git_dir=record.git_dir
+            )
+
+    async def _drop_unused_bases(self, record: WorkspaceRecord) -> None:
+        """Fetched bases that it merged and no other workspace has; all of them when there is no other."""
+        if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return
+        listed = await self._git.text(
+            "for-each-ref", "--format=%(refname) %(objectname)", BASE_REFS, git_dir=record.git_dir
+        )
+        known = [self._records.of(each) for each in self._records.ids() if each != record.id]
+        others = [each for each in known if each is not None and each.git_dir == record.git_dir]
+        used = {commit for each in others for commit in (each.base, *merged_bases(each))}
+        unused = {*merged_bases(record)} - used
+        for ref, commit in (row.split(" ") for row in listed.splitlines()):
+            if commit in unused or not others:
+                await self._git.run("update-ref", "-d", ref, commit, git_dir=record.git_dir)
+
+    def _move_private_away(self, record: WorkspaceRecord) -> None:
+        self.cleared.mkdir(mode=0o700, exist_ok=True)
+        self._records.private(record.id).rename(self.cleared / record.id)
+
+
+def taken_away(record: WorkspaceRecord) -> Path:
+    """Where the worktree waits for being emptied: beside its old place, on the same disk."""
+    return Path(record.path).parent / f".podium-removed-{record.id}"
+
+
+def entry_taken_away(record: WorkspaceRecord) -> Path:
+    """Where its entry waits for being emptied. Under `worktrees` git would take it for a worktree."""
+    return Path(record.git_dir) / f"podium-removed-{record.id}"
+
+
+def is_own_worktree(record: WorkspaceRecord) -> bool:
+    """Whether the folder is still the workspace's own, and not one that somebody made there later."""
+    return bool(record.admin) and points_at(record, _entry(record))
+
+
+def _entry(record: WorkspaceRecord) -> Path:
+    return Path(record.git_dir) / "worktrees" / record.admin
+
+
+def _move_away(record: WorkspaceRecord) -> None:
+    """Under their old names somebody may make others at any time."""
+    _move(Path(record.path), taken_away(record), own=is_own_worktree(record))
+    _move(_entry(record), entry_taken_away(record), own=_entry(record) in admin_folders(record))
+    remove_if_empty(Path(record.git_dir, "worktrees"))
+
+
+def _move(place: Path, away: Path, *, own: bool) -> None:
+    """Where it goes to is there from then on, so that a second attempt moves nothing else."""
+    if os.path.lexists(away):
+        return
+    if own:
+        place.rename(away)
+    else:
+        away.mkdir(parents=True)
+
+
+def _empty_moved(record: WorkspaceRecord) -> None:
+    clear_away(entry_taken_away(record))
+    clear_away(taken_away(record))
+    forget_parent(Path(record.path))
+
+
+_AT_ONCE = 4
+"""How many workspaces are looked into at the same time."""
+
+
+class Listing:
+    """Looks at workspaces. Nothing in them changes, but that planted repositories are moved away."""
+
+    def __init__(
+        self,
+        git: Git,
+        records: Records,
+        clock: Clock,
+        snapshots: Snapshots,
+        cleared: Path,
+        *,
+        confined: bool,
+    ) -> None:
+        """`cleared` holds what is left of workspaces that are no more."""
+        self._records = records
+        self._clock = clock
+        self._snapshots = snapshots
+        self._cleared = cleared
+        self._git = git
+        self._reader = ContentsReader(git, confined=confined)
+
+    async def listed(self, git_dir: str = "") -> list[WorkspaceListing]:
+        """All that are whole, or those of one repository, oldest first."""
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def look(record: WorkspaceRecord) -> WorkspaceListing:
+            async with at_once:
+                return await self.one(record)
+
+        wanted = [each for each in self._whole() if git_dir in ("", each.git_dir)]
+        return list(await asyncio.gather(*map(look, wanted)))
+
+    async def one(self, record: WorkspaceRecord, *, held: bool = False) -> WorkspaceListing:
+        """`held`: the caller holds its lock, so that nobody else can be at work in it."""
+        snapshots: Sequence[Snapshot] = ()
+        try:
+            if Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
+                snapshots = await self._snapshots.listed(record)
+            finding = await self._finding(record, snapshots, held=held)
+        except Exception as error:  # of one workspace, which must not hide all others
+            finding = Finding(Kept.UNKNOWN, f"it cannot be looked into: {error}")
+        size = await asyncio.to_thread(measure, Path(record.path), Path(record.private))
+        return WorkspaceListing(
+            record=record,
+            kept=finding.kept,
+            because=finding.because,
+            bytes=size.bytes,
+            changed_at=size.changed_at(self._clock.now(), record.created_at),
+            snapshots=tuple(snapshots),
+        )
+
+    async def _finding(
+        self, record: WorkspaceRecord, snapshots: Sequence[Snapshot], *, held: bool
+    ) -> Finding:
+        if not held and self._records.in_use(record.id):
+            return Finding(Kept.IN_USE, f"a run is at work in it{_run(record)}")
+        if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return Finding(
+                Kept.UNKNOWN,
+                f"its repository {record.repository!r} is gone; save what you need from "
+                f"{record.path!r}, then remove that and {record.private!r} by hand",
+            )
+        if _is_foreign(record):
+            return Finding(
+                Kept.UNKNOWN,
+                f"{record.path!r} does not belong to the repository any more; save what you need "
+                "from it, then move it away",
+            )
+        await self._tidied(record, held=held)
+        branches = {each.branch for each in self._whole()}
+        async with self._reader.read(record) as contents:
+            return await Keeping(self._git, record, contents).judge(snapshots, branches)
+
+    async def _tidied(self, record: WorkspaceRecord, *, held: bool) -> None:
+        """After a kill in a turn nobody has moved away what an agent planted. Raises when it cannot be."""
+        worktree = Path(record.path)
+        if not worktree.is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return
+        if any(await asyncio.to_thread(find_planted, worktree)):
+            lock = nullcontext() if held else self._records.workspace_lock(record.id)
+            with lock:
+                await tidy(self._git, record)
+
+    def _whole(self) -> list[WorkspaceRecord]:
+        found = []
+        for each in self._records.ids():
+            try:
+                if self._records.removing(each) is None:
+                    found.append(self._records.read(each))
+            except PodiumError:
+                continue  # half made, or it cannot be read: `leftovers` tells
+        return found
+
+    async def leftovers(self) -> list[Leftover]:
+        """What is no whole workspace and is being made or removed by nobody alive."""
+        found = [await self._leftover(each) for each in self._records.ids()]
+        emptied = [
+            Leftover(id=name, because="its removal was cut off while files were deleted")
+            for name in _names(self._cleared)
+        ]
+        return [each for each in (*found, *emptied) if each is not None]
+
+    async def _leftover(self, workspace_id: str) -> Leftover | None:
+        private = self._records.private(workspace_id)
+        try:
+            if self._records.in_use(workspace_id):
+                return None
+            removing = self._records.removing(workspace_id)
+            creating = self._records.creating(workspace_id)
+            known = removing or creating or self._records.of(workspace_id)
+        except PodiumError as error:
+            return Leftover(
+                id=workspace_id, because=str(error), places=(str(private),), readable=False
+            )
+        if removing is not None:
+            because = f"removing {removing.task!r} was cut off; its work was safe before that began"
+        elif creating is not None:
+            because = f"making {creating.task!r} was cut off; nobody has worked in it"
+        elif known is None:
+            because = "making it was cut off before anything was made"
+        else:
+            return None
+        places = (str(private), *(_places(known) if known is not None else ()))
+        size = await asyncio.to_thread(measure, *map(Path, places))
+        return Leftover(
+            id=workspace_id,
+            because=because,
+            places=places,
+            bytes=size.bytes,
+            task=known.task if known is not None else "",
+            repository=known.repository if known is not None else "",
+            git_dir=known.git_dir if known is not None else "",
+        )
+
+
+def _places(record: WorkspaceRecord) -> list[str]:
+    """What is still there of it outside its private folder."""
+    candidates = [taken_away(record), entry_taken_away(record), *admin_folders(record)]
+    if not record.admin or is_own_worktree(record):
+        candidates.append(Path(record.path))
+    return [str(place) for place in candidates if os.path.lexists(place)]
+
+
+def _is_foreign(record: WorkspaceRecord) -> bool:
+    return os.path.lexists(record.path) and not is_own_worktree(record)
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+
+
+def _run(record: WorkspaceRecord) -> str:
+    return f": {record.run_id}" if record.run_id else ""
+
+
+class Tending:
+    """Decides whether a workspace may go, and lets it go."""
+
+    def __init__(
+        self, git: Git, records: Records, clock: Clock, snapshots: Snapshots, *, confined: bool
+    ) -> None:
+        self._git = git
+        self._records = records
+        self._snapshots = snapshots
+        self._remover = Remover(git, records, clock)
+        self.listing = Listing(
+            git, records, clock, snapshots, self._remover.cleared, confined=confined
+        )
+
+    async def remove(self, workspace_id: str) -> Removal:
+        """Remove it if its work is safe elsewhere; else say why not."""
+        record = self._records.read(workspace_id)
+        try:
+            with self._records.workspace_lock(workspace_id), _as_words(record):
+                return await self._remove_if_safe(record)
+        except LockHeld as held:
+            return Removal(
+                id=workspace_id,
+                task=record.task,
+                removed=False,
+                because=str(held),
+                kept=Kept.IN_USE,
+            )
+
+    async def _remove_if_safe(self, record: WorkspaceRecord) -> Removal:
+        found = await self.listing.one(record, held=True)
+        snapshot = await self._snapshot(record, found.kept) if found.kept.is_safe else None
+        whole = snapshot is None or snapshot.complete
+        because = found.because
+        if snapshot is not None and not whole:
+            left_out = "".join(snapshot.left_out[:1])
+            because = (
+                f"a snapshot could not keep {left_out}; save or delete that, then say it again"
+            )
+        if found.kept.is_safe and whole:
+            await self._remover.remove(record, found.because)
+        return Removal(
+            id=record.id,
+            task=record.task,
+            removed=found.kept.is_safe and whole,
+            because=because,
+            kept=found.kept if whole else Kept.UNKNOWN,
+            snapshot=snapshot,
+            bytes=found.bytes,
+        )
+
+    async def _snapshot(self, record: WorkspaceRecord, kept: Kept) -> Snapshot | None:
+        """Merging and pushing keep a result; how it came about is kept here."""
+        if kept in (Kept.UNCHANGED, Kept.SNAPSHOTTED):
+            return None
+        return await self._snapshots.take(record, "before it was removed")
+
+    async def clear(self, leftover_id: str) -> Removal:
+        """Finish a removal, undo a creation. Raises `UnknownId` for what is neither."""
+        leftovers = await self.listing.leftovers()
+        found = next((each for each in leftovers if each.id == leftover_id), None)
+        if found is None:
+            raise UnknownId("workspace", leftover_id)
+        if (self._remover.cleared / leftover_id).is_dir():
+            await asyncio.to_thread(clear_away, self._remover.cleared / leftover_id)
+        else:
+            with self._records.workspace_lock(leftover_id):
+                await self._finish(found)
+        return Removal(
+            id=found.id, task=found.task, removed=True, because=found.because, bytes=found.bytes
+        )
+
+    async def _finish(self, leftover: Leftover) -> None:
+        removing = self._records.removing(leftover.id)
+        creating = self._records.creating(leftover.id)
+        if removing is not None:
+            with _as_words(removing):
+                await self._remover.remove(removing, "its work was safe; removing it was cut off")
+        elif creating is not None:
+            with _as_words(creating):
+                async with self._records.repository_lock(creating.git_dir):
+                    await undo_creation(self._git, self._records, creating)
+        elif self._records.of(leftover.id) is None:
+            await asyncio.to_thread(clear_away, self._records.private(leftover.id))
+
+
+@contextmanager
+def _as_words(record: WorkspaceRecord) -> Iterator[None]:
+    """What the machine refuses, said of the workspace that it is about."""
+    try:
+        yield
+    except OSError as error:
+        raise NotPossibleNow(
+            f"workspace {record.task!r} cannot be removed: {error.strerror} ({error.filename!r}); "
+            "mend that, then say `podium workspaces gc` again"
+        ) from error

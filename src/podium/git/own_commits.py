@@ -1,0 +1,297 @@
+"""Commits and merges that Podium itself makes in a workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
+from podium.core.processes import Ended
+from podium.core.workspaces import Merge, WorkspaceRecord
+from podium.git.git_command import Git, GitFailed
+from podium.git.layout import tidy
+from podium.git.records import note_merged_base
+from podium.git.supervisor_repo import Desk
+from podium.git.worktree_files import check_paths, clean_path, kind_of, move_file
+from podium.git.worktree_status import changes_since, standing_of, tip_to_work_on
+from podium.ports.engine import Clock
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+_NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_NOT_IN_A_TEXT = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]+")
+
+
+def message_with(message: str, trailers: Mapping[str, str]) -> str:
+    """The whole text. Raises `BadInput` for an empty message, or a key that git does not take for one."""
+    text = _NOT_IN_A_TEXT.sub(" ", message).strip()
+    if not text:
+        raise BadInput("a commit needs a message; say in a line what it is for")
+    for key in trailers:
+        if not _KEY.fullmatch(key):
+            raise BadInput(
+                f"{key!r} cannot be the key of a trailer; use letters, digits and dashes"
+            )
+    lines = [
+        f"{key}: {_NOT_IN_A_LINE.sub(' ', value).strip()}\n" for key, value in trailers.items()
+    ]
+    return f"{text}\n" + (f"\n{''.join(lines)}" if lines else "")
+
+
+def digest_of(trailers: Mapping[str, str]) -> str:
+    """By which a commit is known again; empty when there are none."""
+    if not trailers:
+        return ""
+    return hashlib.sha256(json.dumps(sorted(trailers.items())).encode()).hexdigest()
+
+
+_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
+_FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_REMOVE = (
+    "rm", "-r", "--cached", "--force", "--quiet", "--ignore-unmatch", "--sparse", *_FROM_INPUT,
+)  # fmt: skip
+_ADD = ("update-index", "--add", "--replace", "-z", "--stdin")
+
+
+class Committing:
+    """Makes commits at the desk and moves the workspace's branch to them.
+
+    Killed before that, the branch is where it was, and the same is done again. What was made for which
+    trailers is noted at the desk: an agent could write a commit with the same ones.
+    """
+
+    def __init__(self, git: Git, desk: Desk, record: WorkspaceRecord, clock: Clock) -> None:
+        self._git = git
+        self._desk = desk
+        self._record = record
+        self._clock = clock
+
+    async def commit(
+        self,
+        message: str,
+        paths: Sequence[str],
+        moved: Mapping[str, str],
+        trailers: Mapping[str, str],
+    ) -> str:
+        text = message_with(message, trailers)
+        named = [*paths, *moved, *moved.values()]
+        check_paths(named, self._record.forbidden)
+        tip = await asyncio.to_thread(tip_to_work_on, self._record)
+        what_for = digest_of(trailers)
+        if what_for and await self._is_made(what_for, tip):
+            return tip
+        if not named:
+            return tip
+        for old, new in moved.items():
+            await asyncio.to_thread(move_file, Path(self._record.path), old, new)
+        await self._desk.stand_at(tip)
+        self._desk.leave()
+        added = await self._add(list(dict.fromkeys(clean_path(path) for path in named)))
+        return await self._committed(tip, text, what_for, added)
+
+    async def was_made(self, trailers: Mapping[str, str]) -> bool:
+        """Whether there is a commit for these on the branch."""
+        tip = await asyncio.to_thread(tip_to_work_on, self._record)
+        return await self._is_made(digest_of(trailers), tip)
+
+    async def _is_made(self, what_for: str, tip: str) -> bool:
+        made = self._desk.made(what_for)
+        if not made or made == tip:
+            return bool(made)
+        asked = await self._desk.run("merge-base", "--is-ancestor", made, tip, accept=(0, 1, 128))
+        return asked.exit_code == 0
+
+    async def _add(self, paths: Sequence[str]) -> list[tuple[Sequence[str], bytes]]:
+        """Let the index have these paths as they lie in the worktree. Gives what is left to be done for that."""
+        files, folders, gone = await asyncio.to_thread(self._sorted_out, paths)
+        if folders:
+            # A repository that was planted in one of them would become a submodule.
+            await tidy(self._git, self._record)
+        for folder in folders:
+            await self._add_folder(folder)
+        left: list[tuple[Sequence[str], bytes]] = [(_REMOVE, _listed(gone))] if gone else []
+        # Unlike `add`, it takes what is ignored: whoever names a file means it.
+        return [*left, (_ADD, _listed(files))] if files else left
+
+    async def _add_folder(self, folder: str) -> None:
+        try:
+            await self._desk.run(
+                "add", "--all", "--sparse", *_FROM_INPUT, stdin=_listed([folder]), env=_LITERAL
+            )
+        except GitFailed as failed:
+            # Nothing in it that git would carry.
+            if "did not match any files" not in failed.stderr and "ignored" not in failed.stderr:
+                raise
+
+    def _sorted_out(self, paths: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+        kinds = {path: kind_of(Path(self._record.path), path) for path in paths}
+        odd = [path for path, kind in kinds.items() if kind == "other"]
+        if odd:
+            raise WorkspaceTampered(
+                f"{odd[0]!r} is a pipe, socket or device, which no commit can hold; remove it"
+            )
+        files = [path for path, kind in kinds.items() if kind in ("file", "link")]
+        folders = [path for path, kind in kinds.items() if kind == "folder"]
+        return files, folders, [path for path, kind in kinds.items() if kind == "missing"]
+
+    async def _committed(
+        self, tip: str, text: str, what_for: str, added: Sequence[tuple[Sequence[str], bytes]]
+    ) -> str:
+        ended = await self._desk.run(
+            "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-",
+            "--untracked-files=no",
+            stdin=text.encode(errors="replace"), env={**_LITERAL, **dated(self._clock)}, cut=True, accept=(0, 1),
+            after=added,
+        )  # fmt: skip
+        made = await asyncio.to_thread(self._desk.head)
+        if ended.exit_code == 1 and made == tip and not ended.stderr.strip():
+            # The index is the tip's, or differs from it in what git takes for the same.
+            return tip
+        if made == tip:
+            raise NotPossibleNow(
+                f"the commit was not made: {ended.stderr.decode(errors='replace')[-300:]}; try again"
+            )
+        if what_for:
+            self._desk.note_made(what_for, made)
+        await asyncio.to_thread(self._desk.publish, made)
+        return made
+
+
+def dated(clock: Clock) -> dict[str, str]:
+    """Variables that date a commit by Podium's clock."""
+    now = f"{int(clock.now().timestamp())} +0000"
+    return {"GIT_AUTHOR_DATE": now, "GIT_COMMITTER_DATE": now}
+
+
+def _listed(paths: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_MOST_TOLD = 5000
+
+
+class Merging:
+    """Merges at the desk, then lets the agent's git directory have what came of it.
+
+    What is about to be merged is noted first. Killed in between and asked again, the worktree is put back,
+    unless git was done: it writes its own notes last.
+    """
+
+    def __init__(
+        self,
+        git: Git,
+        desk: Desk,
+        record: WorkspaceRecord,
+        clock: Clock,
+        put_back: Callable[[str], Awaitable[object]],
+    ) -> None:
+        """`put_back` makes branch and worktree what a commit has."""
+        self._git = git
+        self._desk = desk
+        self._record = record
+        self._clock = clock
+        self._put_back = put_back
+
+    async def merge(
+        self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
+    ) -> Merge:
+        text = message_with(message, trailers)
+        found = await self._found(other)
+        if trusted:
+            await asyncio.to_thread(note_merged_base, self._record, found)
+        standing = await asyncio.to_thread(standing_of, self._record)
+        if standing.on_branch and standing.merging_with == found:
+            return await self._still_open(found)
+        tip = await asyncio.to_thread(tip_to_work_on, self._record)
+        if await self._contains(tip, found):
+            return Merge(other=found, commit=tip, up_to_date=True, told="Already up to date.")
+        if self._desk.noted_merge() == f"{tip} {found}":
+            if self._desk.is_away() and self._desk.head() != tip:
+                return await self._clean(found, "")
+            if self._desk.is_away() and self._desk.merge_head() == found:
+                return await self._in_conflict(found, text, "")
+            await self._put_back(tip)
+        return await self._merged(tip, found, text)
+
+    async def _found(self, other: str) -> str:
+        commit = (
+            await self._git.resolve(f"{other}^{{commit}}", self._record.git_dir) if other else ""
+        )
+        if not commit:
+            raise BadInput(
+                f"there is no commit {other[:200]!r} in the repository that could be merged; "
+                "see `git branch --all`"
+            )
+        return commit
+
+    async def _contains(self, tip: str, commit: str) -> bool:
+        asked = await self._desk.run("merge-base", "--is-ancestor", commit, tip, accept=(0, 1))
+        return asked.exit_code == 0
+
+    async def _merged(self, tip: str, other: str, text: str) -> Merge:
+        changes = await changes_since(self._desk, self._record, tip)
+        if changes.paths:
+            raise NotPossibleNow(
+                f"{changes.paths[0]!r} is not committed, so nothing can be merged; commit what is in the "
+                "worktree, or put it back first"
+            )
+        self._desk.note_merge(f"{tip} {other}")
+        self._desk.leave()
+        file = self._desk.folder / "message"  # `merge` takes none from its input
+        await asyncio.to_thread(file.write_bytes, text.encode(errors="replace"))
+        ended = await self._desk.run(
+            "merge", "--no-ff", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-stat", "--no-progress",
+            "--no-autostash", "--no-rerere-autoupdate", "--cleanup=verbatim", f"--file={file}", other,
+            env=dated(self._clock), cut=True,
+            accept=(0, 1, 2, 128),
+        )  # fmt: skip
+        if self._desk.head() != tip:
+            return await self._clean(other, _told(ended))
+        if self._desk.merge_head() == other:
+            return await self._in_conflict(other, text, _told(ended))
+        raise await self._failed(tip, other, _told(ended))
+
+    async def _clean(self, other: str, told: str) -> Merge:
+        commit = self._desk.head()
+        await asyncio.to_thread(self._desk.publish, commit)
+        self._desk.forget_merge()
+        return Merge(other=other, commit=commit, told=told)
+
+    async def _in_conflict(self, other: str, text: str, told: str) -> Merge:
+        conflicts = await self._unmerged({})
+        # Last the one by which git knows that a merge is open.
+        notes = {"MERGE_MSG": text, "MERGE_MODE": "no-ff", "MERGE_HEAD": f"{other}\n"}
+        await asyncio.to_thread(self._desk.hand_over, notes)
+        self._desk.forget_merge()
+        return Merge(other=other, conflicts=conflicts, told=told)
+
+    async def _still_open(self, other: str) -> Merge:
+        env = await asyncio.to_thread(self._desk.agents_index)
+        conflicts = await self._unmerged(env)
+        told = (
+            "the merge is open"
+            if conflicts
+            else "all is solved, and the merge is not committed yet"
+        )
+        return Merge(other=other, conflicts=conflicts, told=told)
+
+    async def _unmerged(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        ended = await self._desk.run("ls-files", "--unmerged", "-z", env=env)
+        rows = ended.stdout.decode(errors="surrogateescape").split("\0")
+        return tuple(dict.fromkeys(row.partition("\t")[2] for row in rows if row))
+
+    async def _failed(self, tip: str, other: str, told: str) -> NotPossibleNow:
+        changes = await changes_since(self._desk, self._record, tip)
+        if not changes.paths:
+            self._desk.forget_merge()
+        return NotPossibleNow(f"{other[:12]} cannot be merged: {told[-500:] or 'git said nothing'}")
+
+
+def _told(ended: Ended) -> str:
+    words = (ended.stdout + b"\n" + ended.stderr).decode(errors="replace")
+    return _CONTROL.sub("", words).strip()[:_MOST_TOLD]

@@ -1,0 +1,341 @@
+"""Records of workspaces out of the agent's reach, of removed ones, and claims on branches and folders."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from podium.core.errors import AmbiguousId, LockHeld, PodiumError, UnknownId, WorkspaceTampered
+from podium.core.model import Moment, Noun, json_of
+from podium.core.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
+
+RECORD = "record.json"
+CREATING = "creating.json"
+"""Stands in place of the record while a workspace is being made; it says what to undo."""
+REMOVING = "removing.json"
+"""Stands beside the record while a workspace is being removed; it says what to finish."""
+DELIVERED = "delivered"
+LOCK = "lock"
+
+_ID = re.compile(r"[a-z]+_[0-9a-f]{32}")
+_LARGEST_RECORD_BYTES = 1_000_000
+_PATIENCE_SECONDS = 0.2
+
+
+class Records:
+    """The folder of all workspaces of a user, one private folder for each."""
+
+    def __init__(self, state_home: Path) -> None:
+        self.folder = state_home / "workspaces"
+
+    def private(self, workspace_id: str) -> Path:
+        """The private folder of a workspace, which need not exist."""
+        if not _ID.fullmatch(workspace_id):
+            raise UnknownId("workspace", workspace_id)
+        return self.folder / workspace_id
+
+    def ids(self) -> list[str]:
+        """Whatever has a folder, oldest first: finished, half made and half removed."""
+        try:
+            names = [entry.name for entry in os.scandir(self.folder) if entry.is_dir()]
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in names if _ID.fullmatch(name))
+
+    def find(self, shown: str) -> str:
+        """The whole id for one that a person typed: whole, a beginning of its tail, or the task's name."""
+        ids = self.ids()
+        if shown in ids:
+            return shown
+        fits = [each for each in ids if len(shown) >= 4 and each[-12:].startswith(shown)]
+        fits = fits or [each for each in ids if (held := self.of(each)) and held.task == shown]
+        if not fits:
+            raise UnknownId("workspace", shown)
+        if len(fits) > 1:
+            raise AmbiguousId("workspace", shown, fits)
+        return fits[0]
+
+    def read(self, workspace_id: str) -> WorkspaceRecord:
+        """The record of a finished workspace. Raises `UnknownId`, also for one that is half made."""
+        record = self._parsed(self.private(workspace_id) / RECORD)
+        if record is None:
+            raise UnknownId("workspace", workspace_id)
+        return record
+
+    def creating(self, workspace_id: str) -> WorkspaceRecord | None:
+        """What was about to be made when Podium was killed. None: its creation was finished."""
+        if (self.private(workspace_id) / RECORD).exists():
+            return None
+        return self._parsed(self.private(workspace_id) / CREATING)
+
+    def removing(self, workspace_id: str) -> WorkspaceRecord | None:
+        """What was about to be removed when Podium was killed."""
+        return self._parsed(self.private(workspace_id) / REMOVING)
+
+    def of(self, workspace_id: str) -> WorkspaceRecord | None:
+        """Whatever is known of it: finished, half made or half removed. None: an empty folder."""
+        private = self.private(workspace_id)
+        for name in (RECORD, REMOVING, CREATING):
+            if (record := self._parsed(private / name)) is not None:
+                return record
+        return None
+
+    def finished(self, workspace_id: str) -> WorkspaceRecord | None:
+        """The record of one that is whole."""
+        return self._parsed(self.private(workspace_id) / RECORD)
+
+    def begin(self, record: WorkspaceRecord) -> None:
+        """Make the private folder and note what is about to be made."""
+        private = self.private(record.id)
+        make_private_folder(self.folder)
+        private.mkdir(mode=0o700)
+        write_whole(private / CREATING, json_of(record).encode())
+
+    def finish(self, record: WorkspaceRecord) -> None:
+        """From here on the workspace exists."""
+        self.write(record)
+        (self.private(record.id) / CREATING).unlink(missing_ok=True)
+
+    def write(self, record: WorkspaceRecord) -> None:
+        """Replace the record, whole or not at all."""
+        write_whole(self.private(record.id) / RECORD, json_of(record).encode())
+
+    def note_removal(self, record: WorkspaceRecord) -> None:
+        """From here on the workspace is to be removed, and whoever finds it may finish that."""
+        write_whole(self.private(record.id) / REMOVING, json_of(record).encode())
+
+    def delivered(self, record: WorkspaceRecord) -> str:
+        """The commit that came back last; the base when none did."""
+        try:
+            text = (self.private(record.id) / DELIVERED).read_text("ascii").strip()
+        except FileNotFoundError:
+            return record.base
+        return text or record.base
+
+    def note_delivered(self, record: WorkspaceRecord, commit: str) -> None:
+        write_whole(self.private(record.id) / DELIVERED, commit.encode() + b"\n")
+
+    @asynccontextmanager
+    async def repository_lock(self, git_dir: str, seconds: float = 120.0) -> AsyncIterator[None]:
+        """One creation, delivery or removal at a time for each repository. Raises `LockHeld` after a while."""
+        locks = self.folder / "locks"
+        make_private_folder(locks)
+        name = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:32]
+        deadline = asyncio.get_running_loop().time() + seconds
+        with _opened(locks / f"{name}.lock") as handle:
+            while not _taken(handle):
+                if asyncio.get_running_loop().time() > deadline:
+                    raise LockHeld(f"another Podium works on {git_dir!r}; wait for it")
+                await asyncio.sleep(0.02)
+            yield
+
+    @contextmanager
+    def workspace_lock(
+        self, workspace_id: str, patience_seconds: float = _PATIENCE_SECONDS
+    ) -> Iterator[None]:
+        """Held while somebody works in the workspace. Raises `LockHeld`; a dead holder holds nothing.
+
+        The patience is for those who only look whether it is held.
+        """
+        path = self.private(workspace_id) / LOCK
+        if not path.parent.is_dir():
+            raise UnknownId("workspace", workspace_id)
+        deadline = time.monotonic() + patience_seconds
+        with _opened(path) as handle:
+            while not _taken(handle):
+                if time.monotonic() >= deadline:
+                    raise LockHeld(
+                        f"a run is at work in workspace {workspace_id}; wait for its end"
+                    )
+                time.sleep(0.01)
+            yield
+
+    def in_use(self, workspace_id: str) -> bool:
+        """Whether somebody holds its lock just now."""
+        try:
+            with self.workspace_lock(workspace_id, patience_seconds=0.0):
+                return False
+        except LockHeld:
+            return True
+
+    def _parsed(self, path: Path) -> WorkspaceRecord | None:
+        try:
+            with path.open("rb") as file:
+                content = file.read(_LARGEST_RECORD_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            return WorkspaceRecord.model_validate(json.loads(content))
+        except (ValueError, ValidationError):
+            raise WorkspaceTampered(
+                f"{str(path)!r} cannot be read as the record of a workspace; look at it and at the worktree "
+                "it names, save what you need, then remove its folder"
+            ) from None
+
+
+_MERGED_BASES = "merged-bases"
+"""In a workspace's private folder, which no agent sees: commits of the remote's base branch that Podium merged."""
+
+
+def merged_bases(record: WorkspaceRecord) -> list[str]:
+    try:
+        return Path(record.private, _MERGED_BASES).read_text().split()
+    except FileNotFoundError:
+        return []
+
+
+def note_merged_base(record: WorkspaceRecord, commit: str) -> None:
+    noted = dict.fromkeys([*merged_bases(record), commit])
+    write_whole(Path(record.private, _MERGED_BASES), "\n".join(noted).encode())
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace the file, whole or not at all. On return it survives a crash."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _taken(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+_LARGEST_BYTES = 1_000_000
+
+
+class Memory(Noun):
+    """A workspace that is no more."""
+
+    record: WorkspaceRecord
+    removed_at: Moment
+    because: str
+    delivered: str = ""
+    """The commit that came back last; empty when none did, or when that was not noted."""
+
+
+class RemovedOnes:
+    """One small file for each workspace that was removed."""
+
+    def __init__(self, records: Records) -> None:
+        self._folder = records.folder / "removed"
+
+    def remember(self, memory: Memory) -> None:
+        """Write it down. On return it survives a crash."""
+        make_private_folder(self._folder)
+        write_whole(self._file(memory.record.id), json_of(memory).encode())
+
+    def listed(self) -> list[Memory]:
+        """All of them, oldest first. A file that cannot be read hides no other."""
+        if not self._folder.is_dir():
+            return []
+        found = [_read(file) for file in sorted(self._folder.glob("*.json"))]
+        return [memory for memory in found if memory is not None]
+
+    def find(self, workspace_id: str) -> Memory | None:
+        return next((each for each in self.listed() if each.record.id == workspace_id), None)
+
+    def forget(self, workspace_id: str) -> None:
+        self._file(workspace_id).unlink(missing_ok=True)
+
+    def _file(self, workspace_id: str) -> Path:
+        return self._folder / f"{workspace_id}.json"
+
+
+def _read(file: Path) -> Memory | None:
+    try:
+        with file.open("rb") as opened:
+            return Memory.model_validate(json.loads(opened.read(_LARGEST_BYTES)))
+    except (OSError, ValueError, ValidationError):
+        return None
+
+
+class Claims:
+    """Asks what is known of workspaces: whole ones, half made ones and those that are no more."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def of_folder(self, folder: str) -> WorkspaceRecord | None:
+        """The workspace whose worktree is there, or was about to be."""
+        return next((each for each in self._known() if each.path == folder), None)
+
+    def folder_words(self, record: WorkspaceRecord) -> str:
+        """Whose a folder is, and what to do."""
+        if self._records.finished(record.id) is None or self._records.removing(record.id):
+            return (
+                f"it is left of the workspace {record.task!r} of {record.repository!r}, which was not wholly "
+                "made or removed; `podium workspaces gc` clears that away"
+            )
+        return (
+            f"it is the workspace {record.task!r} of {record.repository!r}; name another task, or "
+            f"let `podium workspaces gc {record.task}` remove it there when its work is safe"
+        )
+
+    def branch_words(self, git_dir: str, branch: str) -> str:
+        """Where a branch comes from, with what to do; of one that no workspace made only the latter."""
+        short = branch.removeprefix("refs/heads/")
+        another = "name another with --branch"
+        for record in self._known():
+            if (record.git_dir, record.branch) == (git_dir, branch):
+                return f"it is that of the workspace {record.task!r}; {another}"
+        for memory in reversed(RemovedOnes(self._records).listed()):
+            if (memory.record.git_dir, memory.record.branch) == (git_dir, branch):
+                made, gone = memory.record.created_at, memory.removed_at
+                return (
+                    f"it is there since {made:%Y-%m-%d %H:%M} by a workspace that was removed on "
+                    f"{gone:%Y-%m-%d %H:%M}; {another}, or delete it with `git branch -d {short}`, which "
+                    "refuses when it is not merged"
+                )
+        return f"{another}, or delete it when its work is merged"
+
+    def _known(self) -> list[WorkspaceRecord]:
+        found = []
+        for each in self._records.ids():
+            try:
+                record = self._records.of(each)
+            except PodiumError:
+                continue  # it cannot be read: `podium workspaces list` tells
+            if record is not None:
+                found.append(record)
+        return found

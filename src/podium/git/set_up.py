@@ -1,0 +1,305 @@
+"""Set-up of a fresh workspace, so that the project can be built and tested, with ports of its own.
+
+The commands are the project's own and run as the agent's processes do: inside the workspace's
+confinement, with nothing of the user's repository in reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import shlex
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from podium.core.errors import BadInput, NotPossibleNow, SetUpFailed
+from podium.core.model import json_of
+from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.git.copied_files import check_files, copy_files, ignoring
+from podium.git.records import CREATING, Records, write_whole
+from podium.ports import Launcher, Process, Workspace
+
+PORTS = range(20_000, 32_000)
+"""Beneath the ports that kernels give to outgoing connections, which would come and go in them."""
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
+_NOT_FOR_PORTS = re.compile(
+    r"(GIT|LD|DYLD|PODIUM)_.*|PATH|HOME|IFS|ENV|BASH_ENV|SHELL|PAGER|EDITOR"
+)
+_TRIES = 200
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise `BadInput` for a name that can be no variable for a port."""
+    for name in names:
+        if not _NAME.fullmatch(name) or _NOT_FOR_PORTS.fullmatch(name):
+            raise BadInput(
+                f"{name!r} cannot be the variable of a port; use capitals, digits and underscores, "
+                "as in 'WEB_PORT'"
+            )
+    if len(set(names)) != len(names):
+        raise BadInput(f"each port needs a variable of its own; got {', '.join(names)}")
+
+
+@contextlib.contextmanager
+def held_ports(names: Sequence[str], taken: Collection[int]) -> Iterator[dict[str, int]]:
+    """A free port for each name, none of those `taken` by other workspaces.
+
+    They are held until the end of the block: write down whose they are inside it, and nobody who
+    looks at the same time gets one of them.
+    """
+    check_names(names)
+    used = set(taken)
+    with contextlib.ExitStack() as held:
+        found: dict[str, int] = {}
+        for name in names:
+            port = _hold_one(held, used)
+            used.add(port)
+            found[name] = port
+        yield found
+
+
+def _hold_one(held: contextlib.ExitStack, used: Collection[int]) -> int:
+    chance = random.SystemRandom()
+    for _ in range(_TRIES):
+        port = chance.choice(PORTS)
+        if port not in used and _hold(held, port):
+            return port
+    raise NotPossibleNow(
+        f"no free port found between {PORTS.start} and {PORTS.stop}; end servers that are not "
+        "needed, or remove workspaces by `podium workspaces gc`"
+    )
+
+
+def _hold(held: contextlib.ExitStack, port: int) -> bool:
+    """Bind it without listening. A server on any address of this machine makes that fail."""
+    sockets = contextlib.ExitStack()
+    for family in (socket.AF_INET, socket.AF_INET6):
+        if family == socket.AF_INET6 and not _has_ipv6():
+            continue
+        try:
+            one = sockets.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(("", port))
+        except OSError:
+            sockets.close()
+            return False
+    held.push(sockets)
+    return True
+
+
+def _has_ipv6() -> bool:
+    """Whether it is not only compiled in: a machine may have it switched off."""
+    if not socket.has_ipv6:
+        return False
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+TAIL_LINES = 20
+"""How much of a failed command's output is told."""
+
+_LINE_CHARACTERS = 500
+_LINE_BYTES = 64_000
+_STDERR_BYTES = 20_000
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+Tell = Callable[[str], None]
+"""Takes a line of progress."""
+
+
+def check_set_up(set_up: SetUp, checkout: Path) -> None:
+    """Raise `BadInput` for what can be known to fail before anything is made."""
+    check_files(checkout, set_up.copy_files)
+    check_names(set_up.ports)
+
+
+async def set_up(
+    workspace: Workspace, wish: WorkspaceWish, launcher: Launcher, records: Records, tell: Tell
+) -> WorkspaceRecord:
+    """Make a checked-out workspace usable, and give its record with what belongs to that.
+
+    Raises `BadInput` for a file that cannot be copied, and `SetUpFailed` with the end of the output
+    for a command that fails; the workspace is to be undone then.
+    """
+    record = await asyncio.to_thread(_equipped, workspace.record, wish.set_up, records)
+
+    async def confinement() -> Confinement:
+        reach = {"network": wish.set_up.network, "hosts": wish.set_up.hosts}
+        return (await workspace.confinement()).model_copy(update=reach)
+
+    commands = Commands(record.path, _variables(record), launcher, confinement)
+    await run_commands(wish.set_up, commands, tell)
+    return record
+
+
+async def run_commands(wanted: SetUp, commands: Commands, tell: Tell) -> None:
+    """Run the commands in order, then the readiness check until it succeeds."""
+    commands.give(wanted.seconds)
+    count = len(wanted.after_create)
+    for number, argv in enumerate(wanted.after_create, 1):
+        tell(f"set-up {number}/{count}: {_in_words(argv)}")
+        await commands.must_succeed(argv, tell)
+    if wanted.ready:
+        tell(f"waiting until ready: {_in_words(wanted.ready)}")
+        await commands.retried(wanted.ready)
+
+
+def _equipped(record: WorkspaceRecord, wanted: SetUp, records: Records) -> WorkspaceRecord:
+    """With its files and ports."""
+    copied = copy_files(Path(record.repository), Path(record.path), wanted.copy_files)
+    if copied:
+        # Else `git add --all` would commit what may hold secrets.
+        with Path(record.private, "git/info/exclude").open("a", encoding="utf-8") as file:
+            file.write(f"\n{ignoring(copied)}")
+    ports = _note_ports(wanted.ports, record, records)
+    return record.model_copy(update={"ports": ports, "copied": copied})
+
+
+def _note_ports(names: Sequence[str], record: WorkspaceRecord, records: Records) -> dict[str, int]:
+    """Choose them, and write them down before anybody else can choose the same."""
+    if not names:
+        return {}
+    known = [records.of(each) for each in records.ids()]
+    taken = {port for each in known if each is not None for port in each.ports.values()}
+    with held_ports(names, taken) as ports:
+        noted = record.model_copy(update={"ports": ports})
+        write_whole(records.private(record.id) / CREATING, json_of(noted).encode())
+    return ports
+
+
+def _variables(record: WorkspaceRecord) -> dict[str, str]:
+    home = str(Path(record.private) / "home")
+    return {**{name: str(port) for name, port in record.ports.items()}, "HOME": home}
+
+
+class Commands:
+    """Commands in one workspace that share one stretch of time."""
+
+    def __init__(
+        self,
+        folder: str,
+        env: Mapping[str, str],
+        launcher: Launcher,
+        confinement: Callable[[], Awaitable[Confinement]],
+    ) -> None:
+        """`confinement` is asked before each start: a command may have changed what is to be checked."""
+        self._folder = folder
+        self._env = dict(env)
+        self._launcher = launcher
+        self._confinement = confinement
+        self._seconds = 0.0
+        self._deadline = 0.0
+
+    def give(self, seconds: float) -> None:
+        """So much time from now on, for all of them together."""
+        self._seconds = seconds
+        self._deadline = asyncio.get_running_loop().time() + seconds
+
+    async def must_succeed(self, argv: Sequence[str], tell: Tell) -> None:
+        """Raises `SetUpFailed` when it does not."""
+        ended, tail = await self._run(argv, tell)
+        if ended.exit_code != 0:
+            raise self._failed(argv, ended, tail)
+
+    async def retried(self, argv: Sequence[str]) -> None:
+        """Ask again until it succeeds. Only what it said last is told."""
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            ended, tail = await self._run(argv, _unheard)
+            if ended.exit_code == 0:
+                return
+            if ended.timed_out or self._left() <= pause:
+                raise self._never_ready(argv, tail)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    def _left(self) -> float:
+        return self._deadline - asyncio.get_running_loop().time()
+
+    async def _run(self, argv: Sequence[str], tell: Tell) -> tuple[Ended, list[str]]:
+        if self._left() <= 0:
+            raise SetUpFailed(
+                f"there was no time left for {_in_words(argv)!r}; {self._give_more_time()}"
+            )
+        process = await self._launcher.start(await self._spawn(argv))
+        try:
+            process.close_input()
+            tail = await _heard(process, tell)
+            ended = await process.wait()
+        except BaseException:
+            await process.end(0.0)
+            raise
+        return ended, [*tail, *_lines(ended.stderr)]
+
+    async def _spawn(self, argv: Sequence[str]) -> Spawn:
+        return Spawn(
+            argv=tuple(argv),
+            cwd=self._folder,
+            env=self._env,
+            interactive=True,
+            limits=ProcessLimits(
+                seconds=self._left(), output_bytes=_STDERR_BYTES, line_bytes=_LINE_BYTES
+            ),
+            confinement=await self._confinement(),
+        )
+
+    def _failed(self, argv: Sequence[str], ended: Ended, tail: Sequence[str]) -> SetUpFailed:
+        command = _in_words(argv)
+        if ended.timed_out:
+            return _told(f"{command!r} was not done in time; {self._give_more_time()}", tail)
+        how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
+        refused = "".join(f"\n  refused: {each}" for each in ended.refused_execs)
+        return _told(f"{command!r} failed with {how}; mend it, then try again{refused}", tail)
+
+    def _never_ready(self, argv: Sequence[str], tail: Sequence[str]) -> SetUpFailed:
+        command = _in_words(argv)
+        return _told(
+            f"{command!r} never succeeded, so the workspace is not ready; mend it, or "
+            f"{self._give_more_time()}",
+            tail,
+        )
+
+    def _give_more_time(self) -> str:
+        return f"give the set-up more than {self._seconds:g} seconds"
+
+
+async def _heard(process: Process, tell: Tell) -> list[str]:
+    """The last lines of its output, each told as it comes."""
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    async for line in process.lines():
+        text = line.decode(errors="replace")[:_LINE_CHARACTERS]
+        tail.append(text)
+        tell(f"  {text}")
+    return list(tail)
+
+
+def _in_words(argv: Sequence[str]) -> str:
+    """A shell line as it stands in the settings, other commands as one would type them."""
+    return argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
+
+
+def _lines(output: bytes) -> list[str]:
+    lines = output.decode(errors="replace").splitlines()
+    return [line[:_LINE_CHARACTERS] for line in lines[-TAIL_LINES:]]
+
+
+def _told(problem: str, tail: Sequence[str]) -> SetUpFailed:
+    shown = "".join(f"\n  {line}" for line in tail)
+    said = f"\nit said last:{shown}" if shown else "\nit said nothing"
+    return SetUpFailed(f"the workspace was not made: {problem}{said}", output=tuple(tail))
+
+
+def _unheard(_: str) -> None:
+    """For attempts that are expected to fail at first."""

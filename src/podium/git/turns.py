@@ -1,0 +1,284 @@
+"""Turns: the user's repository before and after, and what is done about changes.
+
+Under the kernel's confinement the agent cannot have changed anything there, so a change is the user's own:
+it is told and stays. Without confinement nobody can know who it was, so everything is put back, and what was
+there instead is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from podium.core.errors import NotPossibleNow, WorkspaceTampered
+from podium.core.workspaces import RefsSeen, TurnEnd, Violation, WorkspaceRecord
+from podium.git.git_command import Git, GitFailed, no_object
+from podium.git.layout import confinement_of, put_pointer_back, tidy
+from podium.git.planted import moved, moved_since
+from podium.git.private_dir import mend_private_dir, read_plain
+from podium.git.records import Records
+from podium.platform import make_private_folder
+from podium.ports.engine import Clock
+
+OWN_REFS = "refs/podium/"
+BASE_REFS = f"{OWN_REFS}bases/"
+"""Where fetched commits of the remote's base branch are kept from being collected."""
+_LARGEST_BYTES = 20_000_000
+_FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
+_FOLDERS = ("hooks", "info")
+_OF_WORKTREE = ("gitdir", "commondir", "config.worktree", "locked")
+
+
+async def look(git: Git, record: WorkspaceRecord) -> RefsSeen:
+    """All refs and HEADs, and digests of what decides how the user's git behaves."""
+    heads, files = heads_of(record), files_of(record)
+    return RefsSeen(refs={**await refs_of(git, record), **heads}, files=files)
+
+
+async def refs_of(git: Git, record: WorkspaceRecord) -> dict[str, str]:
+    """Every ref's object, or the other ref it stands for."""
+    form = "--format=%(refname) %(if)%(symref)%(then)ref: %(symref)%(else)%(objectname)%(end)"
+    text = await git.text("for-each-ref", form, git_dir=record.git_dir)
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def files_of(record: WorkspaceRecord) -> dict[str, str]:
+    git_dir = Path(record.git_dir)
+    return {str(path.relative_to(git_dir)): _digest(path) for path in watched_files(git_dir)}
+
+
+def heads_of(record: WorkspaceRecord) -> dict[str, str]:
+    """HEAD of every worktree by its place in the git directory."""
+    git_dir = Path(record.git_dir)
+    places = [git_dir, *_entries(git_dir / "worktrees")]
+    heads = {str((place / "HEAD").relative_to(git_dir)): _head(place) for place in places}
+    return {name: head for name, head in heads.items() if head}
+
+
+def watched_files(git_dir: Path) -> Iterator[Path]:
+    """Files that are there of those an agent must leave alone."""
+    yield from (git_dir / name for name in _FILES if os.path.lexists(git_dir / name))
+    for folder in _FOLDERS:
+        yield from _entries(git_dir / folder)
+    for worktree in _entries(git_dir / "worktrees"):
+        yield from (worktree / name for name in _OF_WORKTREE if os.path.lexists(worktree / name))
+
+
+def _head(place: Path) -> str:
+    return read_plain(place / "HEAD", 5000).decode(errors="replace").strip()
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _digest(path: Path) -> str:
+    if path.is_symlink():
+        return f"link to {path.readlink()}"
+    if path.is_dir():
+        return "folder"
+    mode = "x" if os.access(path, os.X_OK) else "-"
+    return f"{mode}{hashlib.sha256(read_plain(path, _LARGEST_BYTES)).hexdigest()}"
+
+
+def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """Names whose value is not what it was, in order."""
+    return sorted(name for name in {*before, *after} if before.get(name, "") != after.get(name, ""))
+
+
+def is_podiums_own(name: str, before: RefsSeen) -> bool:
+    """Refs that Podium adds for itself: snapshots of any workspace."""
+    return name.startswith(OWN_REFS) and name not in before.refs
+
+
+async def put_back_ref(
+    git: Git, git_dir: str, name: str, before: str, after: str, folder: str
+) -> None:
+    """Move a ref back by compare and swap; a commit it stood for is kept under `folder`."""
+    if after and not after.startswith("ref: "):
+        kept = f"{folder}/{name.removeprefix('refs/')}"
+        await git.move_ref(kept, after, no_object(after), git_dir, "podium: found after a turn")
+    if before.startswith("ref: "):
+        await git.run("symbolic-ref", name, before.removeprefix("ref: "), git_dir=git_dir)
+    elif before:
+        old = no_object(before) if not after or after.startswith("ref: ") else after
+        await git.run(
+            "update-ref", "--no-deref", "-m", "podium: put back", name, before, old, git_dir=git_dir
+        )
+    else:
+        await git.run("update-ref", "--no-deref", "-d", name, git_dir=git_dir)
+
+
+def put_back_file(git_dir: Path, before: Path, after: Path, name: str) -> None:
+    """Put the copy from before the turn in its place; what is there now is kept under `after`."""
+    place, copy, kept = git_dir / name, before / name, after / name
+    if os.path.lexists(place):
+        make_private_folder(kept.parent)
+        if os.path.lexists(kept):
+            kept.unlink()
+        shutil.move(place, kept)
+    if os.path.lexists(copy):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(copy, place, follow_symlinks=False)
+
+
+_COPIES = "turn"
+_LARGEST_COPY_BYTES = 20_000_000
+
+
+class Turns:
+    """The two ends of an agent's turn in one workspace."""
+
+    def __init__(
+        self, git: Git, records: Records, clock: Clock, record: WorkspaceRecord, *, confined: bool
+    ) -> None:
+        self._git = git
+        self._records = records
+        self._clock = clock
+        self._record = record
+        self._confined = confined
+        self._moved_before: int | None = None
+
+    async def begin(self) -> RefsSeen:
+        self._moved_before = await asyncio.to_thread(moved, Path(self._record.private))
+        if not self._confined:
+            await asyncio.to_thread(self._copy_files)
+        return await look(self._git, self._record)
+
+    async def end(self, seen: RefsSeen) -> TurnEnd:
+        """Only when all processes of the agent are dead.
+
+        Files go back before git is asked for anything: with broken settings it would not answer.
+        """
+        await asyncio.to_thread(mend_private_dir, self._record)
+        before = await asyncio.to_thread(self._pointer_back)
+        others = await asyncio.to_thread(self._others)
+        files, heads = await asyncio.to_thread(self._files_and_heads)
+        found = [name for name in differences(seen.files, files) if not _is_in(name, others)]
+        found += [
+            name
+            for name in differences(_heads(seen.refs), heads)
+            if heads.get(name) != others.get(name)
+        ]
+        violations: list[Violation] = []
+        if not self._confined:
+            was, now = {**seen.files, **_heads(seen.refs)}, {**files, **heads}
+            violations = [
+                await asyncio.to_thread(self._file_back, each, was, now) for each in found
+            ]
+        refs = await self._refs()
+        moved_refs = [
+            name
+            for name in differences(_others_than_heads(seen.refs), refs)
+            if not is_podiums_own(name, seen) and refs.get(name, "") != others.get(name)
+        ]
+        if not self._confined:
+            violations += [await self._ref_back(each, seen.refs, refs) for each in moved_refs]
+        # What may raise comes last, so that nothing an agent leaves behind keeps the rest from being done.
+        await tidy(self._git, self._record)
+        await asyncio.to_thread(confinement_of, self._record)
+        told = [_told(name) for name in (*moved_refs, *found)] if self._confined else []
+        return TurnEnd(
+            violations=tuple(violations),
+            moved_away=await asyncio.to_thread(moved_since, Path(self._record.private), before),
+            changed_meanwhile=tuple(told),
+            seen=RefsSeen(refs={**refs, **heads}, files=files),
+        )
+
+    def _pointer_back(self) -> int:
+        """How much had been moved away when the turn began."""
+        before = self._moved_before
+        if before is None:
+            before = moved(Path(self._record.private))
+        # Before anything else, and again when all else is done: then it is told why it cannot be.
+        with suppress(WorkspaceTampered, OSError):
+            put_pointer_back(self._record)
+        return before
+
+    def _files_and_heads(self) -> tuple[dict[str, str], dict[str, str]]:
+        return files_of(self._record), heads_of(self._record)
+
+    async def _refs(self) -> dict[str, str]:
+        try:
+            return await refs_of(self._git, self._record)
+        except GitFailed as failed:
+            copies = Path(self._record.private, _COPIES, "before")
+            raise WorkspaceTampered(
+                f"git cannot read the refs of {self._record.git_dir!r} any more: {failed.stderr[-300:]}; "
+                f"without confinement, copies from before the turn are in {str(copies)!r}"
+            ) from failed
+
+    async def _ref_back(self, name: str, was: dict[str, str], now: dict[str, str]) -> Violation:
+        before, after = was.get(name, ""), now.get(name, "")
+        folder = f"refs/podium/violations/{self._record.id}/{int(self._clock.now().timestamp())}"
+        try:
+            await put_back_ref(self._git, self._record.git_dir, name, before, after, folder)
+            restored = True
+        except NotPossibleNow:
+            restored = False
+        return Violation(what=_told(name), before=before, after=after, restored=restored)
+
+    def _file_back(self, name: str, was: dict[str, str], now: dict[str, str]) -> Violation:
+        private = Path(self._record.private, _COPIES)
+        try:
+            put_back_file(Path(self._record.git_dir), private / "before", private / "after", name)
+            restored = True
+        except OSError:
+            restored = False
+        before, after = was.get(name, ""), now.get(name, "")
+        return Violation(what=_told(name), before=before, after=after, restored=restored)
+
+    def _copy_files(self) -> None:
+        """What is put back after the turn, kept from before it."""
+        git_dir, copies = Path(self._record.git_dir), Path(self._record.private, _COPIES, "before")
+        shutil.rmtree(copies, ignore_errors=True)
+        for path in (
+            *watched_files(git_dir),
+            *(git_dir / name for name in (*heads_of(self._record), "packed-refs")),
+        ):
+            if path.is_symlink() or (path.is_file() and path.stat().st_size <= _LARGEST_COPY_BYTES):
+                target = copies / path.relative_to(git_dir)
+                make_private_folder(target.parent)
+                shutil.copy2(path, target, follow_symlinks=False)
+
+    def _others(self) -> dict[str, str]:
+        """What other workspaces' branches were moved to by Podium itself, and their folders."""
+        held = [self._records.of(each) for each in self._records.ids() if each != self._record.id]
+        found: dict[str, str] = {}
+        for record in held:
+            if record is not None and record.git_dir == self._record.git_dir:
+                found[record.branch] = self._records.delivered(record)
+                found[f"worktrees/{record.admin}/"] = ""
+                found[f"worktrees/{record.admin}/HEAD"] = f"ref: {record.branch}"
+        return found
+
+
+def _is_in(name: str, others: dict[str, str]) -> bool:
+    return any(place.endswith("/") and name.startswith(place) for place in others)
+
+
+def _is_head(name: str) -> bool:
+    return name == "HEAD" or name.startswith("worktrees/")
+
+
+def _heads(refs: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in refs.items() if _is_head(name)}
+
+
+def _others_than_heads(refs: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in refs.items() if not _is_head(name)}
+
+
+def _told(name: str) -> str:
+    folder, _, rest = name.partition("/")
+    if folder == "hooks" and rest:
+        return f"hook {rest}"
+    return f"ref {name}" if name == "HEAD" or name.startswith("refs/") else name

@@ -1,0 +1,364 @@
+"""Safety of the work in a workspace: its contents, and where they are stored elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from podium.core.processes import Confinement
+from podium.core.workspaces import Kept, Snapshot, WorkspaceRecord
+from podium.git.commit_trees import check_size
+from podium.git.committable_tree import (
+    RAW_DIFFERENCE,
+    committable_tree,
+    differences,
+    left_by_set_up,
+    make_scratch,
+)
+from podium.git.git_command import Git
+from podium.git.layout import confinement_of
+from podium.git.planted import kept_planted
+from podium.git.private_dir import given_commits, mend_private_dir, read_head, read_ref, read_refs
+from podium.git.snapshots import LooseCommits, known_tips
+from podium.git.worktree_objects import Keeper
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Commits and files of a workspace at a moment."""
+
+    objects: str
+    """Folder of objects in which all of it can be read, together with the user's own."""
+    head: str
+    """The agent's own tip; empty when it has none."""
+    others: tuple[str, ...]
+    """Further tips in its private git directory that it was not made with: branches, tags, a stash."""
+    tree: str
+    """Of the worktree without what git ignores; empty when the worktree is gone."""
+    unread: tuple[str, ...]
+    """What could not be looked into, in words."""
+    aside: tuple[str, ...]
+    """Commits that nothing names any more but a log, if that."""
+    planted: tuple[str, ...]
+    """A commit of what was moved out of the worktree."""
+    aside_unread: tuple[str, ...]
+    """What of such things could not be looked into, in words."""
+
+
+_HEX = re.compile(r"[0-9a-fA-F]+")
+
+
+class ContentsReader:
+    """Reads workspaces. It puts nothing into them, nor any ref into the user's repository."""
+
+    def __init__(self, git: Git, *, confined: bool) -> None:
+        self._git = git
+        self._confined = confined
+
+    @asynccontextmanager
+    async def read(self, record: WorkspaceRecord) -> AsyncIterator[Contents]:
+        """What is in it, which can be asked about until the end of the block."""
+        await asyncio.to_thread(mend_private_dir, record)
+        head, others = await asyncio.to_thread(_tips, record)
+        there = os.path.isdir(record.path)  # noqa: PTH112, ASYNC240 — one look
+        # The user's repository takes over what it lacks, checked and with nothing referring to it.
+        loose = LooseCommits(self._git, record, await self._confinement(record, there))
+        tips = [tip for tip in (head, *others) if tip not in ("", record.base)]
+        unread = await loose.bring(tips) if tips else []
+        await check_size(self._git, record, head)
+        aside, aside_unread = await self._aside(record, loose, {head, *others})
+        with tempfile.TemporaryDirectory(prefix="looking-", dir=record.private) as folder:
+            scratch = Path(folder)
+            await asyncio.to_thread(make_scratch, scratch, record)
+            objects = str(scratch / "objects")
+            keeper = Keeper(self._git, record, objects, scratch / "keeper")
+            planted, too_large = await kept_planted(self._git, record, keeper, objects)
+            tree = await committable_tree(self._git, record, scratch, head) if there else ""
+            yield Contents(
+                objects=objects,
+                head=head,
+                others=others,
+                tree=tree,
+                unread=tuple(unread),
+                aside=tuple(aside),
+                planted=tuple(planted),
+                aside_unread=(*aside_unread, *too_large),
+            )
+
+    async def _aside(
+        self, record: WorkspaceRecord, loose: LooseCommits, named: Collection[str]
+    ) -> tuple[list[str], list[str]]:
+        known = await asyncio.to_thread(known_tips, record)
+        given = await asyncio.to_thread(given_commits, Path(record.private))
+        tips = [tip for tip in known.tips if tip not in given]
+        unread = known.unread + await loose.bring(tips)
+        return [tip for tip in await loose.heads(tips) if tip not in named], unread
+
+    async def _confinement(self, record: WorkspaceRecord, there: bool) -> Confinement | None:
+        if not self._confined or not there:
+            return None
+        return await asyncio.to_thread(confinement_of, record)
+
+
+def _tips(record: WorkspaceRecord) -> tuple[str, tuple[str, ...]]:
+    """Read as the plain data it is: an agent can have written anything there."""
+    private = Path(record.private, "git")
+    checked_out = read_head(private, record.admin)
+    detached = "" if checked_out.startswith("refs/") else checked_out
+    named = read_ref(private, record.branch)
+    head = _ids([detached or named], record)
+    # The directory was made with copies of the user's own refs, which are no work.
+    given = given_commits(Path(record.private))
+    made = [commit for commit in read_refs(private).values() if commit not in given]
+    others = _ids([named, *made], record)
+    return "".join(head[:1]), tuple(tip for tip in others if tip not in head)
+
+
+def _ids(texts: Sequence[str], record: WorkspaceRecord) -> list[str]:
+    """Those that are ids of this repository's kind and not all zeros, each once."""
+    length = len(record.base)
+    fitting = (text.lower() for text in texts if len(text) == length and _HEX.fullmatch(text))
+    return [text for text in dict.fromkeys(fitting) if text.strip("0")]
+
+
+_SQUASHES_TRIED = 100
+"""How many commits of a branch are looked at for one that holds the whole work."""
+
+
+class Finding(NamedTuple):
+    """A class, and the reason in words."""
+
+    kept: Kept
+    because: str
+
+
+class Keeping:
+    """Compares what is in one workspace with what the user's repository holds."""
+
+    def __init__(self, git: Git, record: WorkspaceRecord, contents: Contents) -> None:
+        self._git = git
+        self._record = record
+        self._contents = contents
+
+    async def judge(self, snapshots: Sequence[Snapshot], own_branches: Collection[str]) -> Finding:
+        """`own_branches` are those of all workspaces: being on one of them is not being merged."""
+        if self._contents.unread:
+            return Finding(Kept.UNKNOWN, f"not all can be read: {self._contents.unread[0]}")
+        tips = await self._tips(own_branches)
+        loose = await self._loose()
+        finding = None if loose or await self._is_only_aside(tips) else await self._safe(tips)
+        if finding is None and snapshots and await self._is_in(snapshots[-1], tips):
+            finding = Finding(Kept.SNAPSHOTTED, _snapshotted_words(snapshots[-1]))
+        if finding is not None:
+            return finding
+        if snapshots and not snapshots[-1].complete:
+            left_out = "".join(snapshots[-1].left_out[:1]) or "all of it"
+            words = f"its snapshot could not keep {left_out}; save or delete that, then snapshot it again"
+            return Finding(Kept.UNKNOWN, words)
+        others = [*tips.all_places, *tips.of_other_workspaces]
+        commits = await self._missing(tips.mine, others) or await self._missing(
+            tips.mine, tips.all_places
+        )
+        aside = await self._aside_words(tips) if not commits else ""
+        return Finding(Kept.UNKNOWN, _unknown_words(self._record, loose, commits, aside))
+
+    async def _is_only_aside(self, tips: _Tips) -> bool:
+        """Whether nothing is there but what was reset away or moved out of the worktree.
+
+        Beside work that is safe, such things are kept by the snapshot that is taken before it is removed.
+        """
+        contents = self._contents
+        aside = contents.aside or contents.planted or contents.aside_unread
+        return bool(aside) and not await self._missing(tips.mine, [self._record.base])
+
+    async def _aside_words(self, tips: _Tips) -> str:
+        if self._contents.aside_unread:
+            return f"{self._contents.aside_unread[0]}"
+        if self._contents.planted:
+            return "something that was moved out of the worktree"
+        count = await self._missing(self._contents.aside, [*tips.all_places, *tips.mine])
+        return (
+            f"{count} commit{'s' if count > 1 else ''} that no branch holds any more"
+            if count
+            else ""
+        )
+
+    async def _tips(self, own_branches: Collection[str]) -> _Tips:
+        listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
+        refs = dict(line.rsplit(" ", 1) for line in listed.splitlines())
+        tips = _Tips(self._record, self._contents, refs, own_branches)
+        # What a ref of the user's has by now needs no other place; the own tip is looked at apart.
+        theirs = [tip for name, tip in refs.items() if not name.startswith("refs/podium/")]
+        if tips.others and not await self._missing(tips.others, [self._record.base, *theirs]):
+            tips.others = []
+        return tips
+
+    async def _safe(self, tips: _Tips) -> Finding | None:
+        """Where all commits are, if that is one place and they are all there is."""
+        for kept, places, words in tips.safe_places():
+            if not await self._missing(tips.mine, places):
+                return Finding(kept, words)
+        squashed = await self._squashed(tips)
+        return Finding(Kept.MERGED, squashed) if squashed else None
+
+    async def _loose(self) -> list[str]:
+        """Paths in the worktree that are in no commit of the agent's, but for what the set-up left."""
+        if not self._contents.tree:
+            return []
+        head = self._contents.head or self._record.base
+        raw = await self._ask(
+            *RAW_DIFFERENCE, f"{head}^{{tree}}", f"{self._contents.tree}^{{tree}}"
+        )
+        found = differences(raw.encode(errors="surrogateescape"))
+        left = await asyncio.to_thread(left_by_set_up, self._record)
+        return [path for path, entry in found.items() if left.get(path) != entry]
+
+    async def _squashed(self, tips: _Tips) -> str:
+        """The commit of a branch that has every file as the work left it, in words."""
+        head, base = self._contents.head, self._record.base
+        if not head or await self._missing(tips.mine, [*tips.all_places, head]):
+            return ""
+        paths = set(await self._differing(base, head))
+        wanted = await self._entries(head, paths)
+        for name, tip in tips.branches.items():
+            for commit in await self._since_the_base(tip) if paths else ():
+                if await self._entries(commit, paths) == wanted:
+                    return f"{commit[:12]} on {_short(name)} has every file as the work left it"
+        return ""
+
+    async def _since_the_base(self, tip: str) -> list[str]:
+        """Commits that came to a branch after the work began, newest first."""
+        count = f"--max-count={_SQUASHES_TRIED}"
+        listed = await self._ask(
+            "rev-list", "--first-parent", count, tip, "--not", self._record.base
+        )
+        return listed.split()
+
+    async def _entries(self, commit: str, paths: Collection[str]) -> set[str]:
+        """Mode, id and path of each of the paths, as far as the commit has them."""
+        listed = await self._ask("ls-tree", "-r", "-z", "--full-tree", commit)
+        return {entry for entry in listed.split("\0") if entry.partition("\t")[2] in paths}
+
+    async def _is_in(self, snapshot: Snapshot, tips: _Tips) -> bool:
+        """Whether everything that is in the workspace now is in the snapshot, which may hold more."""
+        if not snapshot.complete:
+            return False
+        if self._contents.aside_unread:
+            return False
+        mine = [*tips.mine, *self._contents.aside, *self._contents.planted]
+        if await self._missing(mine, [*tips.all_places, snapshot.commit]):
+            return False
+        if not self._contents.tree:
+            return True
+        # What was deleted since is no work that could be lost.
+        kept = snapshot.carried or snapshot.commit
+        return not await self._differing(kept, self._contents.tree, "--diff-filter=AMT")
+
+    async def _differing(self, old: str, new: str, *options: str) -> list[str]:
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", *options)
+        listed = await self._ask(*words, f"{old}^{{tree}}", f"{new}^{{tree}}")
+        return [path for path in listed.split("\0") if path]
+
+    async def _missing(self, tips: Sequence[str], places: Sequence[str]) -> int:
+        """How many commits of the tips are in none of the places. A ref may name what never was."""
+        apart = [tip for tip in tips if tip not in places]
+        if not apart:
+            return 0
+        # By stdin: a repository may have more refs than a command line holds.
+        given = "".join([*(f"{tip}\n" for tip in apart), *(f"^{place}\n" for place in places)])
+        return int(
+            await self._ask(
+                "rev-list", "--count", "--ignore-missing", "--stdin", stdin=given.encode()
+            )
+        )
+
+    async def _ask(self, *words: str, stdin: bytes = b"") -> str:
+        ended = await self._git.run(
+            *words,
+            git_dir=self._record.git_dir,
+            env={"GIT_OBJECT_DIRECTORY": self._contents.objects},
+            stdin=stdin,
+        )
+        return ended.stdout.decode(errors="surrogateescape")
+
+
+class _Tips:
+    """What is to be kept, and the refs that could keep it."""
+
+    def __init__(
+        self,
+        record: WorkspaceRecord,
+        contents: Contents,
+        refs: dict[str, str],
+        own_branches: Collection[str],
+    ) -> None:
+        own = (contents.head, refs.get(record.branch, ""))
+        self._own = [tip for tip in dict.fromkeys(own) if tip]
+        self.others = list(contents.others)
+        self.branches = {
+            name: commit
+            for name, commit in refs.items()
+            if name.startswith("refs/heads/") and name not in own_branches
+        }
+        self.of_other_workspaces = [
+            refs[name] for name in own_branches if name in refs and name != record.branch
+        ]
+        self._base = record.base
+        self._remotes = _under(refs, "refs/remotes/")
+        self._tags = _under(refs, "refs/tags/")
+
+    @property
+    def mine(self) -> list[str]:
+        return [*self._own, *self.others]
+
+    @property
+    def all_places(self) -> list[str]:
+        return [self._base, *self.branches.values(), *self._tags, *self._remotes]
+
+    def safe_places(self) -> list[tuple[Kept, list[str], str]]:
+        """Each class with the commits that its work would have to be reachable from, best first."""
+        merged = [self._base, *self.branches.values()]
+        return [
+            (Kept.UNCHANGED, [self._base], "nothing was changed in it"),
+            (Kept.MERGED, merged, "all is committed, and every commit is on another branch"),
+            (
+                Kept.PUSHED,
+                [*merged, *self._remotes],
+                "all is committed, and every commit is pushed",
+            ),
+        ]
+
+
+def _under(refs: dict[str, str], prefix: str) -> list[str]:
+    return [commit for name, commit in refs.items() if name.startswith(prefix)]
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("refs/heads/")
+
+
+def _snapshotted_words(snapshot: Snapshot) -> str:
+    if not snapshot.left_out:
+        return f"all of it is in {snapshot.ref}"
+    more = f" and {len(snapshot.left_out) - 1} more" if len(snapshot.left_out) > 1 else ""
+    return f"all of it but large files that git ignores ({snapshot.left_out[0]}{more}) is in {snapshot.ref}"
+
+
+def _unknown_words(record: WorkspaceRecord, loose: Sequence[str], commits: int, aside: str) -> str:
+    found = []
+    if commits:
+        found.append(f"{commits} commit{'s' if commits > 1 else ''} neither merged nor pushed")
+    if loose:
+        more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
+        found.append(f"{loose[0]!r}{more} not committed")
+    if aside:
+        found.append(aside)
+    what = " and ".join(found) or "what is in it is nowhere else as it is"
+    return f"{what}; `podium workspaces snapshot {record.task}` keeps it"

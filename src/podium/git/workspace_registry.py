@@ -1,0 +1,231 @@
+"""`GitWorkspaces`: all workspaces of a user in git repositories."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from podium.core.errors import PodiumError
+from podium.core.workspaces import (
+    Collision,
+    Leftover,
+    Recovered,
+    Removal,
+    RemovedWorkspace,
+    Snapshot,
+    WorkspaceListing,
+    WorkspaceRecord,
+    WorkspaceWish,
+)
+from podium.git.commit_scan import Find
+from podium.git.committable_tree import collisions_of, note_set_up
+from podium.git.creation import Plan, make_workspace, tighten_worktree
+from podium.git.delivery import Deliveries
+from podium.git.git_command import Git
+from podium.git.guarded_changes import Guarded, none_more
+from podium.git.inventory import Tending
+from podium.git.records import Claims, Records
+from podium.git.recovery import Rebuilding, Recovery
+from podium.git.repository import Repository, find_git_dir, locate, read_repository
+from podium.git.set_up import check_set_up, set_up
+from podium.git.snapshots import Snapshots
+from podium.git.workspace import GitWorkspace
+from podium.git.workspace_spec import branch_of, check_task, folder_of, forbidden_paths
+from podium.ports.engine import Clock, Ids
+from podium.ports.launcher import Launcher
+
+
+def _untold(_: str) -> None:
+    """For those who do not want to hear of the progress."""
+
+
+class GitWorkspaces:
+    """Makes and keeps workspaces under a folder that no agent can reach."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        state_home: Path,
+        clock: Clock,
+        ids: Ids,
+        *,
+        secrets_in: Find,
+        inside: Launcher | None = None,
+        confined: bool = True,
+        tell: Callable[[str], None] = _untold,
+        guarded: Guarded = none_more,
+    ) -> None:
+        """`secrets_in` names the secrets that a text holds; commits with any do not come back.
+
+        `confined` says that agents run under the kernel's confinement: then whatever changes in the
+        user's repository during a turn is the user's own doing. `inside` starts the project's own
+        commands, None: as `launcher` does all else. `tell` takes lines of progress.
+        `guarded` gives further guarded paths of a checkout, from its top on."""
+        self._inside = inside or launcher
+        self._clock = clock
+        self._ids = ids
+        self._confined = confined
+        self._secrets_in = secrets_in
+        self._tell = tell
+        self._guarded = guarded
+        self._state_home = state_home
+        self.git = Git(launcher)
+        self.records = Records(state_home)
+        self._paths: dict[str, str] = {}
+        self._snapshots = Snapshots(self.git, self.records, clock, confined=confined)
+        self._tending = Tending(self.git, self.records, clock, self._snapshots, confined=confined)
+        deliveries = Deliveries(self.git, self.records, guarded)
+        self._recovery = Recovery(self.git, self.records, self._snapshots, deliveries, secrets_in)
+
+    async def create(self, wish: WorkspaceWish) -> GitWorkspace:
+        """Make one, whole or not at all."""
+        check_task(wish.task)
+        forbidden = forbidden_paths(wish.forbidden)
+        location = await locate(self.git, wish.repository)
+
+        async def plan() -> tuple[Repository, WorkspaceRecord, str]:
+            repository = await read_repository(self.git, location, wish.base)
+            check_set_up(wish.set_up, Path(repository.checkout))
+            return repository, self._planned(wish, forbidden, repository), ""
+
+        return await self._made(wish, location.git_dir, plan)
+
+    async def rebuild(
+        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
+    ) -> tuple[GitWorkspace, Snapshot | None]:
+        """Make one again under its old id, on its branch, which holds `commit` then."""
+        git_dir = await find_git_dir(self.git, wish.repository)
+        if self.records.removing(record.id) is not None:
+            await self._tending.clear(record.id)
+        rebuilding = Rebuilding(self.git, self.records, self._snapshots)
+        kept = await rebuilding.clear(record.id, commit)
+
+        async def plan() -> tuple[Repository, WorkspaceRecord, str]:
+            repository = await rebuilding.repository_of(record, wish, commit)
+            check_set_up(wish.set_up, Path(repository.checkout))
+            again = rebuilding.planned(record, wish, repository, self._state_home)
+            return repository, again, await rebuilding.branch_holding(again, commit)
+
+        self._paths.pop(record.id, None)
+        return await self._made(wish, git_dir, plan), kept
+
+    async def _made(self, wish: WorkspaceWish, git_dir: str, plan: Plan) -> GitWorkspace:
+        async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
+            usable = self._workspace(made)
+            record = await set_up(usable, wish, self._inside, self.records, self._tell)
+            if wish.set_up.after_create or wish.set_up.ready:
+                await note_set_up(self.git, record)
+            return record
+
+        made = await make_workspace(self.git, self.records, git_dir, plan, ready)
+        return self._workspace(made)
+
+    async def missing(self, workspace_id: str) -> str:
+        """What is gone of one that was made before, in words; empty when it is all there."""
+        record = self.records.finished(workspace_id)
+        if record is None:
+            return f"host {socket.gethostname()!r} has no workspace {workspace_id}"
+        there = await asyncio.to_thread(Path(record.path).is_dir)
+        return "" if there else f"the folder {record.path!r} is gone"
+
+    def _planned(
+        self, wish: WorkspaceWish, forbidden: tuple[str, ...], repository: Repository
+    ) -> WorkspaceRecord:
+        workspace_id, claims = self._ids.new("ws"), Claims(self.records)
+        return WorkspaceRecord(
+            id=workspace_id,
+            task=wish.task,
+            repository=repository.checkout,
+            git_dir=repository.git_dir,
+            path=folder_of(wish, repository, self._state_home, claims),
+            private=str(self.records.private(workspace_id)),
+            branch=branch_of(wish, repository, claims),
+            base=repository.base,
+            forbidden=forbidden,
+            run_id=wish.run_id,
+            created_at=self._clock.now(),
+        )
+
+    def at(self, path: str) -> WorkspaceRecord | None:
+        """The workspace whose worktree this folder is."""
+        for each in reversed(self.records.ids()):
+            if self._path_of(each) == path and (record := self.records.finished(each)) is not None:
+                return record
+        return None
+
+    def _path_of(self, workspace_id: str) -> str | None:
+        """Where its worktree is. It never changes, and every call of an agent asks: it is read once."""
+        if workspace_id not in self._paths and (record := self._readable(workspace_id)) is not None:
+            self._paths[workspace_id] = record.path
+        return self._paths.get(workspace_id)
+
+    def _readable(self, workspace_id: str) -> WorkspaceRecord | None:
+        """The record of one that is whole. Trouble with one of them is no trouble for the others."""
+        try:
+            return self.records.finished(workspace_id)
+        except (PodiumError, OSError):
+            return None
+
+    def known(self) -> Sequence[WorkspaceRecord]:
+        """All that are whole, oldest first, without a look at what is in them."""
+        found = map(self._readable, self.records.ids())
+        return [record for record in found if record is not None]
+
+    async def open(self, workspace_id: str) -> GitWorkspace:
+        """One that was made before; folders of it that others may enter are taken from them. Raises `UnknownId`."""
+        record = self.records.read(workspace_id)
+        await asyncio.to_thread(tighten_worktree, Path(record.path))
+        return self._workspace(record)
+
+    async def repository_of(self, folder: str) -> str:
+        """The common git directory of the repository that a folder lies in; empty when in none."""
+        try:
+            return await find_git_dir(self.git, folder)
+        except PodiumError:
+            return ""
+
+    async def listed(self, git_dir: str = "") -> list[WorkspaceListing]:
+        """All of them, or those of one repository, oldest first."""
+        return await self._tending.listing.listed(git_dir)
+
+    async def remove(self, workspace_id: str) -> Removal:
+        """Remove one whose work is safe elsewhere; else say why not."""
+        return await self._tending.remove(workspace_id)
+
+    async def leftovers(self) -> list[Leftover]:
+        """What killed processes left of workspaces that were being made or removed."""
+        return await self._tending.listing.leftovers()
+
+    async def clear(self, leftover_id: str) -> Removal:
+        """Finish what a killed process began. Raises `UnknownId`."""
+        return await self._tending.clear(leftover_id)
+
+    async def removed(self) -> list[RemovedWorkspace]:
+        """Those that are no more and whose snapshots are still there, oldest first."""
+        return await self._recovery.removed()
+
+    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+        """Make a branch of the newest snapshot of a workspace, also of one that was removed."""
+        return await self._recovery.recover(workspace_id, branch)
+
+    async def forget(self, workspace_id: str) -> list[Snapshot]:
+        """Drop all snapshots of a workspace that was removed, and give them."""
+        return await self._recovery.forget(workspace_id)
+
+    async def collisions(self, workspace_id: str) -> list[Collision]:
+        """Other workspaces of the same repository whose delivered branches conflict with this one's."""
+        record = self.records.read(workspace_id)
+        return await collisions_of(self.git, self.records, record, self.known())
+
+    def _workspace(self, record: WorkspaceRecord) -> GitWorkspace:
+        return GitWorkspace(
+            self.git,
+            self.records,
+            self._clock,
+            record,
+            confined=self._confined,
+            secrets_in=self._secrets_in,
+            guarded=self._guarded,
+        )

@@ -1,0 +1,354 @@
+"""A whole worktree read into git objects byte for byte, without files that are too large or not worth storing.
+
+It has no settings of anybody, and attributes of its own that outrank those in the worktree: nothing is
+filtered, converted or started, whatever an agent wrote there.
+
+`git add` asks each submodule in the index for changes by a git of its own, which obeys the settings of the
+repository in that folder. So none is in the index meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from podium.core.errors import NotPossibleNow
+from podium.core.workspaces import WorkspaceRecord
+from podium.git.commit_trees import FRUGAL, MEMORY_BYTES
+from podium.git.git_command import Git
+from podium.platform import make_private_folder
+from podium.platform.folder_tree import files_within, measure
+
+_SUBMODULE = b"160000 "
+
+
+class Run(Protocol):
+    """Runs git on the index and the worktree; gives what it prints, or of a failed `add` what it complains of."""
+
+    async def __call__(
+        self, *words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)
+    ) -> bytes: ...
+
+
+async def add_all(run: Run, options: Sequence[str], left_out: Sequence[str] = ()) -> bytes:
+    """Add all but the paths that are left out. With `--ignore-errors`, what could not be read is given."""
+    submodules = await _take_submodules_out(run)
+    lenient = "--ignore-errors" in options
+    said = await run(
+        "add", "--all", *options, "--pathspec-from-file=-", "--pathspec-file-nul",
+        stdin=_all_but(left_out), accept=(0, 1) if lenient else (0,),
+    )  # fmt: skip
+    await _put_submodules_back(run, submodules)
+    return said if lenient else b""
+
+
+def _all_but(paths: Sequence[str]) -> bytes:
+    excluded = [b":(top,exclude,literal)" + os.fsencode(path) for path in paths]
+    return b"".join(word + b"\0" for word in (b":/", *excluded))
+
+
+async def _take_submodules_out(run: Run) -> dict[bytes, bytes]:
+    """Gives their lines of the index by path."""
+    rows = (await run("ls-files", "-z", "--stage")).split(b"\0")
+    found = {row.split(b"\t", 1)[1]: row for row in rows if row.startswith(_SUBMODULE)}
+    if found:
+        # Its mode is what matters; the id is read and not used.
+        gone = b"".join(
+            b"0" + row[6:].split(b"\t")[0] + b"\t" + path + b"\0" for path, row in found.items()
+        )
+        await run("update-index", "-z", "--index-info", stdin=gone)
+    return found
+
+
+async def _put_submodules_back(run: Run, submodules: dict[bytes, bytes]) -> None:
+    """Those in whose place nothing else was found."""
+    if not submodules:
+        return
+    taken: set[bytes] = set()
+    for path in (await run("ls-files", "-z")).split(b"\0"):
+        parts = path.split(b"/")
+        taken.update(b"/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    free = [row for path, row in submodules.items() if path not in taken]
+    if free:
+        await run("update-index", "-z", "--index-info", stdin=b"".join(r + b"\0" for r in free))
+
+
+LARGEST_IN_ALL_BYTES = 4_000_000_000
+_LARGE_BYTES = 10_000_000
+_MOST = 20_000
+_MAX_LARGE_NAMED = 5
+
+
+async def too_large(run: Run, worktree: Path, head: str) -> dict[str, int]:
+    """Sizes by path of what is left out, so that the rest is no more than may be read.
+
+    What git ignores is not read anyway; nor, in all likelihood, what has the size that it has in the head.
+    """
+    found = await asyncio.to_thread(_large, worktree)
+    if sum(found.values()) <= LARGEST_IN_ALL_BYTES:
+        return {}
+    names = b"".join(os.fsencode(path) + b"\0" for path in found)
+    ignored = await run("check-ignore", "-z", "--stdin", stdin=names, accept=(0, 1))
+    for name in ignored.split(b"\0"):
+        found.pop(os.fsdecode(name), None)
+    committed = await _sizes(run, head, list(found))
+    total, left_out = 0, dict[str, int]()
+    for path, size in sorted(found.items(), key=lambda each: each[1]):
+        total += 0 if committed.get(path) == size else size
+        if total > LARGEST_IN_ALL_BYTES and committed.get(path) != size:
+            left_out[path] = size
+    return left_out
+
+
+def in_words(left_out: dict[str, int]) -> list[str]:
+    told = [
+        f"{path!r} has {size} bytes" for path, size in islice(left_out.items(), _MAX_LARGE_NAMED)
+    ]
+    more = len(left_out) - _MAX_LARGE_NAMED
+    return [*told, f"{more} more large files"] if more > 0 else told
+
+
+async def _sizes(run: Run, head: str, paths: Sequence[str]) -> dict[str, int]:
+    """As the head has them."""
+    askable = [path for path in paths if "\n" not in path]
+    names = b"".join(os.fsencode(f"{head}:{path}\n") for path in askable)
+    answers = await run("cat-file", "--batch-check=%(objectsize)", stdin=names)
+    rows = answers.decode(errors="replace").splitlines()
+    return {path: int(row) for path, row in zip(askable, rows, strict=False) if row.isdecimal()}
+
+
+def _large(worktree: Path) -> dict[str, int]:
+    found = dict(islice(_sizes_of(worktree), _MOST + 1))
+    if len(found) > _MOST:
+        raise NotPossibleNow(
+            f"there are more than {_MOST} large files in {str(worktree)!r}; delete what is not needed"
+        )
+    return found
+
+
+def _sizes_of(worktree: Path) -> Iterator[tuple[str, int]]:
+    skipped = len(os.fspath(worktree)) + 1
+    for entry in files_within(worktree):
+        try:
+            about = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        if about.st_size > _LARGE_BYTES and stat.S_ISREG(about.st_mode):
+            yield entry.path[skipped:], about.st_size
+
+
+LARGEST_FILE_BYTES = 1_000_000
+LARGEST_FOLDER_BYTES = 1_000_000
+MOST_IN_FOLDER = 100
+LARGEST_TOTAL_BYTES = 20_000_000
+
+
+_MOST_TOLD = 20
+
+
+def sorted_ignored(worktree: Path, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the ignored files and folders (these end with `/`) the small ones as single files, and the rest.
+
+    The rest is told in words, with sizes.
+    """
+    kept, large = small_and_large(worktree, names)
+    return kept, told_large(worktree, large)
+
+
+def small_and_large(worktree: Path, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The small ones as single files, and the names of the rest."""
+    kept: list[str] = []
+    large: list[str] = []
+    total = 0
+    for name in names:
+        sizes = _folder(worktree, name) if name.endswith("/") else _file(worktree, name)
+        if sizes is None or total + sum(sizes.values()) > LARGEST_TOTAL_BYTES:
+            large.append(name)
+        else:
+            kept += sizes
+            total += sum(sizes.values())
+    return kept, large
+
+
+def told_large(worktree: Path, names: Sequence[str]) -> list[str]:
+    """The large ones in words, with sizes; of many the first."""
+    told = [f"ignored: {name!r} ({_size(worktree, name)})" for name in names[:_MOST_TOLD]]
+    more = len(names) - _MOST_TOLD
+    return [*told, f"ignored: {more} more"] if more > 0 else told
+
+
+def _size(worktree: Path, name: str) -> str:
+    place = worktree / name
+    size = measure(place).bytes if name.endswith("/") else os.lstat(place).st_size
+    return f"{size / 1_000_000:.1f} MB"
+
+
+def _file(worktree: Path, name: str) -> dict[str, int] | None:
+    """The file, nothing for what is no file, None when it is a large one."""
+    try:
+        found = os.lstat(worktree / name)
+    except OSError:
+        return {}
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+        return {}
+    return {name: found.st_size} if found.st_size <= LARGEST_FILE_BYTES else None
+
+
+def _folder(worktree: Path, name: str) -> dict[str, int] | None:
+    """All its files, or None when it is a large one."""
+    sizes: dict[str, int] = {}
+    for entry in files_within(worktree / name):
+        one = _file(worktree, str(Path(entry.path).relative_to(worktree)))
+        if one is None:
+            return None
+        sizes |= one
+        if len(sizes) > MOST_IN_FOLDER or sum(sizes.values()) > LARGEST_FOLDER_BYTES:
+            return None
+    return sizes
+
+
+_MOST_BYTES = 400_000_000
+NO_CONVERSION = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
+BYTE_EXACT = (
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.fileMode=true",
+    "core.symlinks=true",
+    "advice.addEmbeddedRepo=false",
+)
+
+
+class Keeper:
+    """The scratch git directory of one workspace; objects go to the folder that it is told."""
+
+    def __init__(
+        self, git: Git, record: WorkspaceRecord, objects: str = "", folder: Path | None = None
+    ) -> None:
+        """`objects` takes what is written; empty means the user's own.
+
+        `folder` is for whoever does not hold the workspace's lock and must not disturb who does.
+        """
+        self._git = git
+        self._record = record
+        self._folder = folder or Path(record.private, "keeper")
+        self._objects = objects or f"{record.git_dir}/objects"
+        self._sparse = Path(record.git_dir, "worktrees", record.admin, "info/sparse-checkout")
+
+    async def tree(self, head: str) -> tuple[str, list[str], list[str]]:
+        """Everything in the worktree as a tree; what could not be read; what is ignored and large.
+
+        `head` says what is tracked. Small files that git ignores are in it too.
+        """
+        await asyncio.to_thread(self._make)
+        await self._run("read-tree", "--reset", head)
+        await self._leave_out_sparse()
+        too_much = await too_large(self._run, Path(self._record.path), head)
+        added = await add_all(self._run, ("--ignore-errors",), list(too_much))
+        large = await self._add_ignored()
+        tree = (await self._run("write-tree")).decode().strip()
+        unread = [line[:300] for line in added.decode(errors="replace").splitlines() if line]
+        return tree, in_words(too_much) + unread, large
+
+    async def _leave_out_sparse(self) -> None:
+        """What a sparse checkout never put there is not deleted, only out of sight."""
+        if not self._sparse.exists():
+            return
+        real = await self._run("ls-files", "-z", "-t", index=self._sparse.parent.parent / "index")
+        left_out = {row[2:] for row in real.split(b"\0") if row.startswith(b"S ")}
+        gone = (await self._run("ls-files", "-z", "--deleted")).split(b"\0")
+        names = b"".join(name + b"\0" for name in gone if name in left_out)
+        if names:
+            await self._run("update-index", "--skip-worktree", "-z", "--stdin", stdin=names)
+
+    async def _add_ignored(self) -> list[str]:
+        """Gives what is too large, in words."""
+        listed = await self._run(
+            "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"
+        )
+        names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        small, large = await asyncio.to_thread(sorted_ignored, Path(self._record.path), names)
+        if small:
+            words = b"".join(os.fsencode(name) + b"\0" for name in small)
+            await self._run("update-index", "--add", "-z", "--stdin", stdin=words)
+        return large
+
+    async def tree_of(self, folder: Path, left_out: Sequence[str]) -> tuple[str, list[str]]:
+        """Everything in another folder, ignored or not, but for some names; what could not be read."""
+        await asyncio.to_thread(self._make)
+        index = self._folder / "other.index"
+        await asyncio.to_thread(index.unlink, True)
+
+        async def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
+            return await self._run(
+                *words, stdin=stdin, accept=accept, index=index, work_tree=str(folder)
+            )
+
+        said = await add_all(run, ("--force", "--ignore-errors"), left_out)
+        within = [
+            row for row in (await run("ls-files", "-z", "--stage")).split(b"\0") if row[:2] == b"16"
+        ]
+        unread = [line[:300] for line in said.decode(errors="replace").splitlines() if line]
+        unread += ["a repository within another"] if within else []
+        return (await run("write-tree")).decode().strip(), unread
+
+    async def put_back(self, tree: str) -> None:
+        """Make the worktree like the tree, from the state that `tree()` read last."""
+        await self._run("read-tree", "--reset", "-u", tree)
+
+    async def write_index(self, commit: str, index: Path) -> None:
+        """An index of that commit, keeping what the file there knows of unchanged files."""
+        await asyncio.to_thread(self._make)
+        await self._run("read-tree", "--reset", commit, index=index)
+
+    async def _run(
+        self,
+        *words: str,
+        stdin: bytes = b"",
+        accept: tuple[int, ...] = (0,),
+        index: Path | None = None,
+        work_tree: str = "",
+    ) -> bytes:
+        ended = await self._git.run(
+            *words,
+            git_dir=str(self._folder),
+            work_tree=work_tree or self._record.path,
+            cwd=work_tree or self._record.path,
+            settings=(*BYTE_EXACT, *FRUGAL),
+            env={
+                "GIT_OBJECT_DIRECTORY": self._objects,
+                "GIT_INDEX_FILE": str(index or self._folder / "index"),
+            },
+            stdin=stdin,
+            output_bytes=_MOST_BYTES,
+            memory_bytes=MEMORY_BYTES,
+            accept=accept,
+        )
+        return ended.stderr if words[0] == "add" and ended.exit_code else ended.stdout
+
+    def _make(self) -> None:
+        """Afresh each time, but for the index, which knows what was read before."""
+        for folder in ("objects", "refs", "info"):
+            make_private_folder(self._folder / folder)
+        sha256 = len(self._record.base) == 64
+        version = "1\n[extensions]\n\tobjectformat = sha256" if sha256 else "0"
+        (self._folder / "config").write_text(
+            f"[core]\n\tbare = false\n\trepositoryformatversion = {version}\n"
+        )
+        (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
+        (self._folder / "info/attributes").write_text(NO_CONVERSION)
+        with suppress(FileNotFoundError):
+            (self._folder / "index.lock").unlink()  # a killed Podium's: only one keeps at a time
+        self._copy(Path(self._record.git_dir, "info/exclude"), "info/exclude")
+
+    def _copy(self, source: Path, name: str) -> None:
+        try:
+            shutil.copyfile(source, self._folder / name)
+        except FileNotFoundError:
+            (self._folder / name).write_text("")

@@ -1,0 +1,231 @@
+"""Status of a worktree, and the commits of its branch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
+from podium.core.workspaces import CommitSeen, WorkspaceRecord, WorktreeState
+from podium.git.committable_tree import left_by_set_up
+from podium.git.git_command import Git, GitFailed
+from podium.git.planted import same_as_blob
+from podium.git.private_dir import read_head, read_plain, read_ref
+from podium.git.supervisor_repo import Desk
+from podium.git.worktree_files import kind_of
+
+_BEGUN = (
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "BISECT_START",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+)
+_MOST_BYTES = 20_000_000
+"""Of paths that are not as committed; whoever has more is told the first of them."""
+_ID = re.compile(r"[0-9a-f]+")
+_STATUS = (
+    "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--no-ahead-behind",
+    "--ignore-submodules=dirty",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the private git directory says, read as the plain data it is."""
+
+    head: str
+    """Commit that is checked out; empty when that cannot be read."""
+    tip: str
+    """Of the workspace's branch; empty when there is none."""
+    on_branch: bool
+    begun: tuple[str, ...]
+    merging_with: str
+    """What is being merged in; empty when nothing is."""
+    is_plain: bool
+    """No link stands in place of a folder above the branch's file: git would write elsewhere."""
+
+    @property
+    def is_as_it_should_be(self) -> bool:
+        return self.on_branch and bool(self.tip) and self.is_plain and not self.begun
+
+
+def standing_of(record: WorkspaceRecord) -> Standing:
+    git = Path(record.private, "git")
+    own = git / "worktrees" / record.admin
+    checked_out = read_head(git, record.admin)
+    named = read_ref(git, checked_out) if checked_out.startswith("refs/") else checked_out
+    merging = read_plain(own / "MERGE_HEAD", 5000).decode(errors="replace").split()
+    return Standing(
+        head=_id(named, record),
+        tip=_id(read_ref(git, record.branch), record),
+        on_branch=checked_out == record.branch,
+        begun=tuple(name for name in _BEGUN if os.path.lexists(own / name)),
+        merging_with=_id(merging[0] if merging else "", record),
+        is_plain=_is_plain(git, record.branch),
+    )
+
+
+def _is_plain(git: Path, branch: str) -> bool:
+    try:
+        return kind_of(git, branch) in ("file", "missing")
+    except (WorkspaceTampered, OSError):
+        return False
+
+
+def _id(text: str, record: WorkspaceRecord) -> str:
+    fits = len(text) == len(record.base) and _ID.fullmatch(text) and text.strip("0")
+    return text if fits else ""
+
+
+def tip_to_work_on(record: WorkspaceRecord) -> str:
+    """The branch's tip. Raises `NotPossibleNow` unless it is checked out and nothing is under way."""
+    standing = standing_of(record)
+    short = record.branch.removeprefix("refs/heads/")
+    if not standing.on_branch or not standing.tip:
+        raise NotPossibleNow(
+            f"{short!r} is not checked out in the workspace any more; put the workspace back first"
+        )
+    if standing.begun:
+        raise NotPossibleNow(
+            f"something was begun in the workspace and not ended ({standing.begun[0]}); end it with a commit, "
+            "or put the workspace back first"
+        )
+    return standing.tip
+
+
+async def state_of(desk: Desk, record: WorkspaceRecord) -> WorktreeState:
+    standing = await asyncio.to_thread(standing_of, record)
+    found = await changes_since(desk, record, standing.head) if standing.head else None
+    return WorktreeState(
+        head=standing.head,
+        on_branch=standing.on_branch and bool(standing.tip),
+        changed=found.paths if found else (),
+        merging="MERGE_HEAD" in standing.begun,
+    )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Paths that are not as in a commit, but for what the set-up left and nobody changed since."""
+
+    tracked: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.tracked, *self.untracked)
+
+
+async def changes_since(desk: Desk, record: WorkspaceRecord, commit: str) -> Changes:
+    """Of the worktree. Of very many, the first."""
+    await desk.stand_at(commit)
+    ended = await desk.run(*_STATUS, output_bytes=_MOST_BYTES, cut=True)
+    whole = ended.stdout.rsplit(b"\0", 1)[0] if ended.stdout_dropped_bytes else ended.stdout
+    rows = whole.decode(errors="surrogateescape").split("\0")
+    tracked, untracked = _paths(rows, {"1": 8, "u": 10}), _paths(rows, {"?": 1})
+    if not tracked and not untracked:
+        return Changes((), ())
+    left = set(await asyncio.to_thread(unchanged_set_up, record))
+    return Changes(
+        tuple(path for path in tracked if path not in left),
+        tuple(path for path in untracked if path not in left),
+    )
+
+
+def _paths(rows: Iterable[str], words: Mapping[str, int]) -> list[str]:
+    """Those of rows of these kinds, each with how many words stand before the path."""
+    counted = [(row, words.get(row[:1])) for row in rows]
+    return [row.split(" ", count)[count] for row, count in counted if count is not None]
+
+
+def unchanged_set_up(record: WorkspaceRecord) -> list[str]:
+    """Files that are still as the set-up left them."""
+    left = left_by_set_up(record)
+    return [path for path, entry in left.items() if _is_still(record, path, entry)]
+
+
+def _is_still(record: WorkspaceRecord, path: str, entry: str) -> bool:
+    mode, _, blob = entry.partition(" ")
+    place = Path(record.path, path)
+    if mode == "000000":
+        return not os.path.lexists(place)
+    return same_as_blob(place, blob)
+
+
+_WHOLE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_MAX_HISTORY_BYTES = 50_000_000
+_BETWEEN, _WITHIN = "\x1e", "\x1f"
+_FORM = "%H%x00%P%x00%s%x00%(trailers:only,unfold,separator=%x1e,key_value_separator=%x1f)"
+
+
+async def commit_named(git: Git, record: WorkspaceRecord, name: str) -> str:
+    """A whole id as it is; anything else as the user's repository has it. Raises `BadInput`."""
+    if _WHOLE.fullmatch(name) and len(name) == len(record.base):
+        return name
+    found = await git.resolve(f"{name}^{{commit}}", record.git_dir) if name else ""
+    if not found:
+        raise BadInput(
+            f"there is no commit {name[:200]!r} in the repository; see `git branch --all`"
+        )
+    return found
+
+
+async def history_since(desk: Desk, record: WorkspaceRecord, since: str) -> list[CommitSeen]:
+    """Commits of the branch that `since` does not contain, oldest first."""
+    tip = await asyncio.to_thread(_tip, record)
+    if tip == since:
+        return []
+    ended = await desk.run(
+        "log", "-z", "--reverse", "--topo-order", f"--format=tformat:{_FORM}", tip, f"^{since}", "--",
+        output_bytes=_MAX_HISTORY_BYTES,
+    )  # fmt: skip
+    fields = ended.stdout.decode(errors="replace").split("\0")
+    return [_seen(*fields[at : at + 4]) for at in range(0, len(fields) - 3, 4)]
+
+
+def _seen(commit: str, parents: str, subject: str, trailers: str) -> CommitSeen:
+    pairs = [each.partition(_WITHIN) for each in trailers.strip("\n").split(_BETWEEN) if each]
+    return CommitSeen(
+        id=commit,
+        subject=subject,
+        parents=tuple(parents.split()),
+        trailers={key: value for key, _, value in pairs},
+    )
+
+
+_CONTEXT_LINES = 12
+
+
+async def diff_since(desk: Desk, record: WorkspaceRecord, since: str, most_bytes: int) -> str:
+    """What the branch changed since it left `since`, with enough lines around it to judge it; the beginning when it is longer."""
+    tip = await asyncio.to_thread(_tip, record)
+    try:
+        ended = await desk.run(
+            "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty",
+            f"--unified={_CONTEXT_LINES}", f"{since}...{tip}", "--",
+            settings=("core.quotePath=false",), output_bytes=most_bytes, cut=True,
+        )  # fmt: skip
+    except GitFailed as failed:
+        if "no merge base" not in failed.stderr:
+            raise
+        raise NotPossibleNow(
+            f"the branch and {since[:12]} have no commit in common, so there is nothing to compare"
+        ) from failed
+    return ended.stdout.decode(errors="replace")
+
+
+def _tip(record: WorkspaceRecord) -> str:
+    tip = standing_of(record).tip
+    if not tip:
+        raise NotPossibleNow(
+            f"the workspace has no branch {record.branch.removeprefix('refs/heads/')!r} any more; "
+            "put the workspace back first"
+        )
+    return tip

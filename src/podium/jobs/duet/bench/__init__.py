@@ -1,0 +1,1 @@
+"""Benchmark of handoffs between two terminal agents."""

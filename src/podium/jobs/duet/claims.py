@@ -1,0 +1,135 @@
+"""Claims on a pair: the project that owns its tmux server, and the folders that the user granted to duets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from podium.config.folders import write_whole
+from podium.config.trust import TrustBook
+from podium.core.errors import CallRefused, NotPossibleNow
+from podium.core.model import Noun, json_of
+from podium.jobs.duet.models import Pair
+from podium.jobs.duet.pairs import socket_path
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
+
+class Claim(Noun):
+    """Whose server it is, and who sits there."""
+
+    project: str
+    pair: Pair
+
+
+def claim(podium: Podium, pair: Pair) -> None:
+    """Make the server this project's, with these seats, before anything is started on it.
+
+    Raises `NotPossibleNow` where it is up for another project, or with other programs or folders: their panes would be taken for
+    these.
+    """
+    held = _claimed(podium, pair)
+    if held is not None and (held.pair.planner, held.pair.executer) != (
+        pair.planner,
+        pair.executer,
+    ):
+        raise NotPossibleNow(
+            f"pair {pair.name!r} is up with other programs or folders; `podium duet down` ends it, then bring it up anew"
+        )
+    write_whole(
+        _file_of(podium, pair), json_of(Claim(project=_project(podium), pair=pair)), mode=0o600
+    )
+
+
+def as_claimed(podium: Podium, pair: Pair) -> Pair:
+    """The pair as it is up, or as it is named where it is not. Raises `NotPossibleNow` where it is another project's."""
+    held = _claimed(podium, pair)
+    return pair if held is None else held.pair
+
+
+def let_go(podium: Podium, pair: Pair) -> None:
+    _file_of(podium, pair).unlink(missing_ok=True)
+
+
+def pair_folder(podium: Podium, pair: Pair) -> Path:
+    """Homes, messages and records of its programs."""
+    return podium.folders.user_state / "duets" / _name_of(podium, pair)
+
+
+def door_folder(podium: Podium, pair: Pair) -> Path:
+    """Where doors listen. Short, since the kernel takes no long path for a socket, and private."""
+    base = Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"
+    folder = base / _name_of(podium, pair)[:8]
+    for each in (base, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+        facts = each.lstat()
+        if facts.st_uid != os.getuid() or facts.st_mode & 0o077:
+            raise NotPossibleNow(f"{str(each)!r} is open to others; remove it, then try again")
+    return folder
+
+
+def _claimed(podium: Podium, pair: Pair) -> Claim | None:
+    """Who has it. None: nobody, its server is not there, or what was kept cannot be read."""
+    if not socket_path(pair.socket, podium.environ).exists():
+        return None
+    try:
+        held = Claim.model_validate_json(_file_of(podium, pair).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    if held.project != _project(podium):
+        raise NotPossibleNow(
+            f"the tmux server {pair.socket!r} holds the pair of {held.project!r}; end it there with `podium duet down`, or "
+            "choose another with --socket NAME"
+        )
+    return held
+
+
+def _project(podium: Podium) -> str:
+    return str(podium.folders.project)
+
+
+def _name_of(podium: Podium, pair: Pair) -> str:
+    socket = str(socket_path(pair.socket, podium.environ))
+    return hashlib.sha256(socket.encode()).hexdigest()[:16]
+
+
+def _file_of(podium: Podium, pair: Pair) -> Path:
+    folder = pair_folder(podium, pair)
+    return folder.with_name(f"{folder.name}.json")
+
+
+_GRANT = "duet"
+
+
+def ungranted(podium: Podium, pair: Pair) -> tuple[str, ...]:
+    """Folders of the pair that nobody has granted yet."""
+    book = _book(podium)
+    folders = dict.fromkeys((pair.planner.cwd, pair.executer.cwd))
+    return tuple(folder for folder in folders if not book.trusts(Path(folder), _GRANT))
+
+
+def grant(podium: Podium, pair: Pair) -> tuple[str, ...]:
+    """Let duets work in the folders of this pair from now on. Gives those that are new."""
+    new, book = ungranted(podium, pair), _book(podium)
+    for folder in new:
+        book.trust(Path(folder), _GRANT)
+    return new
+
+
+def refuse_ungranted(podium: Podium, pair: Pair) -> None:
+    """Raises `CallRefused` for a pair that would work in a folder which nobody granted."""
+    if missing := ungranted(podium, pair):
+        raise CallRefused(
+            f"a duet works in your own folder, not in a copy, and nobody has granted {', '.join(map(repr, missing))}; "
+            "`podium duet up --grant` does"
+        )
+
+
+def _book(podium: Podium) -> TrustBook:
+    return TrustBook(podium.folders.user_state / "duets")

@@ -1,0 +1,124 @@
+"""Subcommands `status`, `abort` and `nudge`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.context import Door
+from podium.cli.screen import Screen
+from podium.core.turns import Side
+from podium.jobs.duet.commands.pair_options import TaskArgument, must_have_tasks, variables_of
+from podium.jobs.duet.commands.pair_terminals import found_terminals, tell_standing
+from podium.jobs.duet.models import Pair, PairStanding
+from podium.jobs.duet.project_terminals import absent_standing, is_served, pair_standing
+from podium.jobs.duet.task_control import abort_task, nudge_task, pairs_in_use
+from podium.jobs.duet.task_table import DuetTask, see_duets, with_hosts
+from podium.render.text import moment, safe_line
+
+
+def status(context: typer.Context) -> None:
+    """Show every pair, how both sides stand, and the state table: which task awaits what from whom.
+
+    \b
+    Example:
+      podium duet status --json
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> tuple[list[PairStanding], list[DuetTask]]:
+        pairs = pairs_in_use(podium, variables_of(None))
+        standings = await _standings(podium, door.screen, pairs)
+        tasks = await see_duets(await podium.store()) if podium.has_record else []
+        return standings, await with_hosts(tasks, podium.engine)
+
+    standings, tasks = door.run(work)
+    record = {
+        "pairs": [each.model_dump(mode="json") for each in standings],
+        "tasks": [each.model_dump(mode="json") for each in tasks],
+    }
+    door.screen.answer(record, lambda: _tell(door.screen, standings, tasks))
+
+
+def abort(
+    context: typer.Context,
+    task: TaskArgument = "",
+    why: Annotated[str, typer.Option("--why", help="The reason, for the record.")] = "",
+) -> None:
+    """End a task: whoever works on it is interrupted by its own keys, and stays up.
+
+    \b
+    Example:
+      podium duet abort --why "wrong folder"
+    """
+    door = Door(context.obj)
+    must_have_tasks(door, task)
+
+    async def work(podium: Podium) -> DuetTask:
+        return await abort_task(podium, task, by=door.user, why=why)
+
+    found = door.run(work)
+    door.screen.answer(
+        found.model_dump(mode="json"),
+        lambda: door.screen.line(f"task {found.task_id} {found.status.value}"),
+    )
+
+
+def nudge(
+    context: typer.Context,
+    task: TaskArgument = "",
+    words: Annotated[
+        str, typer.Option("--say", metavar="TEXT", help="Instead of our own words.")
+    ] = "",
+) -> None:
+    """Remind the side that owes a message of it. One that is busy is left alone.
+
+    \b
+    Example:
+      podium duet nudge
+    """
+    door = Door(context.obj)
+    must_have_tasks(door, task)
+
+    async def work(podium: Podium) -> tuple[DuetTask, Side]:
+        return await nudge_task(podium, task, words)
+
+    found, side = door.run(work)
+    record = {"task": found.task_id, "side": side}
+    door.screen.answer(
+        record, lambda: door.screen.line(f"{side} was reminded of task {found.task_id}")
+    )
+
+
+async def _standings(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStanding]:
+    if all(each.transport == "headless" for each in pairs):
+        return [await pair_standing(podium, each) for each in pairs]
+    absent = [] if is_served(podium) else [absent_standing(podium, pair) for pair in pairs]
+    if absent and None not in absent:
+        return [standing for standing in absent if standing is not None]
+    async with found_terminals(podium, screen) as terminals:
+        return [await pair_standing(podium, each, terminals) for each in pairs]
+
+
+def _tell(screen: Screen, standings: list[PairStanding], tasks: list[DuetTask]) -> None:
+    for standing in standings:
+        tell_standing(screen, standing)
+    if not tasks:
+        screen.line("no task goes on")
+        return
+    rows = [
+        (
+            task.task_id,
+            task.pair or "-",
+            task.shown_status,
+            task.leg.expected_from if task.leg else "-",
+            " or ".join(task.leg.expected) if task.leg else "-",
+            moment(task.since),
+            safe_line(task.text, 60),
+        )
+        for task in tasks
+    ]
+    headers = ("TASK", "PAIR", "STATUS", "EXPECTED FROM", "EXPECTED", "SINCE", "WORDS")
+    screen.table(headers, rows)

@@ -1,0 +1,261 @@
+"""Subcommands `send`, `retry` and `queue`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.app.work_request import Place
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.detached_run import HandedOver, see_that_it_is_served
+from podium.cli.run_host import host
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.work import Run, RunStatus
+from podium.jobs.duet.claims import refuse_ungranted
+from podium.jobs.duet.commands.pair_options import (
+    MAIN,
+    EnvFileOption,
+    PairOption,
+    TaskArgument,
+    must_have_tasks,
+    pair_in_use,
+    variables_of,
+)
+from podium.jobs.duet.models import DUET, DuetJob
+from podium.jobs.duet.pairs import duet_limits, duet_queue
+from podium.jobs.duet.task_control import LARGEST_TASK_BYTES, checked_task, queued_duet
+from podium.jobs.duet.task_table import DuetTask, find_duet, see_duets, with_hosts
+from podium.render.text import counted, safe_line
+
+
+def send(
+    context: typer.Context,
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="What is to be done; `-` reads it from stdin.")
+    ],
+    pair: PairOption = MAIN,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Plans that the planner may make.")
+    ] = None,
+    env_file: EnvFileOption = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while it waits for a person.")
+    ] = False,
+) -> None:
+    """Hand a task to a pair: the planner plans it, the executer carries it out, the planner reports.
+
+    The pair is brought up when it is not. Shows every message as it is handed on, prints the report and
+    `DONE: True`. Ctrl-C interrupts the program that is at work and leaves the task at its checkpoint; both programs
+    stay up, and `podium resume` goes on. POLI_PLAN_TIMEOUT and POLI_EXEC_TIMEOUT are the seconds that a plan and a result may take.
+
+    Leaves with 0 when the planner reported, 3 when a person is needed, 6 when time ran out, 7 when the pair
+    is at work. With --json one object to a line: `launch`, every event, `result`.
+
+    \b
+    Example:
+      podium duet send "Read README.md, then write and run a matching script"
+      podium duet send - --json < task.md
+    """
+    door = Door(context.obj)
+    text = task_text(task)
+    variables = variables_of(env_file)
+
+    async def begin(podium: Podium) -> Run:
+        wanted = pair_in_use(podium, pair, variables)
+        refuse_ungranted(podium, wanted)
+        limits = duet_limits(podium, variables)
+        if rounds is not None:
+            limits = limits.model_copy(update={"rounds": rounds})
+        job = DuetJob(text=text, pairs=(wanted,), limits=limits)
+        engine = await podium.hosting_engine()
+        return await engine.start(
+            DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.terms()
+        )
+
+    host(door, begin, wait=wait)
+
+
+def retry(
+    context: typer.Context,
+    task: TaskArgument = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while it waits for a person.")
+    ] = False,
+) -> None:
+    """Ask the last leg of a task again, under a new id. Without TASK it is the last that did not succeed.
+
+    \b
+    Example:
+      podium duet retry
+    """
+    door = Door(context.obj)
+    must_have_tasks(door, task)
+
+    async def begin(podium: Podium) -> Run:
+        from podium.app.run_control import retry as go_again
+        from podium.jobs.duet.task_table import find_duet
+
+        store, engine = await podium.store(), await podium.hosting_engine()
+        found = await find_duet(store, task, ended=True)
+        return await go_again(store, engine, found.run_id, from_step=found.leg_step, by=door.user)
+
+    host(door, begin, wait=wait)
+
+
+def task_text(given: str) -> str:
+    """The task's words. Raises `BadInput` for none, or too many."""
+    return checked_task(sys.stdin.read(LARGEST_TASK_BYTES + 1) if given == "-" else given)
+
+
+def tasks_in(file: Path) -> list[str]:
+    """One task to a line; empty lines and those with `#` first are left out."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error}") from None
+    tasks = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not tasks:
+        raise BadInput(f"{str(file)!r} has no task in it; write one to a line")
+    return tasks
+
+
+app = command_app(group=True)
+
+
+@app.callback()
+def queue() -> None:
+    """Many tasks: one after the other, or at once over several pairs.
+
+    \b
+    Example:
+      podium duet queue add "first" "second"
+      podium duet queue list
+    """
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    tasks: Annotated[
+        list[str] | None, typer.Argument(metavar="TASK...", help="What is to be done.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Tasks of a file, one to a line.")
+    ] = None,
+    pairs: Annotated[
+        str, typer.Option(metavar="A,B", help="Pairs that may do them. Else every pair there is.")
+    ] = "",
+    priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
+    env_file: EnvFileOption = None,
+) -> None:
+    """Put tasks in the queue. Each pair takes the next when it is free; a worker sees to it.
+
+    \b
+    Example:
+      podium duet queue add "Fix the typo in README" "Bump the version"
+      podium duet queue add --file tasks.txt --pairs main,second
+    """
+    door = Door(context.obj)
+    words = [task_text(each) for each in tasks or []] + (tasks_in(file) if file else [])
+    if not words:
+        raise BadInput("there is no task; write TASK, or name a file with --file")
+    variables = variables_of(env_file)
+
+    async def work(podium: Podium) -> tuple[list[Run], HandedOver]:
+        named = [name.strip() for name in pairs.split(",") if name.strip()]
+        job = queued_duet(podium, words[0], named, variables)
+        engine = await podium.hosting_engine()
+        where = Place(queue=DUET, priority=priority).model_dump()
+        runs = []
+        for text in words:
+            told = job.model_copy(update={"text": text}).model_dump(mode="json")
+            terms = door.configuration.terms()
+            runs.append(await engine.start(DUET, told, task=text, settings=terms, **where))
+        queue = duet_queue(door.configuration)
+        return runs, await see_that_it_is_served(podium, runs[0], queue)
+
+    runs, done = door.run(work)
+    record = {
+        "tasks": [run.id for run in runs],
+        **done.model_dump(mode="json", exclude={"run", "others"}),
+    }
+
+    def say() -> None:
+        by = f"worker {done.worker_pid} was started" if done.worker_pid else "a worker serves it"
+        door.screen.line(f"{counted(len(runs), 'task')} queued; {by}")
+        door.screen.line(
+            "`podium duet queue list --all` shows how they stand, and those that are done"
+        )
+
+    door.screen.answer(record, say)
+
+
+@app.command("list")
+def list_tasks(
+    context: typer.Context,
+    ended: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+) -> None:
+    """List the tasks of the queue and those that go on.
+
+    \b
+    Example:
+      podium duet queue list --all
+    """
+    door = Door(context.obj, lenient=True)
+
+    async def work(podium: Podium) -> list[DuetTask]:
+        tasks = await see_duets(await podium.store(), also_ended=ended)
+        return await with_hosts(tasks, podium.engine)
+
+    tasks = door.run(work) if door.has_state else []
+
+    def words() -> None:
+        if not tasks:
+            door.screen.line("no task waits")
+            return
+        rows = [
+            (each.task_id, each.pair or "-", each.shown_status, safe_line(each.text, 80))
+            for each in tasks
+        ]
+        door.screen.table(("TASK", "PAIR", "STATUS", "WORDS"), rows)
+
+    door.screen.answer({"tasks": [each.model_dump(mode="json") for each in tasks]}, words)
+
+
+@app.command()
+def remove(
+    context: typer.Context,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Id of the task, or a short form.")],
+) -> None:
+    """Take a task out of the queue. One that has begun is ended with `podium duet abort`.
+
+    \b
+    Example:
+      podium duet queue remove 9d1f5a6b
+    """
+    door = Door(context.obj)
+    door.must_have_state("run", task)
+
+    async def work(podium: Podium) -> DuetTask:
+        from podium.app.run_control import cancel
+
+        store, engine = await podium.store(), await podium.engine()
+        found = await find_duet(store, task)
+        if found.status is not RunStatus.QUEUED:
+            raise NotPossibleNow(
+                f"task {found.task_id} is {found.status.value}, not in the queue; "
+                f"`podium duet abort {found.task_id}` ends one that goes on"
+            )
+        await cancel(store, engine, found.run_id, by=door.user, why="taken out of the queue")
+        return await find_duet(store, found.run_id)
+
+    found = door.run(work)
+    door.screen.answer(
+        found.model_dump(mode="json"),
+        lambda: door.screen.line(f"task {found.task_id} is out of the queue"),
+    )

@@ -1,0 +1,282 @@
+"""Subcommands `take`, `give`, `serve`, `keys`, `screen` and `watch`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from podium.app.app import Podium
+from podium.cli.context import Door
+from podium.core.errors import BadInput
+from podium.core.keyboards import HOLD_SECONDS, LONGEST_HOLD_SECONDS, KeyboardHold
+from podium.core.terminals import KeyboardWish, KeysPressed, Terminal, TerminalNews, TerminalPicture
+from podium.core.turns import Side
+from podium.jobs.duet.commands.pair_options import MAIN, PairOption, variables_of
+from podium.jobs.duet.commands.pair_terminals import found_terminals, typed_api
+from podium.ports import Mirror, Store
+from podium.render.text import moment, shown_line
+
+SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
+_MINUTE = 60.0
+_LONGEST_SHOWN = 200
+
+
+def take(
+    context: typer.Context,
+    side: SideArgument,
+    minutes: Annotated[
+        float,
+        typer.Option(
+            "--minutes", min=0.01, max=LONGEST_HOLD_SECONDS / _MINUTE, help="Until it comes back."
+        ),
+    ] = HOLD_SECONDS / _MINUTE,
+    pair: PairOption = MAIN,
+) -> None:
+    """Have the keyboard of a side: Podium types nothing there and its time stands still, until `give`.
+
+    \b
+    Example:
+      podium duet take executer
+      podium duet keys executer y Enter
+      podium duet give executer
+    """
+    door = Door(context.obj)
+    terminal = terminal_of(pair, side)
+
+    async def work(podium: Podium) -> KeyboardHold:
+        from podium.jobs.duet.keyboard import take_keyboard
+
+        wish = KeyboardWish(terminal=terminal, who=door.user, seconds=minutes * _MINUTE)
+        return await take_keyboard(await _store(podium), mirror_of(podium), wish)
+
+    hold = door.run(work)
+    door.screen.answer(
+        {"pair": pair, "side": terminal.side, "keyboard": hold.model_dump(mode="json")},
+        lambda: door.screen.line(
+            f"the keyboard of {terminal.side} is yours until {moment(hold.until)}; "
+            f"`podium duet give {side.lower()}` returns it"
+        ),
+    )
+
+
+def give(
+    context: typer.Context,
+    side: SideArgument,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when somebody else has it, who loses it.")
+    ] = False,
+    pair: PairOption = MAIN,
+) -> None:
+    """Return the keyboard of a side: what Podium had to say there goes on.
+
+    \b
+    Example:
+      podium duet give executer
+    """
+    door = Door(context.obj)
+    terminal = terminal_of(pair, side)
+
+    async def work(podium: Podium) -> KeyboardHold:
+        from podium.jobs.duet.keyboard import return_keyboard
+
+        who, why = ("", f"{door.user} took it away") if force else (door.user, "")
+        return await return_keyboard(await _store(podium), mirror_of(podium), terminal, who, why)
+
+    hold = door.run(work)
+    door.screen.answer(
+        {"pair": pair, "side": terminal.side, "keyboard": None, "had_it": hold.who},
+        lambda: door.screen.line(f"the keyboard of {terminal.side} is Podium's again"),
+    )
+
+
+def terminal_of(pair: str, side: str) -> Terminal:
+    """The terminal that is meant. Raises `BadInput` for what is no name."""
+    sides: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
+    if side.lower() not in sides:
+        raise BadInput(f"{side!r} is no side; say planner or executer")
+    with as_given():
+        return Terminal(pair=pair, side=sides[side.lower()])
+
+
+@contextmanager
+def as_given() -> Iterator[None]:
+    """What does not fit is the person's to put right."""
+    try:
+        yield
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        given = shown_line(repr(fault["input"]), _LONGEST_SHOWN)
+        raise BadInput(f"{fault['loc'][0]} {given}: {fault['msg']}; put it right") from None
+
+
+def mirror_of(podium: Podium) -> Mirror:
+    """Late: only who steers terminals needs it."""
+    from podium.jobs.duet.project_terminals import mirror_of_project
+
+    return mirror_of_project(podium, variables_of(None))
+
+
+async def is_held_by(podium: Podium, terminal: Terminal, who: str) -> bool:
+    """Whether this person has the keyboard now."""
+    async with aclosing(mirror_of(podium).look(terminal)) as views:
+        hold = (await anext(views)).keyboard.hold
+    return hold is not None and hold.who == who
+
+
+async def _store(podium: Podium) -> Store | None:
+    return await podium.store() if podium.has_record else None
+
+
+AtOption = Annotated[
+    str,
+    typer.Option(
+        "--at",
+        metavar="WHERE",
+        help="Another Podium: its socket, also one that SSH forwards, or HOST:PORT.",
+    ),
+]
+PapersOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--papers",
+        metavar="DIR",
+        help="key.pem, certificate.pem and authority.pem, for HOST:PORT.",
+    ),
+]
+_MAX_QUESTION_CHARACTERS = 200
+
+
+def serve(
+    context: typer.Context,
+    listen: Annotated[
+        str,
+        typer.Option(
+            "--listen", metavar="HOST:PORT", help="Also for other machines, by TLS on both ends."
+        ),
+    ] = "",
+    papers: PapersOption = None,
+) -> None:
+    """Let other programs see and steer the terminals of this project, until Ctrl-C.
+
+    \b
+    Example:
+      podium duet serve
+      podium duet serve --listen 10.0.0.5:7443 --papers ~/papers
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> None:
+        served = typed_api().served_terminals(podium, variables_of(None), listen, papers)
+        async with served as where:
+            record = {"type": "served", "at": where}
+            door.screen.answer(record, lambda: door.screen.line(f"served at {', '.join(where)}"))
+            await asyncio.Event().wait()
+
+    door.run(work)
+
+
+def keys(
+    context: typer.Context,
+    side: SideArgument,
+    pressed: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY…", help="As tmux names them; other words are typed."),
+    ],
+    pair: PairOption = MAIN,
+    at: AtOption = "",
+    papers: PapersOption = None,
+) -> None:
+    """Press keys in a side's terminal, whatever it is at.
+
+    \b
+    Example:
+      podium duet keys executer y Enter
+    """
+    door = Door(context.obj)
+    terminal = terminal_of(pair, side)
+    with as_given():
+        wish = KeysPressed(terminal=terminal, keys=tuple(pressed))
+
+    async def work(podium: Podium) -> None:
+        if not at and await is_held_by(podium, terminal, door.user):
+            await mirror_of(podium).press(wish.model_copy(update={"who": door.user}))
+            return
+        async with found_terminals(podium, door.screen, at, papers) as terminals:
+            await terminals.send_keys(wish)
+
+    door.run(work)
+    record = {"pair": pair, "side": wish.terminal.side, "keys": list(pressed)}
+    door.screen.answer(record, lambda: door.screen.line(f"pressed in {wish.terminal.side}"))
+
+
+def screen(
+    context: typer.Context,
+    side: SideArgument,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Everything that its pane still has.")
+    ] = False,
+    pair: PairOption = MAIN,
+    at: AtOption = "",
+    papers: PapersOption = None,
+) -> None:
+    """Print what a side's terminal shows.
+
+    \b
+    Example:
+      podium duet screen planner --whole
+    """
+    door = Door(context.obj, lenient=True)
+    terminal = terminal_of(pair, side)
+
+    async def work(podium: Podium) -> TerminalPicture:
+        async with found_terminals(podium, door.screen, at, papers) as terminals:
+            return await terminals.capture(terminal, whole=whole)
+
+    picture = door.run(work)
+    door.screen.answer(
+        picture.model_dump(mode="json"), lambda: door.screen.line("\n".join(picture.lines))
+    )
+
+
+def watch(
+    context: typer.Context,
+    pair: PairOption = MAIN,
+    at: AtOption = "",
+    papers: PapersOption = None,
+) -> None:
+    """Print how both sides stand, and whatever changes, until Ctrl-C. With --json what they show, too.
+
+    \b
+    Example:
+      podium duet watch --json
+    """
+    door = Door(context.obj, lenient=True)
+    terminal_of(pair, "planner")  # refuses what is no name
+    known: dict[Side, str] = {}
+
+    def tell(news: TerminalNews) -> None:
+        state = news.state
+        question = (
+            f": {shown_line(state.question, _MAX_QUESTION_CHARACTERS)}" if state.question else ""
+        )
+        words = f"{state.terminal.side} is {state.status}{question}"
+        if known.get(state.terminal.side) != words:
+            known[state.terminal.side] = words
+            door.screen.line(words)
+
+    async def work(podium: Podium) -> None:
+        async with (
+            found_terminals(podium, door.screen, at, papers) as terminals,
+            aclosing(terminals.watch(pair)) as told,
+        ):
+            async for news in told:
+                door.screen.answer(news.model_dump(mode="json"), partial(tell, news))
+
+    door.run(work)

@@ -1,0 +1,172 @@
+"""Confinement and gate of the programs of a pair, built on first use."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.app.confinement import held_in_workspaces
+from podium.app.folder_confinement import PlaybookFence
+from podium.config.settings import SandboxSettings
+from podium.core.decisions import Budget, Call, Decision, Effect, GateContext, Quota, Tier
+from podium.core.errors import BadInput, CallRefused
+from podium.core.processes import Confinement, Held
+from podium.core.protected_paths import is_guarded, lies_in_zone
+from podium.core.turns import Turn
+from podium.ports import Enclosures, Gate, HookDoors, Translate, TurnDoor
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
+
+_ANYWHERE = "/folder"
+"""Which folder it is makes no difference to its zones."""
+
+
+class DuetFence:
+    """Fences for folders that pairs work in; see `Enclosures`."""
+
+    def __init__(
+        self, plain: Enclosures, folders: Enclosures, held: Held | None, kept: Sequence[Path]
+    ) -> None:
+        """`plain` decides whether and how the network is held, `folders` what is shown, and `held` is how commands are
+        kept. `kept` are places, such as the socket of the pair's tmux, that no program of a pair may see."""
+        self._plain = plain
+        self._folders = folders
+        self._held = held
+        self._kept = tuple(place.resolve() for place in kept)
+
+    async def confinement(self, root: str) -> Confinement:
+        """Raises `BadInput` for a folder that holds what is kept, or that no fence can be drawn around."""
+        self._refuse_kept(root)  # first: drawing a fence leaves an empty state folder
+        try:
+            fence = await self._plain.confinement(root)
+            if fence.kind == "none":
+                return fence
+            shown = await self._folders.confinement(root)
+        except CallRefused as refused:
+            why = str(refused).partition(";")[0]
+            raise BadInput(
+                f"no fence can be drawn around {root!r}: {why}; give the pair a smaller folder with --cwd DIR"
+            ) from None
+        return fence.model_copy(update={"mounts": shown.mounts})
+
+    def held(self, root: str) -> Held | None:
+        return self._held
+
+    def _refuse_kept(self, root: str) -> None:
+        real = Path(root).resolve()
+        for place in self._kept:
+            if place.is_relative_to(real) or real.is_relative_to(place):
+                raise BadInput(
+                    f"{root!r} holds what Podium itself keeps ({str(place)!r}), which no agent may touch; give the "
+                    "pair a folder of its own with --cwd DIR"
+                )
+
+
+def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
+    """The fence for a pair whose own things, its tmux socket above all, are `kept`."""
+    from podium.policy import exec_rules
+
+    gate, own = podium.gate, podium.folders
+
+    def closed(path: str) -> bool:
+        return lies_in_zone(path, gate.closed_paths) or is_guarded(path)
+
+    def hidden(path: str) -> bool:
+        # Certificates that everybody has look like keys, and programs break without them.
+        return not path.endswith(".pem") and gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)
+
+    settings, empty = podium.configuration.sandbox, own.user_state / "empty"
+    folders = PlaybookFence(settings, exec_rules, empty, closed, hidden)
+    # Without a fence nothing can be kept from programs.
+    places = () if settings.kind == "none" else (own.user_state, own.user_config, *kept)
+    return DuetFence(podium.enclosures, folders, _held(settings), places)
+
+
+def _held(settings: SandboxSettings) -> Held | None:
+    """As in a workspace, but that nobody can roll back a person's own folder."""
+    held = held_in_workspaces(settings)
+    return held and held.model_copy(update={"disposable": False, "undoable": False})
+
+
+RULE = "duet-messages"
+
+
+class MessagesGate:
+    """Lets files of one private folder be read; all else is as the gate beneath says."""
+
+    def __init__(self, gate: Gate, folder: str) -> None:
+        """Nobody but Podium can write to `folder`, so no link in it leads elsewhere."""
+        self._gate = gate
+        self._folder = folder
+
+    def decide(self, call: Call, context: GateContext) -> Decision:
+        if call.tool == "read_file" and self._is_message(str(call.arguments.get("path", ""))):
+            reason = "it is a message that this program was handed"
+            return Decision(effect=Effect.ALLOW, tier=Tier.T0, rule=RULE, reason=reason)
+        return self._gate.decide(call, context)
+
+    def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
+        return self._gate.quotas_for(call, context)
+
+    def passed_over(self, real_path: str, root: str) -> bool:
+        return self._gate.passed_over(real_path, root)
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        return self._gate.budgets
+
+    @property
+    def approval_seconds(self) -> float:
+        return self._gate.approval_seconds
+
+    def _is_message(self, path: str) -> bool:
+        """A file `…/SIDE/messages/NAME.txt` of the folder."""
+        if not Path(path).is_absolute() or os.path.normpath(path) != path:
+            return False
+        place = Path(path)
+        if not place.is_relative_to(self._folder):
+            return False
+        parts = place.relative_to(self._folder).parts
+        return len(parts) == 3 and parts[1] == "messages"
+
+
+class LateDoors:
+    """Doors that are built with the first turn; see `HookDoors`."""
+
+    def __init__(self, build: Callable[[], Awaitable[HookDoors]]) -> None:
+        self._build = build
+        self._building = asyncio.Lock()
+        self._built: HookDoors | None = None
+
+    @asynccontextmanager
+    async def open(
+        self, turn: Turn, *, agent: str = "", translate: Translate | None = None
+    ) -> AsyncIterator[TurnDoor]:
+        async with self._building:
+            built = self._built = self._built or await self._build()
+        async with built.open(turn, agent=agent, translate=translate) as door:
+            yield door
+
+
+class LateFence:
+    """A fence that is drawn when it is first asked for; see `Enclosures`."""
+
+    def __init__(self, build: Callable[[], Enclosures]) -> None:
+        self._build = build
+
+    @cached_property
+    def _built(self) -> Enclosures:
+        return self._build()
+
+    async def confinement(self, root: str) -> Confinement:
+        return await self._built.confinement(root)
+
+    def held(self, root: str) -> Held | None:
+        return self._built.held(root)

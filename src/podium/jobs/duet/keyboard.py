@@ -1,0 +1,82 @@
+"""Keyboard of a pair's program: taken and returned by a person, recorded in the task that the pair works on."""
+
+from __future__ import annotations
+
+from podium.core.errors import BadInput
+from podium.core.events import EventBody, KeyboardReturned, KeyboardTaken
+from podium.core.keyboards import KeyboardHold
+from podium.core.terminals import KeyboardWish, Terminal
+from podium.jobs.duet.task_table import see_duets
+from podium.ports import EventQuery, Mirror, Store, Tx, View
+
+_MOST_EVENTS = 10_000
+
+
+async def take_keyboard(store: Store | None, mirror: Mirror, wish: KeyboardWish) -> KeyboardHold:
+    """Have the keyboard, or more time with it. On return Podium types nothing there any more; that survives a crash.
+
+    `store` is None where no task was ever recorded. Raises `NotPossibleNow` when another person has it.
+    """
+    hold = await mirror.take(wish)
+    terminal = wish.terminal
+    taken = KeyboardTaken(pair=terminal.pair, side=terminal.side, by=hold.who)
+    await _tell(store, terminal, taken)
+    return hold
+
+
+async def return_keyboard(
+    store: Store | None, mirror: Mirror, terminal: Terminal, who: str = "", why: str = ""
+) -> KeyboardHold:
+    """Give it back; without a name whoever's it is. What Podium had to say goes on.
+
+    Raises `NotPossibleNow` when another person has it, `BadInput` when nobody has.
+    """
+    hold = await mirror.give(terminal, who)
+    if hold is None:
+        raise BadInput(f"nobody has the keyboard of {terminal.side}: it is Podium's")
+    await _tell(store, terminal, came_back(terminal, hold, why))
+    return hold
+
+
+async def keyboard_came_back(
+    store: Store, run_id: str, terminal: Terminal, hold: KeyboardHold
+) -> None:
+    """Put down that a person's time with it was over."""
+    body = came_back(terminal, hold, "the time was over")
+
+    def append(tx: Tx) -> None:
+        tx.append(run_id, body)
+
+    await store.write(append)
+
+
+def came_back(terminal: Terminal, hold: KeyboardHold, why: str) -> KeyboardReturned:
+    return KeyboardReturned(pair=terminal.pair, side=terminal.side, by=hold.who, why=why)
+
+
+async def _tell(store: Store | None, terminal: Terminal, body: EventBody) -> None:
+    """In the journal of whichever task the pair works on; of none, when it rests."""
+    if store is None:
+        return
+    runs = [task.run_id for task in await see_duets(store) if task.pair == terminal.pair]
+
+    def append(tx: Tx) -> None:
+        for run_id in runs:
+            if _last_of(tx, run_id, terminal) != body:
+                tx.append(run_id, body)
+
+    if runs:
+        await store.write(append)
+
+
+def _last_of(view: View, run_id: str, terminal: Terminal) -> EventBody | None:
+    """Whoever asks for more time has taken it before."""
+    types = ("keyboard_taken", "keyboard_returned")
+    found = view.events(EventQuery(run_id=run_id, types=types, limit=_MOST_EVENTS))
+    bodies = [event.body for event in found]
+    ours = [
+        body
+        for body in bodies
+        if isinstance(body, KeyboardTaken | KeyboardReturned) and body.side == terminal.side
+    ]
+    return ours[-1] if ours else None

@@ -1,0 +1,125 @@
+"""Models of a duet: pair, sides, limits, job, result and status."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from podium.core.keyboards import KeyboardHold
+from podium.core.model import NonEmpty, Noun
+from podium.core.turns import MessageType, Side
+
+DUET = "duet"
+"""The flow's name, and the queue that its tasks wait in."""
+
+Transport = Literal["tui", "headless"]
+"""Live terminals, or one call of an agent for each turn, whatever kind it is of."""
+
+PairName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+
+
+class Seat(Noun):
+    """One side of a pair: who sits there and where it works."""
+
+    agent: NonEmpty
+    """Name of an agent of podium.yaml, or of a CLI that is known by itself: `claude`, `codex`, `gemini`."""
+    command: tuple[NonEmpty, ...] = ()
+    """How its program is started when not as usual. A person said so: a project's file cannot."""
+    cwd: NonEmpty
+    """Real path of its folder."""
+
+
+class Pair(Noun):
+    """Two sides that work for each other, on one tmux server where they are terminals."""
+
+    name: PairName = "main"
+    planner: Seat
+    executer: Seat
+    transport: Transport = "tui"
+    socket: NonEmpty = "poli"
+    """Name or path of the tmux server's socket."""
+    session: PairName = "main"
+
+    def seat(self, side: Side) -> Seat:
+        return self.planner if side == "PLANNER" else self.executer
+
+
+class DuetLimits(Noun):
+    """How long things may take, and how often."""
+
+    plan_seconds: float = Field(default=180.0, gt=0)
+    """Time limit for a plan, and for the report."""
+    result_seconds: float = Field(default=900.0, gt=0)
+    """Time limit for a result."""
+    longest_seconds: float = Field(default=14_400.0, gt=0)
+    """Time limit of one hand-over, however much progress is reported."""
+    rounds: int = Field(default=5, ge=1, le=100)
+    """Maximum number of plans for one task."""
+    nudges: int = Field(default=1, ge=0, le=10)
+    """How often an agent that ended its turn without its message is reminded."""
+
+
+class DuetJob(Noun):
+    """A task for one of several pairs."""
+
+    text: NonEmpty
+    pairs: tuple[Pair, ...] = Field(min_length=1)
+    """Any of these may do it: the first that is free."""
+    limits: DuetLimits = DuetLimits()
+    patient: bool = False
+    """Wait until one of the pairs is free. Else it is an error that none is."""
+
+
+class Leg(Noun):
+    """One row of the state table: which message is awaited from whom."""
+
+    number: int
+    """From 0, within the task."""
+    round: int
+    """From 1."""
+    expected_from: Side
+    expected: tuple[MessageType, ...]
+    task: NonEmpty
+    nonce: NonEmpty
+
+
+class DuetResult(Noun):
+    """What came of a task."""
+
+    done: bool
+    report: str
+    rounds: int
+    task_id: str
+    pair: str
+
+
+class SideStanding(Noun):
+    """How one side of a pair stands now."""
+
+    side: Side
+    agent: str
+    pane: str = ""
+    status: str
+    """`starting`, `ready`, `busy`, `asking`, `unknown`, `dead`, or `down`."""
+    question: str = ""
+    """What it asks."""
+    session: str = ""
+    """Its conversation, as its program names it."""
+    cwd: str = ""
+    keyboard: KeyboardHold | None = None
+    """The person who has taken its keyboard."""
+
+
+class PairStanding(Noun):
+    """How a pair stands now."""
+
+    pair: str
+    transport: Transport
+    socket: str = ""
+    """Path of its tmux server's socket."""
+    session: str = ""
+    up: bool = False
+    trouble: str = ""
+    """Why it cannot be looked at."""
+    sides: tuple[SideStanding, ...] = ()

@@ -1,0 +1,346 @@
+"""WebSocket `/api/v1/panes/{pair}/{side}`: a pane painted as it changes, typed into by the holder of its keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import aclosing, suppress
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from pydantic import Field, TypeAdapter, ValidationError
+from starlette.requests import HTTPConnection
+
+from podium.core.errors import PodiumError
+from podium.core.keyboards import KeyboardHold
+from podium.core.model import Json, Noun
+from podium.core.terminals import (
+    MOST_KEYS,
+    MOST_PASTED_CHARACTERS,
+    KeyboardWish,
+    KeysPressed,
+    PaneFrame,
+    PaneView,
+    Terminal,
+    TextPasted,
+)
+from podium.core.turns import Side
+from podium.jobs.duet.keyboard import return_keyboard, take_keyboard
+from podium.jobs.duet.project_terminals import mirror_of_project
+from podium.ports import Mirror
+from podium.render.text import safe_text, shown_line
+from podium.web.access.authentication import person_of
+from podium.web.access.responses import GONE, is_still_known
+from podium.web.access.tokens import ConsoleRole, Person
+from podium.web.context import Desk, desk_of
+
+LEASE_SECONDS = 60.0
+"""A console that was killed has its people's keyboards for no longer."""
+RENEW_SECONDS = 15.0
+GRACE_SECONDS = 15.0
+"""How long somebody whose connection broke may take to come back."""
+
+
+class Lookout:
+    """One for each console, so that however many look, each pane is read once."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.mirror: Mirror = mirror_of_project(desk.podium, desk.podium.environ)
+        self._desk = desk
+        self._here: Counter[tuple[Terminal, str]] = Counter()
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def take(self, terminal: Terminal, who: str) -> KeyboardHold:
+        """Have the keyboard for as long as somebody of this name looks on. Raises `NotPossibleNow` when another has it."""
+        wish = KeyboardWish(terminal=terminal, who=who, seconds=LEASE_SECONDS)
+        return await take_keyboard(await self._desk.store(), self.mirror, wish)
+
+    async def give(self, terminal: Terminal, who: str, why: str = "") -> None:
+        """Return it. Raises `NotPossibleNow` when another has it, `BadInput` when nobody has."""
+        await return_keyboard(await self._desk.store(), self.mirror, terminal, who, why)
+
+    async def renew(self, terminal: Terminal, who: str) -> None:
+        """Keep it a while longer; harmless when it was lost meanwhile."""
+        wish = KeyboardWish(terminal=terminal, who=who, seconds=LEASE_SECONDS)
+        with suppress(PodiumError):  # the next view says who has it
+            await self.mirror.take(wish)
+
+    def came(self, terminal: Terminal, who: str) -> None:
+        self._here[terminal, who] += 1
+
+    def left(self, terminal: Terminal, who: str, *, held: bool) -> None:
+        """Somebody's connection ended. The keyboard that they had comes back unless they do."""
+        self._here[terminal, who] -= 1
+        if held and not self._here[terminal, who]:
+            leaving = asyncio.create_task(self._return_later(terminal, who))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+
+    async def _return_later(self, terminal: Terminal, who: str) -> None:
+        await asyncio.sleep(GRACE_SECONDS)
+        if not self._here[terminal, who]:
+            with suppress(PodiumError):  # it was returned, or went with its pair
+                await self.give(terminal, who, "they left the console")
+
+
+def lookout_of(connection: HTTPConnection) -> Lookout:
+    """The console's own, made when somebody first looks."""
+    state = connection.app.state
+    if not hasattr(state, "lookout"):
+        state.lookout = Lookout(desk_of(connection))
+    found = state.lookout
+    assert isinstance(found, Lookout)  # noqa: S101 — made above
+    return found
+
+
+_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_WIPE = "\x1b[0m\x1b[2K"
+
+
+def repainted(before: PaneFrame | None, now: PaneFrame) -> str:
+    """Escapes that turn one picture into the other, on a terminal of the same size.
+
+    From nothing, or from another size, all is painted. The lines hold colours and characters alone, so that
+    nothing a program wrote reaches the browser's terminal but these.
+    """
+    same = before is not None and (before.columns, before.rows) == (now.columns, now.rows)
+    known = before.lines if before is not None and same else ()
+    parts = [_HIDE] if same else [_HIDE, "\x1b[0m\x1b[2J"]
+    for row in range(now.rows):
+        line = _line(now.lines, row)
+        if not same or line != _line(known, row):
+            # Wiped first: a line that fills its row leaves the cursor on its last character, which would go with the rest.
+            parts.append(f"\x1b[{row + 1};1H{_WIPE}{line}")
+    parts.append(f"\x1b[{now.cursor_row + 1};{now.cursor_column + 1}H")
+    if now.cursor_shown and not now.dead:
+        parts.append(_SHOW)
+    return "".join(parts)
+
+
+def _line(lines: tuple[str, ...], row: int) -> str:
+    return lines[row] if row < len(lines) else ""
+
+
+_SEQUENCE = re.compile(
+    r"\x1b\[(?P<numbers>[0-?]*)(?P<final>[A-Za-z~])|\x1bO(?P<letter>[A-Z])|\x1b(?P<meta>[^\x00-\x1f\x7f])"
+    r"|(?P<one>.)",
+    re.DOTALL,
+)
+_FINALS = {
+    "A": "Up", "B": "Down", "C": "Right", "D": "Left", "H": "Home", "F": "End",
+    "P": "F1", "Q": "F2", "R": "F3", "S": "F4",
+}  # fmt: skip
+_NUMBERS = {
+    "1": "Home", "2": "IC", "3": "DC", "4": "End", "5": "PPage", "6": "NPage", "11": "F1", "12": "F2", "13": "F3",
+    "14": "F4", "15": "F5", "17": "F6", "18": "F7", "19": "F8", "20": "F9", "21": "F10", "23": "F11", "24": "F12",
+}  # fmt: skip
+_SINGLE = {
+    "\r": "Enter",
+    "\n": "Enter",
+    "\t": "Tab",
+    "\x1b": "Escape",
+    "\x7f": "BSpace",
+    " ": "Space",
+}
+_MODIFIERS = ((1, "S-"), (2, "M-"), (4, "C-"))
+_CONTROLS = "@abcdefghijklmnopqrstuvwxyz[\\]^_"
+
+
+def keys_of(data: str) -> tuple[str, ...]:
+    """The keys, in their order. What is no key is left out."""
+    return tuple(_keys(data))
+
+
+def _keys(data: str) -> Iterator[str]:
+    for found in _SEQUENCE.finditer(data):
+        if found["final"]:
+            if key := _of_sequence(found["numbers"], found["final"]):
+                yield key
+        elif found["letter"]:
+            if key := _FINALS.get(found["letter"], ""):
+                yield key
+        elif found["meta"]:
+            yield f"M-{'Space' if found['meta'] == ' ' else found['meta']}"
+        else:
+            yield from _of_character(found["one"])
+
+
+def _of_sequence(numbers: str, final: str) -> str:
+    if final == "Z":
+        return "BTab"
+    first, _, modifier = numbers.partition(";")
+    name = _NUMBERS.get(first) if final == "~" else _FINALS.get(final)
+    if name is None:
+        return ""
+    held = int(modifier[:2]) - 1 if modifier[:2].isdecimal() else 0
+    return "".join(word for bit, word in _MODIFIERS if held & bit) + name
+
+
+def _of_character(one: str) -> Iterator[str]:
+    if one in _SINGLE:
+        yield _SINGLE[one]
+    elif one < " ":
+        yield f"C-{_CONTROLS[ord(one)]}"
+    elif not "\x7f" <= one <= "\x9f" and not "\ud800" <= one <= "\udfff":
+        yield one
+
+
+router = APIRouter()
+
+SEND_SECONDS = 30.0
+"""Who takes nothing for so long is let go of: the page comes again by itself."""
+_SIDES: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
+_NO_SUCH_PANE, _TOO_SLOW = 4404, 4408
+_MOST_SAID_CHARACTERS = 8 * MOST_PASTED_CHARACTERS
+"""JSON may write one character as six."""
+
+
+class Typed(Noun):
+    type: Literal["keys"]
+    data: Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class Pasted(Noun):
+    type: Literal["paste"]
+    text: Annotated[str, Field(min_length=1, max_length=MOST_PASTED_CHARACTERS)]
+
+
+class Wanted(Noun):
+    type: Literal["take", "give"]
+
+
+_SAID: TypeAdapter[Typed | Pasted | Wanted] = TypeAdapter(
+    Annotated[Typed | Pasted | Wanted, Field(discriminator="type")]
+)
+
+
+@router.websocket("/panes/{pair}/{side}")
+async def pane(websocket: WebSocket, pair: str, side: str) -> None:
+    """Paint a pane for somebody known, and take what they type while they have its keyboard."""
+    person = person_of(websocket)
+    if person is None:
+        await websocket.close(GONE, "say who you are")
+        return
+    try:
+        terminal = Terminal(pair=pair, side=_SIDES[side])
+    except (KeyError, ValidationError):
+        await websocket.close(_NO_SUCH_PANE, "there is no such pane")
+        return
+    await websocket.accept()
+    await _Looker(websocket, lookout_of(websocket), terminal, person).stay()
+
+
+class _Looker:
+    """One connection. What waits for it is never more than the newest picture."""
+
+    def __init__(
+        self, websocket: WebSocket, lookout: Lookout, terminal: Terminal, person: Person
+    ) -> None:
+        self._websocket = websocket
+        self._lookout = lookout
+        self._terminal = terminal
+        self._person = person
+        self._shown: PaneFrame | None = None
+        self._told: dict[str, Json] = {}
+        self._mine = False
+
+    async def stay(self) -> None:
+        """Until either end goes."""
+        self._lookout.came(self._terminal, self._person.name)
+        tasks = [
+            asyncio.create_task(each) for each in (self._paint(), self._listen(), self._renew())
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            self._lookout.left(self._terminal, self._person.name, held=self._mine)
+        for end in ends:
+            if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect):
+                raise end
+
+    async def _paint(self) -> None:
+        try:
+            async with aclosing(self._lookout.mirror.look(self._terminal)) as views:
+                async for view in views:
+                    await self._show(view)
+        except PodiumError as error:
+            await self._websocket.close(_NO_SUCH_PANE, shown_line(str(error), 100))
+        except TimeoutError:
+            await self._websocket.close(_TOO_SLOW, "too slow")
+
+    async def _show(self, view: PaneView) -> None:
+        hold = view.keyboard.hold
+        self._mine = hold is not None and hold.who == self._person.name
+        frame = view.frame
+        if frame is not None and frame != self._shown:
+            text = repainted(self._shown, frame)
+            size: dict[str, Json] = {"columns": frame.columns, "rows": frame.rows}
+            self._shown = frame
+            await self._send({"type": "paint", **size, "text": text})
+        state: dict[str, Json] = {
+            "type": "state",
+            "trouble": safe_text(view.trouble),
+            "dead": frame is not None and frame.dead,
+            "who": shown_line(hold.who) if hold else "",
+            "mine": self._mine,
+        }
+        if state != self._told:
+            self._told = state
+            await self._send(state)
+
+    async def _send(self, message: dict[str, Json]) -> None:
+        async with asyncio.timeout(SEND_SECONDS):
+            await self._websocket.send_json(message)
+
+    async def _listen(self) -> None:
+        while True:
+            said = await self._said()
+            try:
+                if not self._person.may(ConsoleRole.OPERATOR):
+                    raise _Refused(f"{self._person.name} is no operator and may only look on")
+                await self._do(_SAID.validate_json(said[:_MOST_SAID_CHARACTERS]))
+            except ValidationError:
+                await self._send({"type": "refused", "words": "that cannot be typed"})
+            except PodiumError as error:
+                await self._send({"type": "refused", "words": safe_text(str(error))})
+
+    async def _said(self) -> str:
+        """The next message; empty, which means nothing, for bytes."""
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message["code"])
+        return message.get("text") or ""
+
+    async def _do(self, said: Typed | Pasted | Wanted) -> None:
+        who, terminal = self._person.name, self._terminal
+        match said:
+            case Typed(data=data):
+                keys = keys_of(data)
+                for at in range(0, len(keys), MOST_KEYS):
+                    part = keys[at : at + MOST_KEYS]
+                    pressed = KeysPressed(terminal=terminal, keys=part, who=who)
+                    await self._lookout.mirror.press(pressed)
+            case Pasted(text=text):
+                await self._lookout.mirror.paste(TextPasted(terminal=terminal, who=who, text=text))
+            case Wanted(type="take"):
+                await self._lookout.take(terminal, who)
+            case Wanted():
+                await self._lookout.give(terminal, who)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            if not is_still_known(self._websocket.scope):
+                await self._websocket.close(GONE, "your token holds no longer")
+                return
+            if self._mine:
+                await self._lookout.renew(self._terminal, self._person.name)
+
+
+class _Refused(PodiumError):
+    """Somebody known typed what they may not."""

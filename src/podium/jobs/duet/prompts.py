@@ -1,0 +1,173 @@
+"""Prompts for both sides of a duet. No block in them carries the id of the turn.
+
+Where replies are read off a screen the id is split, so that nothing a screen echoes contains it.
+"""
+
+from __future__ import annotations
+
+from podium.core.turns import SECTIONS, TAG, Awaited, Message, Side, section_of
+
+NUDGE = "If you are finished, emit the tagged block now."
+
+
+def primer(side: Side, *, on_screen: bool) -> str:
+    """What a program is told when it comes up, before any task. `on_screen`: its words are read off a screen."""
+    form = _form_of(_OWN_TYPE[side], on_screen)
+    asked = "When you are finished, emit one tagged block, in which <ID> is the id that the message to you names:"
+    return "\n\n".join((part_words(side), f"{asked}\n{form}", _MANNERS, _READY))
+
+
+def part_words(side: Side, *, has_tools: bool = True) -> str:
+    """Which part a side plays, and whether it may act."""
+    part, acts, has_none = _PARTS[side]
+    return f"{part}\n\n{f'{acts} {_APPROVALS}' if has_tools else has_none}"
+
+
+def first_words(side: Side, prompt: str, *, has_tools: bool) -> str:
+    """The first message of a conversation that is told its part with it."""
+    return "\n\n".join((part_words(side, has_tools=has_tools), _MANNERS, prompt))
+
+
+def task_words(text: str, awaited: Awaited, *, on_screen: bool) -> str:
+    """A person's task, for the planner."""
+    return "\n\n".join(
+        (
+            f"What the user asks for:\n{text}",
+            "Plan it for EXECUTER and emit exactly one `plan` block: the steps, and how to see that they are done. "
+            'If EXECUTER has nothing to do, emit a block with "to":"USER","type":"report" and <REPORT> instead.',
+            _id_line(awaited, on_screen),
+            _form_of("plan", on_screen),
+        )
+    )
+
+
+def plan_words(plan: Message, awaited: Awaited, *, on_screen: bool) -> str:
+    """A plan, for the executer."""
+    return "\n\n".join(
+        (
+            "PLANNER sends you this plan:",
+            section_of(plan),
+            "Carry it out. Then emit one `result` block for PLANNER: what was done, what was found, what is open.",
+            _id_line(awaited, on_screen),
+            _form_of("result", on_screen),
+        )
+    )
+
+
+def result_words(result: Message, awaited: Awaited, *, on_screen: bool, may_go_on: bool) -> str:
+    """A result, for the planner: it reports to the user, or plans the next round."""
+    report = (
+        "write a short final report for the user as a `report` block"
+        if on_screen
+        else "write a short final report for the user, as plain words and without any POLI block"
+    )
+    block_id = _id_line(
+        awaited, on_screen, "your block" if on_screen or may_go_on else "a `blocker` block"
+    )
+    report_form = (block_id, _form_of("report", on_screen)) if on_screen else ()
+    parts = ["EXECUTER answers:", section_of(result)]
+    if may_go_on:
+        parts += [f"If the task is done, or cannot be done, {report}.", *report_form]
+        parts.append(
+            "Only if EXECUTER must do more, emit one new `plan` block instead, and nothing else."
+        )
+        parts += [*(() if on_screen else (block_id,)), _form_of("plan", on_screen)]
+    else:
+        parts.append(f"No further round is left: {report}. Say plainly what is not done.")
+        parts += report_form or (block_id,)
+    return "\n\n".join(parts)
+
+
+def answer_words(said: str, awaited: Awaited, *, on_screen: bool) -> str:
+    """What a person said to a blocker."""
+    wanted = awaited.types[0]
+    return "\n\n".join(
+        (
+            "The user answers to what blocked you:",
+            said or "Go on as you think best.",
+            f"Go on, and emit one `{wanted}` block when you are finished.",
+            _id_line(awaited, on_screen),
+            _form_of(wanted, on_screen),
+        )
+    )
+
+
+def go_on_words(awaited: Awaited, *, on_screen: bool) -> str:
+    """For a turn that goes on after people have answered what it waited for. Its id is still the same."""
+    ends = " or ".join(f"`{kind}`" for kind in awaited.types)
+    return "\n\n".join(
+        (
+            f"Your assignment is unchanged: continue where you were, and end with its {ends}. The id stays.",
+            _id_line(awaited, on_screen),
+        )
+    )
+
+
+def nudge_words(why: str, awaited: Awaited, *, on_screen: bool) -> str:
+    """A reminder after a turn that brought no message."""
+    wanted = awaited.types[0]
+    return "\n\n".join(
+        (
+            f"Your turn ended without the `{wanted}` block: {why}.",
+            NUDGE,
+            _id_line(awaited, on_screen),
+            _form_of(wanted, on_screen),
+        )
+    )
+
+
+def _id_line(awaited: Awaited, on_screen: bool, whose: str = "your block") -> str:
+    """The one id that the answer must have."""
+    if not on_screen:
+        return f'The id of {whose}:\nID = "{awaited.id}"'
+    half = len(awaited.nonce) // 2
+    one, other = awaited.nonce[:half], awaited.nonce[half:]
+    return (
+        f'The id of {whose} is these two pieces, joined:\nID = "{awaited.task}-{one}" + "{other}"'
+    )
+
+
+def _form_of(kind: str, on_screen: bool) -> str:
+    section = SECTIONS[kind]
+    header = f'[[{TAG} {{"to":"{_TO[kind]}","type":"{kind}","id":"<ID>"}}]]'
+    block = f"{header}\n<{section}>\n…\n</{section}>\n[[/{TAG}]]"
+    if not on_screen:
+        return block
+    return f"Put the whole block into a code fence, so that nothing in it is rendered:\n```text\n{block}\n```"
+
+
+def _short_form(kind: str) -> str:
+    return f'[[{TAG} {{"to":"USER","type":"{kind}","id":"<ID>"}}]]\n…\n[[/{TAG}]]'
+
+
+_TO = {"plan": "EXECUTER", "result": "PLANNER", "report": "USER"}
+_OWN_TYPE: dict[Side, str] = {"PLANNER": "plan", "EXECUTER": "result"}
+
+_CARRIED = "A program carries messages between you."
+_PARTS: dict[Side, tuple[str, str, str]] = {
+    "PLANNER": (
+        f"You are PLANNER. You plan what a user asks for; EXECUTER, another agent, carries your plans out. {_CARRIED}",
+        "You may read files and run commands that change nothing, so that the plan is right. Change nothing yourself, "
+        "even where your tools would let you: what has to be changed goes into the plan.",
+        "You have no tools: what has to be looked at or changed goes into the plan.",
+    ),
+    "EXECUTER": (
+        f"You are EXECUTER. You carry out the plans of PLANNER, another agent. {_CARRIED}",
+        "You may read and change files and run commands, as the plan needs it.",
+        "You have no tools: say in your result what you could not do.",
+    ),
+}
+"""Who a side is; what it may do with its tools; what it does without any."""
+_APPROVALS = (
+    "A call that deletes or overwrites files may have to wait for a person: avoid needless ones, for example run tests "
+    "without caches. If a call waits for a person's approval, end the turn without a final block; you will be told what "
+    "came of it."
+)
+_MANNERS = f"""\
+Tags stand on lines of their own, to the letter. Every new assignment names a new id; your blocks have that one and no \
+other. You may tell of progress meanwhile, in the same way:
+{_short_form("status")}
+When only the user can help, say what you need and end the turn:
+{_short_form("blocker")}
+After the final block say nothing more and wait for the next message."""
+_READY = "Now answer with the word READY and wait."

@@ -1,0 +1,249 @@
+"""Five blocks: every answer, refusals included, as text of one fixed shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.jobs.operator.judgement.tiers import reason_of
+from podium.jobs.operator.models import (
+    CallResult,
+    CheckName,
+    GateReport,
+    OperatorAnswer,
+    OperatorMode,
+    PlanStep,
+    RunPlan,
+)
+from podium.platform.invisible_text import written_out
+from podium.render.argument_text import exactly, in_line, long_values, one_line, short_values
+
+_NO_TOOLS = "No tools involved; nothing was done"
+_ENDED = ("succeeded", "failed", "in_doubt", "cancelled")
+
+
+def blocks(answer: OperatorAnswer) -> str:
+    """`[INTENT] [PLAN]`-or-`[RESULT] [TOOL IMPACT] [RISKS / GATES] [NEXT ACTIONS]`, in this order."""
+    parts = block_lines(answer)
+    return "\n\n".join("\n".join((f"[{title}]", *lines)) for title, lines in parts.items())
+
+
+def block_lines(answer: OperatorAnswer) -> dict[str, tuple[str, ...]]:
+    """The lines of each block under its title, in the order of the blocks."""
+    second = "RESULT" if _has_result(answer) else "PLAN"
+    parts = {
+        "INTENT": _intent(answer),
+        second: _result(answer) if second == "RESULT" else _plan(answer),
+        "TOOL IMPACT": _impact(answer),
+        "RISKS / GATES": _risks(answer),
+        "NEXT ACTIONS": _next(answer),
+    }
+    return {title: tuple(map(written_out, lines)) for title, lines in parts.items()}
+
+
+def _has_result(answer: OperatorAnswer) -> bool:
+    return bool(answer.results) and answer.status not in ("awaiting_approval", "enqueued")
+
+
+def _intent(answer: OperatorAnswer) -> Iterator[str]:
+    classification, plan = answer.classification, answer.plan
+    if classification is None:
+        yield f"Domain: {plan.domain if plan else 'system'}"
+        yield "Intent: execute"
+        yield f"Confidence: {_percent(plan.confidence if plan else 1.0)}"
+        yield f"Reasoning: {_without_reading(answer)}"
+        return
+    yield f"Domain: {classification.domain}"
+    yield f"Intent: {classification.intent}"
+    yield f"Confidence: {_percent(classification.confidence)}"
+    yield f"Reasoning: {one_line(classification.reasoning)}"
+    if classification.urgency != "normal":
+        yield f"Urgency: {classification.urgency}"
+    if answer.reading_usage.turns:
+        cost = _cost(answer.reading_usage.usd)
+        yield f"Read by: {classification.classifier} ({cost}, {answer.reading_usage.seconds:.1f} s)"
+
+
+def _without_reading(answer: OperatorAnswer) -> str:
+    """Why there is an answer although no message was read."""
+    if answer.plan is None:
+        return one_line(answer.reason) or "Nothing was left to read"
+    if answer.plan.undoes:
+        run, _, number = answer.plan.undoes.rpartition("#")
+        return f"Takes back receipt {number} of run {short_id(run)}"
+    return "The plan that was shown before"
+
+
+def _plan(answer: OperatorAnswer) -> Iterator[str]:
+    yield f"Status: {answer.status}"
+    if answer.reason and answer.classification and answer.reason != answer.classification.reasoning:
+        yield f"Reason: {one_line(answer.reason)}"
+    if answer.run_id:
+        yield f"Run: {answer.run_id}"
+    if answer.plan is None:
+        return
+    yield f"Plan hash: {answer.plan.plan_hash}"
+    for step in answer.plan.steps:
+        yield from _step(answer, step)
+    for each in answer.plan.dependencies:
+        yield f"  {each.tool} after {each.depends_on}: {one_line(each.reason)}"
+    if answer.plan.steps:
+        yield f"Estimate: {_cost(answer.plan.estimate.usd)}, {answer.plan.estimate.seconds:g} s"
+
+
+def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
+    """A call of the plan: whole where somebody looks at the plan or is asked for a yes."""
+    call = f"  {step.number}. {step.tool} ({step.tier})"
+    if answer.mode is OperatorMode.PLAN or answer.status == "awaiting_approval":
+        said, lines = exactly(step.arguments, indent=7)
+        yield f"{call} {said}".rstrip()
+        yield from lines
+    else:
+        yield f"{call} {in_line(step.arguments)}".rstrip()
+    yield from (f"     ! {one_line(mark.line)}" for mark in step.ungrounded)
+    if answer.mode is OperatorMode.PLAN:
+        yield from _verification(step)
+
+
+def _verification(step: PlanStep) -> Iterator[str]:
+    for query in step.verification:
+        yield f"     verify: {query.sql}"
+        yield f"             {in_line(query.parameters)}"
+
+
+def _result(answer: OperatorAnswer) -> Iterator[str]:
+    yield f"Status: {answer.status}"
+    if answer.reason:
+        yield f"Reason: {one_line(answer.reason)}"
+    if answer.run_id:
+        yield f"Run: {answer.run_id}"
+    for each in answer.results:
+        yield _result_line(each)
+        yield from long_values(_told(each), indent=5)
+    if answer.plan is not None:
+        spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
+        foreseen = _cost(answer.plan.estimate.usd)
+        yield f"Cost: {_cost(spent)} ({foreseen} foreseen), {seconds:.2f} s"
+
+
+def _result_line(result: CallResult) -> str:
+    proof = f"receipt {result.receipt}" if result.receipt is not None else "no receipt"
+    checks = result.fields.get("verification") or []
+    verified = f", verified by {len(checks)} rows" if len(checks) > 1 else ", verified"
+    said = one_line(result.error) if result.error else in_line(short_values(_told(result)))
+    proved = verified if checks and result.status == "completed" else ""
+    return f"  {result.number}. {result.tool}: {result.status} ({proof}{proved}) {said}".rstrip()
+
+
+def _told(result: CallResult) -> dict[str, Json]:
+    return {name: value for name, value in result.fields.items() if name != "verification"}
+
+
+def _impact(answer: OperatorAnswer) -> Iterator[str]:
+    plan, classification = answer.plan, answer.classification
+    if plan is None or not plan.steps:
+        named = ", ".join(classification.tool_candidates) if classification else ""
+        yield f"Candidates: {named}" if named else _NO_TOOLS
+        return
+    if _has_result(answer):
+        done = {each.number: each.tool for each in answer.results if each.status == "completed"}
+        yield f"Executed: {', '.join(done.values()) or 'none'}"
+        left = [each.tool for each in answer.results if each.status == "skipped"]
+        if left:
+            yield f"Not begun: {', '.join(left)}"
+        yield from _ways_back(plan, [step for step in plan.steps if step.number in done])
+        return
+    yield f"Tools: {', '.join(dict.fromkeys(plan.tool_sequence))}"
+    if answer.status == "enqueued":
+        yield "Handed to a worker, who does it"
+    elif answer.status not in _ENDED:
+        yield "Nothing was done yet"
+    yield from _ways_back(plan, plan.steps)
+
+
+def _ways_back(plan: RunPlan, steps: Sequence[PlanStep]) -> Iterator[str]:
+    """What can be taken back of these steps, done or to be done, and what cannot."""
+    undo = {step.tool: step.undo for step in steps if step.undo}
+    if undo:
+        yield "Can be undone: " + ", ".join(f"{tool} by {by}" for tool, by in undo.items())
+    for_good = [tool for tool in plan.irreversible if any(step.tool == tool for step in steps)]
+    if for_good:
+        yield f"Cannot be undone: {', '.join(for_good)}"
+    if plan.undoes:
+        yield f"Reverses receipt: {plan.undoes}"
+
+
+def _risks(answer: OperatorAnswer) -> Iterator[str]:
+    classification, plan = answer.classification, answer.plan
+    if classification is not None and classification.conflict is not None:
+        yield f"Conflicting directive: {classification.conflict.directive}"
+        yield f"Severity: {classification.conflict.severity}"
+    tier = plan.estimated_risk if plan and plan.steps else None
+    tier = classification.risk_tier if tier is None and classification else tier
+    yield f"Risk tier: {tier if tier is not None else 'T0'}"
+    yield _approval(answer)
+    if classification is not None:
+        yield f"Risk reason: {one_line(classification.risk_reason)}"
+    elif plan is not None:
+        terms = [term for step in plan.steps for term in step.arithmetic]
+        yield f"Risk reason: {one_line(reason_of(terms))}"
+    if answer.gate is not None:
+        yield from _gate(answer.gate, answer.status == "quality_gate_failed")
+
+
+def _approval(answer: OperatorAnswer) -> str:
+    people = ", ".join(grant.by for grant in answer.grants)
+    if answer.action_id:
+        until = f" before {answer.deadline:%Y-%m-%d %H:%M} UTC" if answer.deadline else ""
+        return f"Approval required: {answer.action_id}{until}{_chain(answer)}"
+    if people:
+        return f"Approved by: {people}"
+    if answer.plan is not None and answer.plan.requires_approval:
+        chain = f" by {', then '.join(answer.plan.approvals)}" if answer.plan.approvals else ""
+        return f"Approval required: yes{chain}"
+    return "Approval required: no"
+
+
+def _chain(answer: OperatorAnswer) -> str:
+    """Of several people in order: who said yes, and whose turn it is."""
+    groups = answer.plan.approvals if answer.plan else ()
+    if not groups:
+        return ""
+    so_far = ", ".join(grant.by for grant in answer.grants) or "nobody"
+    next_one = groups[min(len(answer.grants), len(groups) - 1)]
+    return f", by {', then '.join(groups)} (so far: {so_far}; next: {next_one})"
+
+
+def _gate(report: GateReport, in_full: bool) -> Iterator[str]:
+    checks: dict[str, tuple[bool, CheckName]] = {
+        "Schema correct": (report.schema_correct, "schema_correct"),
+        "Provable by receipt": (report.provable_by_receipt, "provable_by_receipt"),
+        "Worker safe": (report.worker_safe, "worker_safe"),
+        "Approval obtained": (report.approval_obtained, "approval_obtained"),
+    }
+    for title, (holds, name) in checks.items():
+        why = "" if holds or not in_full else f" ({one_line(report.reasons.get(name, ''))})"
+        yield f"{title}: {'true' if holds else 'false'}{why}"
+    if report.safer_alternative:
+        yield f"Safer alternative: {one_line(report.safer_alternative)}"
+
+
+def _next(answer: OperatorAnswer) -> Iterator[str]:
+    told = [*answer.next_actions, *(f"Asked before in such words: {s}" for s in _others(answer))]
+    for number, action in enumerate(told or ["Nothing more to do"], start=1):
+        yield f"  {number}. {one_line(action)}"
+
+
+def _percent(confidence: float) -> str:
+    return f"{confidence:.0%}"
+
+
+def _cost(usd: float) -> str:
+    return f"{usd:.4f} USD" if usd else "no cost"
+
+
+def _others(answer: OperatorAnswer) -> list[str]:
+    """Suggestions that are not what the plan is anyway."""
+    chosen = " → ".join(answer.plan.tool_sequence) if answer.plan else None
+    return [each for each in answer.suggestions if each.partition(" (")[0] != chosen]

@@ -1,0 +1,1 @@
+"""Benchmark of messages: how many are understood."""

@@ -1,0 +1,211 @@
+"""Scores by class of utterance, the floors they must reach, and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from podium.cli.screen import Screen
+from podium.core.model import Json, Noun
+from podium.jobs.operator.bench.utterance_score import NEEDS_APPROVAL, MarkedUtterance
+from podium.render.text import shown_line
+from podium.testing.utterances import HALVES
+
+FLOORS: dict[str, float] = {
+    "plain": 0.84,
+    "polite": 0.79,
+    "terse": 0.89,
+    "typos": 0.86,
+    "mixed-order": 0.85,
+    "several-intents": 0.75,
+    "phones": 0.87,
+    "dates-money": 0.86,
+    "ids": 0.91,
+    "missing-fields": 0.94,
+    "vague": 0.96,
+    "unknown-tool": 0.69,
+    "injection": 0.85,
+    "bulk": 0.93,
+    "negation": 0.99,
+    "question": 0.99,
+    "directive-conflict": 0.81,
+    "context-given": 0.96,
+    "skills": 0.99,
+    "look-alikes": 0.89,
+    "tuning": 0.98,
+    "practice": 0.85,
+    "held_out": 0.85,
+    "all": 0.88,
+}
+"""Accuracy below which a class must not fall, over all sets. `docs/operator.md` says the same."""
+
+
+class Share(Noun):
+    """So many of so many."""
+
+    right: int
+    of: int
+
+
+class ClassScore(Noun):
+    """The marks of one class."""
+
+    name: str
+    cases: int
+    right: int
+    """Right in every aspect."""
+    intent: Share
+    domain: Share
+    tools: Share
+    fields: Share
+    tier: Share
+    wrongly_executed: int
+    at_once: int
+    """Of these, how many would run without anybody being asked."""
+    unapproved: int
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.cases if self.cases else 1.0
+
+
+class Tally(Noun):
+    """The whole result of the bench."""
+
+    classes: tuple[ClassScore, ...]
+    halves: tuple[ClassScore, ...]
+    total: ClassScore
+    p50: float
+    """Seconds that half of the messages took at most."""
+    p95: float
+    floors: dict[str, float]
+    """Of what was scored; empty for one half alone."""
+
+    def floor(self, line: ClassScore) -> float | None:
+        return self.floors.get(line.name)
+
+    @property
+    def below(self) -> tuple[ClassScore, ...]:
+        """What fell below its floor."""
+        lines = (*self.classes, *self.halves, self.total)
+        return tuple(line for line in lines if line.accuracy < self.floors.get(line.name, 0.0))
+
+
+def tally_of(marked: Sequence[MarkedUtterance], *, halved: bool = False) -> Tally:
+    """`halved`: one half alone was read, which the floors do not speak of."""
+    classes = tuple(class_scores(marked))
+    took = sorted(each.seconds for each in marked)
+    halves = [[each for each in marked if each.case.half == half] for half in HALVES]
+    whole = len(classes) > 1 and not halved
+    return Tally(
+        classes=classes,
+        halves=tuple(
+            class_score(half, part) for half, part in zip(HALVES, halves, strict=True) if whole
+        ),
+        total=class_score("all", marked),
+        p50=took[len(took) // 2],
+        p95=took[len(took) * 95 // 100],
+        floors={} if halved else {k: v for k, v in FLOORS.items() if whole or k != "all"},
+    )
+
+
+def class_scores(marked: Sequence[MarkedUtterance]) -> list[ClassScore]:
+    """One line per class, in the order they come."""
+    kinds = dict.fromkeys(each.case.kind for each in marked)
+    return [class_score(kind, [one for one in marked if one.case.kind == kind]) for kind in kinds]
+
+
+def class_score(name: str, marked: Sequence[MarkedUtterance]) -> ClassScore:
+    wrongly = [each for each in marked if each.wrongly_executed]
+    return ClassScore(
+        name=name,
+        cases=len(marked),
+        right=sum(each.right for each in marked),
+        intent=_share(each.intent_right for each in marked),
+        domain=_share(each.domain_right for each in marked),
+        tools=_share(each.tools_right for each in marked),
+        fields=_share(each.fields_right for each in marked),
+        tier=_share(each.tier_right for each in marked),
+        wrongly_executed=len(wrongly),
+        at_once=sum(each.read.risk_tier < NEEDS_APPROVAL for each in wrongly),
+        unapproved=sum(each.unapproved for each in marked),
+    )
+
+
+def _share(marks: Iterable[bool | None]) -> Share:
+    scored = [mark for mark in marks if mark is not None]
+    return Share(right=sum(scored), of=len(scored))
+
+
+_HEADERS = (
+    "CLASS", "CASES", "RIGHT", "INTENT", "DOMAIN", "TOOLS", "FIELDS", "TIER",
+    "WRONGLY EXECUTED", "AT ONCE", "FLOOR",
+)  # fmt: skip
+
+
+def tally_record(tally: Tally, wrong: Sequence[MarkedUtterance]) -> dict[str, Json]:
+    return {
+        "total": _scored(tally.total, tally),
+        "halves": [_scored(line, tally) for line in tally.halves],
+        "classes": [_scored(line, tally) for line in tally.classes],
+        "milliseconds": {"p50": tally.p50 * 1000, "p95": tally.p95 * 1000},
+        "below_floor": [line.name for line in tally.below],
+        "wrong": [_wrong(each) for each in wrong],
+    }
+
+
+def _scored(line: ClassScore, tally: Tally) -> dict[str, Json]:
+    figures = {**line.model_dump(), "accuracy": round(line.accuracy, 4)}
+    floor = tally.floor(line)
+    return figures if floor is None else {**figures, "floor": floor}
+
+
+def _wrong(each: MarkedUtterance) -> dict[str, Json]:
+    return {
+        "say": each.case.say,
+        "class": each.case.kind,
+        "half": each.case.half,
+        "faults": list(each.faults),
+        "wrongly_executed": each.wrongly_executed,
+        "read": each.read.model_dump(mode="json"),
+    }
+
+
+def tell_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) -> None:
+    lines = (*tally.classes, *tally.halves, tally.total)
+    screen.table(_HEADERS, [_row(line, tally) for line in lines])
+    screen.line(
+        f"a message is read and judged in {tally.p50 * 1000:.1f} ms (p50), "
+        f"{tally.p95 * 1000:.1f} ms (p95)"
+    )
+    if tally.total.unapproved:
+        screen.line(f"{tally.total.unapproved} would be done without the approval that they need")
+    for line in tally.below:
+        screen.line(f"{line.name}: {line.accuracy:.1%} is below {tally.floor(line):.0%}")
+    for each in wrong:
+        _show(screen, each)
+
+
+def _row(line: ClassScore, tally: Tally) -> tuple[str, ...]:
+    shares = (line.intent, line.domain, line.tools, line.fields, line.tier)
+    floor = tally.floor(line)
+    return (
+        line.name,
+        str(line.cases),
+        f"{line.accuracy:.1%}",
+        *map(_share_text, shares),
+        str(line.wrongly_executed),
+        str(line.at_once),
+        "" if floor is None else f"{floor:.0%}",
+    )
+
+
+def _share_text(share: Share) -> str:
+    return f"{share.right}/{share.of}" if share.of else "-"
+
+
+def _show(screen: Screen, each: MarkedUtterance) -> None:
+    executed = "; WRONGLY EXECUTED" if each.wrongly_executed else ""
+    screen.line(f"\n{each.case.kind} ({each.case.half}): {shown_line(each.case.say)}{executed}")
+    for fault in each.faults:
+        screen.line(f"  {shown_line(fault)}")
+    screen.line(f"  read with {each.read.confidence:.0%}: {shown_line(each.read.reasoning)}")

@@ -1,0 +1,113 @@
+"""`podium ask`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.jobs.operator.message_context import Typed
+from podium.jobs.operator.models import OperatorMode
+
+app = command_app()
+
+
+@app.command()
+def ask(
+    context: typer.Context,
+    words: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MESSAGE]", help="What is wanted; - reads stdin.", show_default=False
+        ),
+    ] = None,
+    message: Annotated[
+        str, typer.Option("--message", "-m", metavar="TEXT", help="The same as MESSAGE.")
+    ] = "",
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--mode",
+            "-M",
+            metavar="MODE",
+            help="How far: analyze, plan, enqueue, enqueue_and_wait or execute. Default: analyze; "
+            "questions about Podium itself are answered at once.",
+        ),
+    ] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
+    ] = False,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--context", metavar="NAME=VALUE", help="What is known already; repeatable."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--context-file", metavar="FILE", help="The same as an object in JSON."),
+    ] = None,
+    pack: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pack", metavar="NAME", help="The tools: a pack's name or folder; repeatable."
+        ),
+    ] = None,
+    classifier: Annotated[
+        str,
+        typer.Option(
+            "--classifier",
+            metavar="NAME",
+            help="Who reads it: embedded, model or an agent of podium.yaml.",
+        ),
+    ] = "",
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Talk at a prompt.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the schema of what --json answers.")
+    ] = False,
+) -> None:
+    """Turn plain words into a validated, approved, receipted run of registered tools.
+
+    Every answer has five blocks: [INTENT], [PLAN] or [RESULT], [TOOL IMPACT], [RISKS / GATES] and
+    [NEXT ACTIONS]. Nothing is done in the modes analyze and plan. Without a mode, questions about Podium
+    itself are answered and everything else is analyzed. From tier T2 on a plan waits until people
+    approve exactly it. Leaves with 0 when done, 3 when an approval or an answer is needed, 4 when refused.
+
+    \b
+    Example:
+      podium ask "what is waiting for me"
+      podium ask "fix the failing discount test"
+      podium ask -m "cancel the last run" -M execute --approve
+      podium ask -m "new lead: Sarah 0400123456 in Clayton" -M plan --pack roofing
+      podium ask -M execute --context run_id=9d1f5a6b - < message.txt
+      podium ask --interactive
+    """
+    door = Door(context.obj)
+    if schema:
+        from podium.jobs.operator.run_view import answer_schema
+
+        door.screen.record(answer_schema())
+        return
+    chosen = OperatorMode.ANALYZE.value if mode is None else mode
+    typed = Typed(
+        chosen,
+        tuple(given or ()),
+        file,
+        tuple(pack or ()),
+        classifier,
+        mode_given=mode is not None,
+    )
+    if interactive:
+        from podium.jobs.operator.commands.ask_prompt import converse
+
+        converse(door, typed, message or words or "")
+        return
+    from podium.jobs.operator.commands.ask_message import asked
+    from podium.jobs.operator.run_view import show
+
+    answer = asked(door, typed, words or "", message, approve=approve)
+    show(door, answer)
+    raise typer.Exit(answer.exit_code)

@@ -1,0 +1,143 @@
+"""One message of `podium ask` or `podium undo`: operator built, message processed, always answered."""
+
+from __future__ import annotations
+
+import shlex
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from podium.app.app import Podium
+from podium.cli.context import Door
+from podium.cli.login import approver
+from podium.core.approval_steps import approval_named_in
+from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumError
+from podium.core.model import Json
+from podium.core.work import Run
+from podium.jobs.operator.answers import REFUSED, Answers
+from podium.jobs.operator.composition import OperatorWish, build_selection, operator_options
+from podium.jobs.operator.message_context import Typed, context_of, message_of
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.jobs.operator.run_view import Started, followed
+
+START_TASK = "project.start_task"
+"""The tool of pack `podium` that puts a run into a queue."""
+QUEUED = (OperatorMode.ENQUEUE, OperatorMode.ENQUEUE_AND_WAIT)
+Process = Callable[[Podium, OperatorWish, Started], Awaitable[OperatorAnswer]]
+
+
+def asked(
+    door: Door, typed: Typed, words: str, message: str = "", *, approve: bool = False
+) -> OperatorAnswer:
+    """The answer to one message from the command line."""
+
+    def work() -> OperatorAnswer:
+        text = message_of(words, message)
+        known = context_of(typed.pairs, typed.file)
+        return answered(door, typed, text, known, approve=approve)
+
+    return told_anyway(door, message or words, typed, work)
+
+
+def answered(
+    door: Door, typed: Typed, text: str, context: Mapping[str, Json], *, approve: bool
+) -> OperatorAnswer:
+    """The operator's answer to a message. A yes to nothing opens no database."""
+    if (action_id := approval_named_in(text)) is not None:
+        door.must_have_state("approval", action_id)
+
+    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
+        operator = await build_selection(podium, wish)
+        return await operator.process(
+            text, typed.mode, context, approve, started=started, mode_given=typed.mode_given
+        )
+
+    return put(door, typed, process)
+
+
+def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
+    """Let an operator do something, and tell how it goes."""
+
+    async def work(podium: Podium) -> OperatorAnswer:
+        async def served(run: Run) -> None:
+            await _serve(door, podium, run)
+
+        if typed.mode in QUEUED:
+            from podium.app.work_request import queue_named
+
+            queue_named(
+                door.configuration, operator_options(podium).queue
+            )  # before anything is stored
+        wish = OperatorWish(
+            typed.packs,
+            typed.classifier,
+            worker_is_there=served,
+            approver=lambda: approver(door),
+        )
+        async with followed(door, podium, tell=typed.mode != OperatorMode.ENQUEUE) as started:
+            answer = await process(podium, wish, started)
+        for run in await _runs_started(podium, answer):
+            await _serve(door, podium, run)
+        return answer
+
+    return door.run(work)
+
+
+async def _serve(door: Door, podium: Podium, run: Run) -> None:
+    """See to it that somebody serves the queue of a run, or say how."""
+    # Late: only what is queued needs somebody to serve the queue.
+    from podium.app.work_request import queue_named
+    from podium.cli.detached_run import see_that_it_is_served
+
+    spec = queue_named(door.configuration, run.queue or "")
+    handed = await see_that_it_is_served(podium, run, spec)
+    if not handed.taken and not handed.workers:
+        labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
+        door.screen.aside(
+            f"podium: nobody serves queue {spec.name!r} yet; where it may be done, start "
+            f"`podium worker --queue {spec.name}{labels}`"
+        )
+
+
+async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
+    """The runs that calls of the plan have put into a queue."""
+    ids = [each.fields.get("run_id") for each in answer.results if each.tool == START_TASK]
+    if not any(ids):
+        return []
+    store = await podium.store()
+    runs = await store.read(lambda view: [view.run(run_id) for run_id in ids if run_id])
+    return [run for run in runs if run is not None and run.queue is not None]
+
+
+def told_anyway(
+    door: Door, message: str, typed: Typed, work: Callable[[], OperatorAnswer]
+) -> OperatorAnswer:
+    """The answer, or one that says why there is none. Only an interruption gets past it."""
+    try:
+        answer = work()
+    except Interrupted:
+        raise
+    except PodiumError as error:
+        if door.options.debug:
+            traceback.print_exception(error)
+        answer = _without_answer(message, typed.mode, error)
+    return _with_options(answer, door, typed.options)
+
+
+def _without_answer(message: str, mode: str, error: PodiumError) -> OperatorAnswer:
+    told = Answers().not_understood(message, mode, str(error).splitlines())
+    refused = isinstance(error, (BadInput, NotPossibleNow))
+    code = REFUSED if refused else error.exit_code
+    return told.model_copy(update={"status": "error", "exit_code": code})
+
+
+def _with_options(answer: OperatorAnswer, door: Door, options: Sequence[str]) -> OperatorAnswer:
+    """The same answer, its commands with the options that this one was given: to be pasted as they are."""
+    project = ["--project", str(door.options.project)] if door.options.project else []
+
+    def fitted(action: str) -> str:
+        asks = "podium ask -m " in action and " --pack " not in action
+        more = [*(options if asks else ()), *(project if ": podium " in action else ())]
+        return f"{action} {shlex.join(more)}" if more else action
+
+    actions = tuple(fitted(action) for action in answer.next_actions)
+    return answer.model_copy(update={"next_actions": actions})

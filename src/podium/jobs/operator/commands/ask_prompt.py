@@ -1,0 +1,361 @@
+"""`podium ask --interactive`: a prompt with history and completion, one message after the other."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.context import Door
+from podium.core.decisions import Receipt
+from podium.core.errors import BadInput, Interrupted, PodiumError
+from podium.core.model import Json
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.commands.ask_message import answered, told_anyway
+from podium.jobs.operator.message_context import Typed, context_of, parted
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.jobs.operator.run_view import show, show_text
+from podium.platform import make_private_folder
+from podium.render.argument_text import in_line, long_values, short_values
+from podium.render.text import moment
+
+PROMPT = "operator> "
+HISTORY = "operator_history"
+MOST_HISTORY = 1_000
+_LONGEST_LINE = 100_000
+"""Far more than is read of a message; the rest of a longer line is passed over."""
+
+
+class LineReader:
+    """Gives one line after the other, and `EOFError` behind the last. Keeps the history when it is left."""
+
+    def __init__(self, door: Door, commands: Sequence[str], packs: tuple[str, ...]) -> None:
+        self._door = door
+        self._words = [*commands, *OperatorMode, "APPROVE:"]
+        self._packs = packs
+        self._typed = sys.stdin.isatty()
+        self._history: Path | None = None
+
+    def __enter__(self) -> LineReader:
+        if self._typed:
+            self._prepare()
+        else:
+            # What is no UTF-8 is told as a fault of the message, and the next line is read.
+            getattr(sys.stdin, "reconfigure", lambda **_: None)(errors="surrogateescape")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._history is not None:
+            self._keep_history(self._history)
+
+    def next_line(self) -> str:
+        """A line without its end. Ctrl-C drops what was typed of it."""
+        if not self._typed:
+            return self._piped()
+        while True:
+            try:
+                return input(PROMPT)
+            except KeyboardInterrupt:
+                self._door.screen.line()
+            except EOFError:
+                self._door.screen.line()
+                raise
+
+    def _piped(self) -> str:
+        line = sys.stdin.readline(_LONGEST_LINE)
+        if not line:
+            raise EOFError
+        rest = line
+        while rest and not rest.endswith("\n"):
+            rest = sys.stdin.readline(_LONGEST_LINE)
+        return line.rstrip("\n")
+
+    def _prepare(self) -> None:
+        import readline
+
+        file = self._door.configuration.folders.user_state / HISTORY
+        with suppress(OSError):
+            readline.read_history_file(file)
+        readline.set_history_length(MOST_HISTORY)
+        readline.set_completer_delims(" ")
+        readline.set_completer(self._completed)
+        edits_like_bsd = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if edits_like_bsd else "tab: complete")
+        self._history = file
+
+    def _keep_history(self, file: Path) -> None:
+        """What was typed, without the secrets in it, for its owner alone."""
+        import readline
+
+        redact = Podium(self._door.configuration, os.environ).redactor.text
+        for index in range(readline.get_current_history_length()):
+            line = readline.get_history_item(index + 1) or ""
+            if (kept := redact(line)) != line:
+                readline.replace_history_item(index, kept)
+        with suppress(OSError):
+            make_private_folder(file.parent)
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
+            readline.write_history_file(file)
+
+    def _completed(self, text: str, state: int) -> str | None:
+        words = self._words if text[:1] in (":", "A") else [*self._words, *self._tools]
+        found = [word for word in words if word.startswith(text)]
+        return f"{found[state]} " if state < len(found) else None
+
+    @cached_property
+    def _tools(self) -> list[str]:
+        """Names of tools and skills, looked up when they are first wanted; none of a pack that is broken."""
+        from podium.jobs.operator.composition import chosen_packs, open_pack
+
+        podium = Podium(self._door.configuration, os.environ)
+        try:
+            names = chosen_packs(podium, self._packs).names
+            registries = [open_pack(podium, name).registry for name in names]
+        except PodiumError:
+            return []
+        tools = [tool.name for registry in registries for tool in registry.tools]
+        return sorted(tools + [skill.name for each in registries for skill in each.skills])
+
+
+HELP = """\
+:mode [MODE]            show or set how far: analyze, plan, enqueue, enqueue_and_wait, execute
+:approve                say yes to the next plan, and to no other
+:context                show what is known beside the messages
+:context NAME=VALUE     add to it;  :context file FILE  reads an object,  :context clear  forgets all
+:pack [NAME …]          show or choose whose tools may be meant;  :pack default  is as podium.yaml says
+:plan                   the last plan in full, with its verification
+:receipts [RUN]         the receipts of the last run, or of another
+:help                   this
+:quit                   leave (Ctrl-D too); Ctrl-C drops the line or ends the wait
+APPROVE: ID             release the plan that waits under ID
+podium COMMAND …        one of the commands that an answer named
+anything else           is put to the operator"""
+
+PASSED_ON = (
+    *("approvals", "approve", "ask", "cancel", "habits", "logs", "pack", "receipts"),
+    *("reject", "resolve", "resume", "retry", "runs", "show", "undo"),
+)
+"""Commands that may be said at the prompt: those that answers name, and those that look."""
+
+
+@dataclass
+class Talk:
+    """Where a conversation stands."""
+
+    door: Door
+    typed: Typed
+    context: dict[str, Json] = field(default_factory=dict)
+    armed: bool = False
+    """The next plan is approved, whatever it is; it alone."""
+    last: OperatorAnswer | None = None
+
+    def say(self, text: str) -> None:
+        self.door.screen.line(text)
+
+
+def converse(door: Door, typed: Typed, first: str = "") -> None:
+    """Read lines until there are no more. A fault in one is told, and the next is read."""
+    talk = Talk(door, replace(typed, pairs=(), file=None))
+    try:
+        _must_be_mode(typed.mode)
+        talk.context = context_of(typed.pairs, typed.file)
+    except BadInput as error:
+        _give_up(door, typed, first, error)
+    if first:
+        _answer(talk, first)
+    commands = [f":{name}" for name in (*COMMANDS, "quit")]
+    with LineReader(door, commands, typed.packs) as reader, suppress(EOFError):
+        while (line := reader.next_line().strip()) not in (":quit", ":q", ":exit"):
+            _answer(talk, line)
+
+
+def _give_up(door: Door, typed: Typed, first: str, error: BadInput) -> None:
+    def work() -> OperatorAnswer:
+        raise error
+
+    answer = told_anyway(door, first or ":help", typed, work)
+    show(door, answer)
+    raise typer.Exit(answer.exit_code)
+
+
+def _answer(talk: Talk, line: str) -> None:
+    if not line:
+        return
+    talk.door.options.parting_words = ""
+    try:
+        if line.startswith(":"):
+            _command(talk, line)
+        elif line.startswith("podium "):
+            _pass_on(talk, line)
+        else:
+            _message(talk, line)
+    except (Interrupted, KeyboardInterrupt):
+        where = talk.door.options.parting_words or "nothing was begun"
+        talk.door.screen.aside(f"podium: interrupted; {where}")
+    except PodiumError as error:
+        talk.door.screen.aside(f"podium: {error}")
+
+
+def _message(talk: Talk, line: str) -> None:
+    approve, talk.armed = talk.armed, False
+    answer = told_anyway(
+        talk.door, line, talk.typed,
+        lambda: answered(talk.door, talk.typed, line, talk.context, approve=approve),
+    )  # fmt: skip
+    talk.last = answer if answer.plan is not None or answer.run_id else talk.last
+    show(talk.door, answer)
+    if not talk.door.screen.json:
+        talk.say("")
+    if approve and answer.plan is None:
+        talk.armed = True
+        talk.door.screen.aside("podium: there was no plan to say yes to; the next one still has it")
+    elif approve and answer.mode is not None and not answer.mode.acts:
+        talk.door.screen.aside(
+            f"podium: the yes was for this plan and is used up: {answer.mode} does nothing; "
+            ":mode execute, :approve, then say it again"
+        )
+
+
+def _pass_on(talk: Talk, line: str) -> None:
+    """A command that an answer named, pasted as it stands there."""
+    # Late: the edge loads whatever the command needs.
+    from podium.cli.error_report import run
+
+    try:
+        words = shlex.split(line)[1:]
+    except ValueError as error:
+        raise BadInput(f"the command cannot be read ({error}); close its quotes") from None
+    if not words or words[0] not in PASSED_ON or {"-i", "--interactive"} & set(words):
+        raise BadInput(f"only these are taken here: {', '.join(PASSED_ON)}; for others leave first")
+    project, as_json = talk.door.options.project, talk.door.screen.json
+    given = ["--project", str(project)] if project else []
+    run([*given, *(["--json"] if as_json else []), *words])
+
+
+def _command(talk: Talk, line: str) -> None:
+    name, _, rest = line[1:].partition(" ")
+    command = COMMANDS.get(name)
+    if command is None:
+        raise BadInput(f"there is no :{name}; :help lists what there is")
+    command(talk, rest.strip())
+
+
+def _must_be_mode(mode: str) -> None:
+    if mode not in list(OperatorMode):
+        raise BadInput(
+            f"there is no mode {mode[:40]!r}; take one of these: {', '.join(OperatorMode)}"
+        )
+
+
+def _mode(talk: Talk, rest: str) -> None:
+    if rest:
+        _must_be_mode(rest)
+        talk.typed = replace(talk.typed, mode=rest, mode_given=True)
+    talk.say(f"Mode set to: {talk.typed.mode}" if rest else f"Mode: {talk.typed.mode}")
+
+
+def _approve(talk: Talk, rest: str) -> None:
+    if rest:
+        raise BadInput(f":approve is for the next plan; for one that waits say APPROVE: {rest}")
+    talk.armed = True
+    talk.say("Approval flag: true (for the next plan, and no other)")
+
+
+def _context(talk: Talk, rest: str) -> None:
+    if rest == "clear":
+        talk.context = {}
+    elif rest.startswith("file "):
+        talk.context = {**talk.context, **context_of([], Path(rest.removeprefix("file ").strip()))}
+    elif rest:
+        name, value = parted(rest)
+        talk.context[name] = value
+    if not talk.context:
+        talk.say("Context: nothing")
+        return
+    talk.say(f"Context: {in_line(short_values(talk.context))}".rstrip())
+    for line in long_values(talk.context, indent=2):
+        talk.say(line)
+
+
+def _pack(talk: Talk, rest: str) -> None:
+    wanted = () if rest == "default" else tuple(rest.replace(",", " ").split())
+
+    async def names(podium: Podium) -> tuple[str, ...]:
+        from podium.jobs.operator.composition import chosen_packs, open_pack
+
+        chosen = chosen_packs(podium, wanted if rest else talk.typed.packs).names
+        return tuple(open_pack(podium, name).name for name in chosen)
+
+    found = talk.door.run(names)
+    if rest:
+        talk.typed = replace(talk.typed, packs=wanted)
+    talk.say(f"Packs: {', '.join(found)}")
+
+
+def _plan(talk: Talk, rest: str) -> None:
+    if talk.last is None or talk.last.plan is None:
+        raise BadInput("there is no plan yet; say first what is wanted")
+    looked = talk.last.model_copy(update={"mode": OperatorMode.PLAN, "results": ()})
+    show_text(talk.door, blocks(looked))
+    talk.say("")
+
+
+def _receipts(talk: Talk, rest: str) -> None:
+    run_id = rest or (talk.last.run_id if talk.last else None)
+    if not run_id:
+        raise BadInput("nothing was run yet; :mode execute, then say what is wanted")
+
+    async def work(podium: Podium) -> list[Receipt]:
+        from podium.app.receipts import list_receipts
+
+        return list(await list_receipts(await podium.store(), run_id))
+
+    talk.door.must_have_state("run", run_id)
+    found = talk.door.run(work)
+    for receipt in found:
+        _say_receipt(talk, receipt)
+    if not found:
+        talk.say("No receipts: nothing was done")
+
+
+def _say_receipt(talk: Talk, receipt: Receipt) -> None:
+    people = f", approved by {', '.join(receipt.approved_by)}" if receipt.approved_by else ""
+    at = moment(receipt.settled_at)
+    talk.say(f"{receipt.number}. {receipt.tool}: {receipt.status} ({receipt.tier}{people}) {at}")
+    fields = {name: value for name, value in receipt.fields.items() if name != "verification"}
+    if receipt.error:
+        talk.say(f"     {receipt.error}")
+    elif told := in_line(short_values(fields)):
+        talk.say(f"     {told}")
+    for line in long_values(fields, indent=5):
+        talk.say(line)
+
+
+def _help(talk: Talk, rest: str) -> None:
+    talk.say(HELP)
+
+
+COMMANDS: dict[str, Callable[[Talk, str], None]] = {
+    "mode": _mode,
+    "approve": _approve,
+    "context": _context,
+    "pack": _pack,
+    "plan": _plan,
+    "receipts": _receipts,
+    "help": _help,
+}
+"""What may be typed after a colon."""

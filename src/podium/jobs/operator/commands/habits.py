@@ -1,0 +1,81 @@
+"""`podium habits`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.core.errors import BadInput
+from podium.jobs.operator.composition import habits_of
+from podium.jobs.operator.models import Habit
+from podium.render.text import counted, moment
+
+app = command_app(group=True)
+
+
+@app.callback()
+def habits() -> None:
+    """See or erase what the operator remembers of messages. It only suggests; it approves nothing."""
+
+
+@app.command(name="list")
+def list_(context: typer.Context) -> None:
+    """List what was asked, what was chosen for it, and who approved.
+
+    \b
+    Example:
+      podium habits list --json
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> list[Habit]:
+        return habits_of(podium).all()
+
+    known = door.run(work) if door.has_folder else []
+
+    def words() -> None:
+        rows = [
+            (
+                moment(habit.at),
+                habit.said,
+                ", ".join(habit.tools),
+                habit.status,
+                ", ".join(habit.approved_by),
+            )
+            for habit in known
+        ]
+        door.screen.table(("WHEN", "ASKED", "TOOLS", "BECAME", "APPROVED BY"), rows)
+
+    door.screen.answer({"habits": [habit.model_dump(mode="json") for habit in known]}, words)
+
+
+@app.command()
+def forget(
+    context: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="[TEXT]", help="Only messages with these words in them.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Erase all of it.")] = False,
+) -> None:
+    """Erase what is remembered of messages.
+
+    \b
+    Example:
+      podium habits forget Sarah
+      podium habits forget --all
+    """
+    if bool(text) == everything:
+        raise BadInput("say which messages to forget, or --all for all of them")
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> int:
+        return habits_of(podium).forget(text)
+
+    erased = door.run(work) if door.has_folder else 0
+    door.screen.answer(
+        {"forgotten": erased}, lambda: door.screen.line(f"forgot {counted(erased, 'message')}")
+    )

@@ -1,0 +1,62 @@
+"""`podium undo`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.app.undoable_receipt import find_undoable
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.jobs.operator.commands.ask_message import put, told_anyway
+from podium.jobs.operator.composition import OperatorWish, build_operator, pack_of_receipt
+from podium.jobs.operator.message_context import Typed
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.jobs.operator.run_view import Started, show
+
+app = command_app()
+
+
+@app.command()
+def undo(
+    context: typer.Context,
+    receipt: Annotated[
+        str, typer.Argument(metavar="RUN#NUMBER", help="The receipt of what is to be taken back.")
+    ],
+    mode: Annotated[
+        str, typer.Option("--mode", "-M", metavar="MODE", help="plan only shows what it would do.")
+    ] = OperatorMode.EXECUTE.value,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
+    ] = False,
+) -> None:
+    """Take back what a receipt proves, by the inverse that its tool declared. Gated like any other plan.
+
+    \b
+    Example:
+      podium undo 9d1f5a6b#1 -M plan
+      podium undo 9d1f5a6b#1 --approve
+    """
+    door, typed = Door(context.obj), Typed(mode)
+    answer = told_anyway(
+        door, f"undo {receipt}", typed, lambda: _taken_back(door, typed, receipt, approve)
+    )
+    show(door, answer)
+    raise typer.Exit(answer.exit_code)
+
+
+def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> OperatorAnswer:
+    door.must_have_state("run", receipt.partition("#")[0])
+
+    async def pack_of(podium: Podium) -> str:
+        return await pack_of_receipt(podium, receipt)
+
+    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
+        operator = await build_operator(podium, wish)
+        found = await find_undoable(await podium.store(), receipt)
+        return await operator.undo(found, typed.mode, approve, started=started)
+
+    return put(door, replace(typed, packs=(door.run(pack_of),)), process)

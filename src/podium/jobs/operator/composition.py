@@ -1,0 +1,386 @@
+"""Composition of the operator: packs, classifier, flow; the answer of a run, and the plan that reverses a receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from podium.app.undoable_receipt import find_undoable
+from podium.config.flow_options import flow_options
+from podium.config.trust import TrustBook
+from podium.core.approvals import Approver
+from podium.core.errors import BadInput, NotPossibleNow, UnknownId
+from podium.core.json_schema import validator_for
+from podium.core.model import Json
+from podium.core.packs import ContextShape, Pack
+from podium.core.work import Run
+from podium.jobs.operator import OPERATOR, Bench, Brain, Operator, OperatorDesk, OperatorKit
+from podium.jobs.operator.answers import Answers
+from podium.jobs.operator.brain import results_of
+from podium.jobs.operator.models import OperatorAnswer, OperatorJob, OperatorMode
+from podium.jobs.operator.options import OperatorOptions
+from podium.ports import FlowBody, View
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.core.decisions import Approval
+    from podium.core.work import Run
+    from podium.jobs.operator.habits import FileHabits
+    from podium.jobs.operator.models import Message, Reading, Wish
+    from podium.jobs.operator.pack_selection import PackReader, PackSelection
+
+
+Resolve = Callable[["Message", "Reading"], Awaitable[Sequence[Mapping[str, Json]]]]
+WorkerIsThere = Callable[["Run"], Awaitable[None]]
+
+
+OWN, ROOFING = "podium", "roofing"
+"""The pack that is used where nobody names one, and the one that was before."""
+
+
+def operator_options(podium: Podium) -> OperatorOptions:
+    """What podium.yaml says. Raises `ConfigInvalid` at the place of a fault."""
+    return OperatorOptions.model_validate(flow_options(podium.configuration, OPERATOR))
+
+
+def open_pack(podium: Podium, name: str) -> Pack:
+    """The pack of this name or folder, checked whole and, unless it came with Podium, trusted."""
+    from podium.tools.packs import find_pack, load_pack, shipped_packs
+
+    shipped = shipped_packs()
+    folder = find_pack(name, project=podium.folders.project, shipped=shipped)
+    pack = load_pack(folder)
+    if not folder.is_relative_to(shipped.resolve()) and not trusts_pack(podium, pack):
+        raise NotPossibleNow(
+            f"pack {pack.name!r} in {str(folder)!r} holds code that nobody has trusted as it is now; "
+            f"read it, then `podium pack trust {folder}`"
+        )
+    return pack
+
+
+def _is_shipped(pack: Pack) -> bool:
+    from podium.tools.packs import shipped_packs
+
+    return Path(pack.folder).is_relative_to(shipped_packs().resolve())
+
+
+def zone_of(pack: Pack, environ: Mapping[str, str]) -> tzinfo | None:
+    """Where `today` is, as the pack says it. None: where this machine is.
+
+    Raises `BadInput` for a zone that nobody knows.
+    """
+    named = pack.registry.time_zone
+    setting = next((each for each in pack.registry.settings if each.name == named), None)
+    zone = (environ.get(setting.name) or setting.default) if setting else named
+    if not zone:
+        return None
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        of = f"{setting.name} is" if setting else "its time_zone is"
+        raise BadInput(
+            f"pack {pack.name!r}: {of} {zone!r}, which is no time zone; write one such as Australia/Melbourne"
+        ) from None
+
+
+def trusts_pack(podium: Podium, pack: Pack) -> bool:
+    """Whether a person trusts this pack with exactly these files."""
+    return TrustBook(podium.folders.user_state).trusts(pack_file(pack), pack.digest)
+
+
+def pack_file(pack: Pack) -> Path:
+    from podium.tools.packs import REGISTRY_FILE
+
+    return Path(pack.folder) / REGISTRY_FILE
+
+
+async def bench_of(podium: Podium, pack: Pack) -> Bench:
+    """The pack with its tools behind their own door."""
+    from podium.jobs.operator.services import operator_services
+    from podium.tools import Registry
+    from podium.tools.packs import pack_tools
+
+    state, services = podium.folders.state / "packs" / pack.name, operator_services(podium)
+    registry = Registry(pack_tools(pack, settings=podium.environ, state=state, services=services))
+    door = await podium.tool_door(registry=registry)
+    toolbox = podium.toolbox_behind(door, registry=registry)
+    return Bench(pack=pack, toolbox=toolbox, store=await podium.store())
+
+
+async def operator_body(podium: Podium) -> FlowBody:
+    """The body of the flow, which finds the pack of each run when it gets to it."""
+    from podium.jobs.operator import operator as operator_flow
+
+    known: dict[str, Bench] = {}
+
+    async def bench_for(name: str) -> Bench:
+        pack = open_pack(podium, name)
+        # A pack that was edited meanwhile is another one.
+        if pack.digest not in known:
+            known[pack.digest] = await bench_of(podium, pack)
+        return known[pack.digest]
+
+    kit = OperatorKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        ids=podium.ids,
+        bench_for=bench_for,
+        approval_seconds=podium.gate.approval_seconds,
+    )
+    return operator_flow(kit)
+
+
+@dataclass(frozen=True)
+class OperatorWish:
+    """What a door says of the operator it wants, beside what podium.yaml says."""
+
+    pack: str | tuple[str, ...] = ""
+    """Names or folders. Empty: as podium.yaml says."""
+    classifier: str = ""
+    worker_is_there: WorkerIsThere | None = None
+    user: str = ""
+    approver: Callable[[], Approver] | None = None
+    """Proves who is at the door, where their yes counts. None: the name is a program's own word."""
+
+
+@dataclass(frozen=True)
+class ChosenPacks:
+    """The packs whose tools a message may mean."""
+
+    names: tuple[str, ...]
+    first_wins: bool = False
+    """Of packs that fit alike the first is taken, and nobody is asked."""
+
+
+def chosen_packs(podium: Podium, wished: str | tuple[str, ...] = "") -> ChosenPacks:
+    """Those that were wished for, else those of podium.yaml.
+
+    Where neither names one, Podium's own; a project with records of the roofing pack, which was the default
+    before, keeps that in the first place.
+    """
+    if (
+        not wished
+        and not _names_pack(podium)
+        and (podium.folders.state / "packs" / ROOFING).is_dir()
+    ):
+        return ChosenPacks((ROOFING, OWN), first_wins=True)
+    named = wished or operator_options(podium).pack
+    return ChosenPacks((named,) if isinstance(named, str) else tuple(dict.fromkeys(named)))
+
+
+def _names_pack(podium: Podium) -> bool:
+    """Whether the settings that have the say about the operator name a pack."""
+    flows = [layer.settings.flows for layer in podium.configuration.layers]
+    return next(("pack" in each[OPERATOR] for each in reversed(flows) if OPERATOR in each), False)
+
+
+async def build_selection(podium: Podium, wish: OperatorWish | None = None) -> PackSelection:
+    """Operators for all packs that were chosen, and what decides between them."""
+    from podium.jobs.operator.pack_selection import PackSelection
+
+    wished = wish or OperatorWish()
+    chosen = chosen_packs(podium, wished.pack)
+    operators = [await build_operator(podium, replace(wished, pack=name)) for name in chosen.names]
+    packs = [open_pack(podium, name) for name in chosen.names]
+    readers = [_reader(podium, pack) for pack in packs] if len(packs) > 1 else []
+
+    def others() -> Iterator[PackReader]:
+        known = {pack.name for pack in packs}
+        for name in shipped_pack_names():
+            if name not in known:
+                yield _reader(podium, open_pack(podium, name))
+
+    return PackSelection(operators, readers, first_wins=chosen.first_wins, others=others)
+
+
+def _reader(podium: Podium, pack: Pack) -> PackReader:
+    from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
+    from podium.jobs.operator.judgement.fields import FieldExtractor
+    from podium.jobs.operator.pack_selection import PackReader
+
+    zone = zone_of(pack, podium.environ)
+    read = EmbeddedClassifier(pack, FieldExtractor(pack)).reading
+    return PackReader(pack, read, lambda: podium.clock.now().astimezone(zone))
+
+
+def shipped_pack_names() -> list[str]:
+    """The packs that come with Podium."""
+    from podium.tools.packs import REGISTRY_FILE, shipped_packs
+
+    return sorted(file.parent.name for file in shipped_packs().glob(f"*/{REGISTRY_FILE}"))
+
+
+def _resolver(podium: Podium, pack: Pack) -> Resolve:
+    """What gives arguments with an `x-resolve` their values, for tools of this pack."""
+
+    async def resolve(message: Message, reading: Reading) -> list[dict[str, Json]]:
+        return [await resolved(message, wish) for wish in reading.wishes]
+
+    async def resolved(message: Message, wish: Wish) -> dict[str, Json]:
+        tool = pack.tool(wish.tool)
+        sources = {
+            name: str(shape["x-resolve"])
+            for name, shape in (tool.properties if tool else {}).items()
+            if "x-resolve" in shape and name not in message.context
+        }
+        # The words themselves are taken whole, whatever was read of them.
+        wanted = {
+            name: source
+            for name, source in sources.items()
+            if source == "message" or name not in wish.arguments
+        }
+        if not wanted:
+            return {}
+        from podium.jobs.operator.services import resolved_context
+
+        return await resolved_context(podium, wanted, message.text)
+
+    return resolve
+
+
+async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
+    """An operator for one pack, the first that is named. The record is opened when something is to be done, not before."""
+    from podium.jobs.operator.classifier_factory import build_classifier, ground_check_for
+    from podium.jobs.operator.judgement.directives import find_conflict
+
+    wished = wish or OperatorWish()
+    options = operator_options(podium)
+    pack = open_pack(podium, chosen_packs(podium, wished.pack).names[0])
+    choice = options.model_copy(update={"classifier": wished.classifier or options.classifier})
+    user, zone = wished.user or podium.settings.user, zone_of(pack, podium.environ)
+
+    async def brain() -> Brain:
+        return await brain_of(podium)
+
+    def approver() -> Approver:
+        return wished.approver() if wished.approver else Approver(name=user)
+
+    async def approve(action_id: str) -> Approval:
+        from podium.app.approvals import approve as say_yes
+
+        groups = podium.settings.approvers
+        store = await podium.store()
+        return await say_yes(
+            store, podium.clock, podium.ids, action_id, by=approver(), groups=groups
+        )
+
+    return Operator(
+        OperatorDesk(
+            pack=pack,
+            classifier=await build_classifier(podium, pack, choice),
+            find_conflict=find_conflict,
+            find_ungrounded=ground_check_for(pack),
+            context_faults=lambda context: context_faults(pack, context),
+            now=lambda: podium.clock.now().astimezone(zone),
+            ids=podium.ids,
+            brain=brain,
+            worker_is_there=wished.worker_is_there or _nobody_needed,
+            approve=approve,
+            approver=approver,
+            habits=habits_of(podium),
+            user=user,
+            resolve=_resolver(podium, pack),
+            max_tool_calls=options.max_tool_calls,
+            pack_folder="" if _is_shipped(pack) else pack.folder,
+        )
+    )
+
+
+def habits_of(podium: Podium) -> FileHabits:
+    """What was asked here before."""
+    from podium.jobs.operator.habits import FileHabits
+
+    file = podium.folders.state / "operator" / "habits.jsonl"
+    return FileHabits(file, podium.clock, podium.redactor.text)
+
+
+async def brain_of(podium: Podium) -> Brain:
+    """What starts the operator's runs, with the record and the engine open."""
+    return Brain(
+        engine=await podium.hosting_engine(),
+        store=await podium.store(),
+        clock=podium.clock,
+        ids=podium.ids,
+        approval_seconds=podium.gate.approval_seconds,
+        settings=podium.configuration.terms(),
+        queue=operator_options(podium).queue,
+    )
+
+
+async def _nobody_needed(run: Run) -> None:
+    """For whoever serves the queue in this very process, or knows that somebody does."""
+    return
+
+
+async def context_faults(pack: Pack, context: Mapping[str, Json]) -> list[str]:
+    """Faults of the parts of a context that have a shape, each with its pointer."""
+    found = []
+    for shape in pack.registry.contexts:
+        if shape.name in context:
+            faults = await _faults(pack, shape, context[shape.name])
+            found += [f"context {shape.name}{fault}" for fault in sorted(faults)]
+    return found
+
+
+async def _faults(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
+    """What the schema finds, or else what the pack's own check does."""
+    found = []
+    for fault in validator_for(pack.context_schemas[shape.name]).iter_errors(value):
+        place = "".join(f"/{part}" for part in fault.absolute_path)
+        found.append(f"{place}: {fault.message[:300]}")
+    if found or not shape.check:
+        return found
+    from podium.tools.packs import PackCode, python_handler
+
+    check = PackCode(pack).function(python_handler(shape.check))
+    checked: list[str] = await check(value)
+    return checked
+
+
+async def answer_of_run(podium: Podium, run: Run) -> OperatorAnswer:
+    """How far the plan of a run has come by now, by its receipts, as the answer that tells it."""
+    plan = OperatorJob.model_validate(run.input).plan
+    store = await podium.store()
+    results, approvals = await store.read(
+        lambda view: (results_of(view, run.id, plan), view.approvals(run_id=run.id))
+    )
+    mode = OperatorMode.EXECUTE
+    return Answers(plan.pack).ended(run, plan, mode, None, results, approvals)
+
+
+async def pack_of_receipt(podium: Podium, receipt: str) -> str:
+    """The pack whose tool a receipt is of. Raises as `find_undoable`, also for what no operator did."""
+    store = await podium.store()
+    found = await find_undoable(store, receipt)
+    run = await store.read(lambda view: _operator_run(view, found.run_id, receipt))
+    return OperatorJob.model_validate(run.input).plan.pack
+
+
+async def undo(podium: Podium, receipt: str, *, mode: str, by: str) -> OperatorAnswer:
+    """The plan that takes back what `RUN#NUMBER` proves, as far as the mode says. Gated like any other."""
+
+    pack = await pack_of_receipt(podium, receipt)
+    operator = await build_operator(podium, OperatorWish(pack, user=by))
+    found = await find_undoable(await podium.store(), receipt)
+    return await operator.undo(found, mode, explicit_approval=False)
+
+
+def operator_run(view: View, run_id: str) -> Run:
+    """The run of an operator's plan. Raises `UnknownId`."""
+    run = view.run(run_id)
+    if run is None or run.flow != OPERATOR:
+        raise UnknownId("run of the operator", run_id)
+    return run
+
+
+def _operator_run(view: View, run_id: str, receipt: str) -> Run:
+    try:
+        return operator_run(view, run_id)
+    except UnknownId:
+        raise NotPossibleNow(
+            f"receipt {receipt!r} is of no plan of the operator; `podium show` tells of its run"
+        ) from None

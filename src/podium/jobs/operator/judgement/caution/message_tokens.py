@@ -1,0 +1,252 @@
+"""Tokens of a message beside what was read from it: which became values, and which are left to ask with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, Skill
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity
+from podium.jobs.operator.judgement.tiers import highest, terms_of, tools_of
+from podium.jobs.operator.models import Wish
+
+WORD = re.compile(r"(?<![\w.])[^\W\d_]+(?:'[^\W\d_]+)*(?!\w|-\d|\.\w)")
+"""A word; the letters of an id such as `INV-9` and the parts of a tool's name are none."""
+_IRREGULAR = {
+    "sent": "send", "paid": "pay", "payment": "pay", "made": "make", "gave": "give", "given": "give", "took": "take",
+    "taken": "take", "wrote": "write", "written": "write", "put": "put", "rang": "ring", "mail": "email",
+    "e-mail": "email",
+}  # fmt: skip
+IRREGULAR_PAST = frozenset(
+    {"sent", "paid", "made", "gave", "given", "took", "taken", "wrote", "written"}
+)
+_SHORTEST = 3
+"""Letters that must be left of a word."""
+_LONG_ENOUGH = 4
+"""Shorter words are too much like each other to allow for a slip."""
+_FUNCTION_WORDS = (
+    "a an the this that these those there here of to in on at by for from with into onto as per via re about i me my we us our"
+    " you your he him his she her it its they them their is are was were be been am do does did has have had will would shall"
+    " should can could may might must and or but so then than also too just now please out up off back down over away not no"
+    " got get all one go because if when so s t ll ve d m"
+)
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+
+
+@lru_cache(maxsize=8192)
+def root(word: str) -> str:
+    """The word in lower case without its endings. Only equality means anything."""
+    word = word.lower()
+    word = _IRREGULAR.get(word, word)
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > _SHORTEST:
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
+            word = word.removesuffix(ending)
+            doubled = word[-1] == word[-2] and word[-1] not in "aeiosz"
+            word = word[:-1] if doubled else word
+            break
+    if word.endswith("e") and len(word) > _LONG_ENOUGH:
+        word = word[:-1]
+    return word[:-2] + "iz" if word.endswith("is") and len(word) > _LONG_ENOUGH else word
+
+
+@lru_cache(maxsize=8192)
+def roots_of(text: str) -> frozenset[str]:
+    """The roots of all words that say something."""
+    return frozenset(
+        root(word) for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS
+    )
+
+
+@lru_cache(maxsize=8192)
+def words_in(text: str) -> frozenset[str]:
+    """All words of a text in lower case; ids and numbers are none."""
+    return frozenset(WORD.findall(text))
+
+
+def names_one(words: Collection[str], known: Collection[str]) -> bool:
+    """Whether one of the roots is known, or nearly: `viod` for `void`."""
+    if any(word in known for word in words):
+        return True
+    return any(_nearly(word, other) for word in words for other in known)
+
+
+def _nearly(word: str, other: str) -> bool:
+    """Whether two letters stand the other way round or, in a longer word, one is missing, too many or wrong."""
+    if min(len(word), len(other)) < _LONG_ENOUGH or abs(len(word) - len(other)) > 1:
+        return False
+    if len(word) < len(other):
+        word, other = other, word
+    same = next((place for place, sign in enumerate(other) if word[place] != sign), len(other))
+    rest, left = word[same:], other[same:]
+    if rest[1::-1] == left[:2] and rest[2:] == left[2:]:
+        return True
+    if len(other) <= _LONG_ENOUGH:
+        return False
+    return rest[1:] == left if len(word) > len(other) else rest[1:] == left[1:]
+
+
+_QUOTED = re.compile(r"\"[^\"]{1,4000}\"|(?<!\w)'[^']{1,4000}'(?!\w)|«[^»]{1,4000}»")
+_REPORTED = re.compile(
+    r"\b(?:(?:her|his|their|the|customer'?s?|client'?s?) (?:message|words|reply|answer|request|e-?mail|text|voicemail)(?: (?:was|is|says|said|reads))?"
+    r"|(?:customer|client|he|she|they)(?: \w+)? (?:said|says|wrote|writes)|subject|body|notes?|message|comments?)\s{0,2}:",
+    re.IGNORECASE,
+)
+_OPENED = re.compile(r" {0,3}([\"'])")
+_SPACES = re.compile(r"\s+")
+_EDGES = " \t\n.,;:!?\"'()[]"
+_FREE = frozenset({"text", "address", ""})
+"""Kinds of values that may hold anything."""
+_LONGEST_SPACED = 2_000
+"""Characters of a text that is looked for whatever its spaces are like."""
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+    def holds(self, start: int, end: int) -> bool:
+        return self.start <= start and end <= self.end
+
+
+class Given(NamedTuple):
+    """An argument of a wish, or a part of one."""
+
+    name: str
+    kind: str
+    """Its `x-kind`; empty inside of lists and objects."""
+    value: Json
+
+
+@dataclass(frozen=True)
+class Said:
+    text: str
+    wishes: Sequence[Wish]
+    pack: Pack
+    finds: Sequence[Entity]
+    now: datetime
+
+    @cached_property
+    def lower(self) -> str:
+        return self.text.lower()
+
+    @cached_property
+    def tier(self) -> Tier:
+        """The highest of all wishes, by registry and tables."""
+        return max(self.tier_of(wish) for wish in self.wishes)
+
+    def tier_of(self, wish: Wish) -> Tier:
+        return max((self.tier_of_tool(tool) for tool in tools_of(wish, self.pack)), default=Tier.T4)
+
+    def tier_of_tool(self, tool: PackTool) -> Tier:
+        return highest(terms_of(tool, {}, self.pack))
+
+    @property
+    def changes(self) -> bool:
+        return self.tier > Tier.T0
+
+    def entry(self, wish: Wish) -> PackTool | Skill | None:
+        return self.pack.tool(wish.tool) or self.pack.skill(wish.tool)
+
+    def given(self, wish: Wish) -> list[Given]:
+        return self._given[id(wish)]
+
+    @cached_property
+    def _given(self) -> dict[int, list[Given]]:
+        return {id(wish): list(self._arguments(wish)) for wish in self.wishes}
+
+    def _arguments(self, wish: Wish) -> Iterator[Given]:
+        entry = self.entry(wish)
+        properties = entry.input_schema.get("properties", {}) if entry else {}
+        for name, whole in wish.arguments.items():
+            for kind, value in _parts(str(properties.get(name, {}).get("x-kind", "")), whole):
+                yield Given(name, kind, value)
+
+    @cached_property
+    def all_given(self) -> list[Given]:
+        return [each for wish in self.wishes for each in self.given(wish)]
+
+    def kinds_of(self, wish: Wish) -> frozenset[str]:
+        """The kinds of values that its tool takes."""
+        entry = self.entry(wish)
+        properties = entry.input_schema.get("properties", {}) if entry else {}
+        return frozenset(str(each.get("x-kind", "")) for each in properties.values())
+
+    @cached_property
+    def texts(self) -> list[Span]:
+        """Where the values stand that are free text."""
+        return [span for wish in self.wishes for span in self.texts_of(wish)]
+
+    def texts_of(self, wish: Wish) -> list[Span]:
+        free = (each.value for each in self.given(wish) if each.kind in _FREE)
+        found = (self.place_of(value) for value in free if isinstance(value, str))
+        return [span for span in found if span is not None]
+
+    def place_of(self, value: str) -> Span | None:
+        """Where the text stands as a whole, whatever the spaces in it are like."""
+        wanted = value.strip(_EDGES).lower()
+        start = self.lower.find(wanted) if wanted else -1
+        if start >= 0:
+            return Span(start, start + len(wanted))
+        if not wanted or len(wanted) > _LONGEST_SPACED:
+            return None
+        pattern = r"\s+".join(re.escape(word) for word in _SPACES.split(wanted))
+        found = re.search(pattern, self.lower)
+        return Span(*found.span()) if found else None
+
+    @cached_property
+    def quotes(self) -> list[Span]:
+        """What stands in quotation marks, or behind words that announce somebody else's."""
+        found = [Span(*found.span()) for found in _QUOTED.finditer(self.text)]
+        end = 0
+        for told in _REPORTED.finditer(self.text):
+            if told.start() >= end:
+                end = self._end_of(told.end())
+                found.append(Span(told.end(), end))
+        return found
+
+    def _end_of(self, start: int) -> int:
+        """Where the line ends, or a quotation that begins there."""
+        opened = _OPENED.match(self.text, start)
+        closed = self.text.find(opened[1], opened.end()) if opened else -1
+        if closed >= 0:
+            return closed + 1
+        line = self.text.find("\n", start)
+        return line if line >= 0 else len(self.text)
+
+    @cached_property
+    def spoken(self) -> str:
+        """The text in lower case with blanks for free texts and quotations: what somebody says to the operator."""
+        signs = list(self.lower)
+        for span in (*self.texts, *self.quotes):
+            signs[span.start : span.end] = " " * (min(span.end, len(signs)) - span.start)
+        return "".join(signs)
+
+    @cached_property
+    def spoken_roots(self) -> frozenset[str]:
+        return roots_of(self.spoken)
+
+    @cached_property
+    def spoken_words(self) -> frozenset[str]:
+        return frozenset(WORD.findall(self.spoken))
+
+    def words_of(self, find: Entity) -> str:
+        return self.text[find.start : find.end]
+
+
+def _parts(kind: str, value: Json) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _parts("", inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _parts("" if isinstance(inner, dict | list) else kind, inner)
+    else:
+        yield kind, value

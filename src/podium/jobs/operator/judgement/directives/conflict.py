@@ -1,0 +1,43 @@
+"""Conflict of a message with a directive: the rules of all of them, the highest directive first."""
+
+from __future__ import annotations
+
+from podium.core.packs import Pack
+from podium.jobs.operator.judgement.directives import (
+    brand,
+    bulk_acts,
+    continuity,
+    contract,
+    disclosure,
+    illegal,
+    revenue,
+    rule_evasion,
+)
+from podium.jobs.operator.judgement.directives.rules import Case, Rule
+from podium.jobs.operator.models import Conflict, Message, Reading
+
+RULES: tuple[Rule, ...] = (
+    *rule_evasion.RULES,
+    *bulk_acts.RULES,
+    *disclosure.RULES,
+    *illegal.RULES,
+    *contract.RULES,
+    *continuity.RULES,
+    *revenue.RULES,
+    *brand.RULES,
+)
+"""In the order of the directives. What a person wants, and how soon, is the last of them and against none."""
+
+
+def find_conflict(message: Message, reading: Reading, pack: Pack) -> Conflict | None:
+    """The highest directive that the message, or what was read in it, is against."""
+    rule = violated_rule(message, reading, pack)
+    if rule is None:
+        return None
+    return Conflict(directive=rule.directive, because=rule.because)
+
+
+def violated_rule(message: Message, reading: Reading, pack: Pack) -> Rule | None:
+    """The first rule that holds, by which `find_conflict` decides."""
+    case = Case(message, reading, pack)
+    return next((rule for rule in RULES if rule.applies(case)), None)

@@ -1,0 +1,386 @@
+"""Classifier without a model: reads messages by what the registry says of its tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Protocol
+
+from podium.core.decisions import Usage
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, Skill
+from podium.jobs.operator.judgement.caution import look_again
+from podium.jobs.operator.judgement.embedded.clause_meaning import DOTTED, Reader, Understood
+from podium.jobs.operator.judgement.embedded.clauses import MOST_CLAUSES, clauses_of, with_tails
+from podium.jobs.operator.judgement.embedded.lexicon import VAGUE
+from podium.jobs.operator.judgement.embedded.moods import (
+    COURTESY,
+    commanded,
+    urgency_of,
+    without_courtesy,
+)
+from podium.jobs.operator.judgement.embedded.query import marked
+from podium.jobs.operator.judgement.embedded.tokens import FUNCTION_WORDS, clean, word_set, words_of
+from podium.jobs.operator.judgement.embedded.tool_index import Entry, Index, index_of
+from podium.jobs.operator.judgement.embedded.tool_score import FAINTEST, OPEN, Fit
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity
+from podium.jobs.operator.models import Intent, Message, Reading, Wish
+
+
+class Extractor(Protocol):
+    def arguments(self, clause: str, tool: PackTool | Skill, message: Message) -> dict[str, Json]:
+        """What the clause gives for the properties of the tool; only what was found."""
+        ...
+
+    def entities(self, text: str, now: datetime) -> Sequence[Entity]:
+        """Every value of a kind that can be told without knowing the tool."""
+        ...
+
+
+_LISTING = re.compile(r"[\s,;&+/#]*(?:(?:and|also|plus|then)\b)?[\s,;&+/#]*", re.IGNORECASE)
+"""What stands between the ids of one list."""
+_CARRIED = ("phone", "email", "address")
+"""Kinds of values that a later clause may mean by `him` or `there`, besides ids."""
+
+
+@dataclass(frozen=True)
+class Wished:
+    """A tool or skill, and the part of the message that asks for it."""
+
+    entry: Entry
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Wisher:
+    """Makes the wishes of one message."""
+
+    pack: Pack
+    index: Index
+    reader: Reader
+    extract: Extractor
+    message: Message
+
+    def wishes_of(
+        self, understood: Sequence[Understood], banned: frozenset[str]
+    ) -> tuple[Wish, ...]:
+        parts = [
+            Wished(each.entry, each.clause.start, each.clause.end)
+            for each in understood
+            if each.entry
+        ]
+        parts = self._with_skills(parts, understood, banned)
+        found: list[Wish] = []
+        for part in parts:
+            for arguments in self._arguments(part):
+                wish = Wish(tool=part.entry.name, arguments=self._filled(part, arguments, found))
+                if not any(_says_less(wish, other) for other in found):
+                    found = [other for other in found if not _says_less(other, wish)] + [wish]
+        return tuple(found)
+
+    def _with_skills(
+        self, parts: list[Wished], understood: Sequence[Understood], banned: frozenset[str]
+    ) -> list[Wished]:
+        """The parts, with each run of them that a skill stands for as one."""
+        for skill in self.pack.registry.skills:
+            tools = tuple(dict.fromkeys(step.tool for step in skill.steps))
+            if len(tools) < 2 or banned.intersection(tools) or not self._has_context(skill):
+                continue
+            for place in range(len(parts) - len(tools) + 1):
+                run = parts[place : place + len(tools)]
+                if tuple(part.entry.name for part in run) == tools:
+                    whole = Wished(self.index.by_name[skill.name], run[0].start, run[-1].end)
+                    parts = [*parts[:place], whole, *parts[place + len(tools) :]]
+                    break
+        return self._as_one_skill(parts, understood, banned)
+
+    def _as_one_skill(
+        self, parts: list[Wished], understood: Sequence[Understood], banned: frozenset[str]
+    ) -> list[Wished]:
+        """One skill for all parts, where the message as a whole says it and every part is in it."""
+        if len(parts) < 2 or banned:
+            return parts
+        whole = self.reader.together([each.clause for each in understood])
+        subject = whole.entry.subject if whole.entry and whole.sure else None
+        if not isinstance(subject, Skill) or not self._has_context(subject):
+            return parts
+        within = {subject.name, *(step.tool for step in subject.steps)}
+        if whole.entry and all(part.entry.name in within for part in parts):
+            return [Wished(whole.entry, whole.clause.start, whole.clause.end)]
+        return parts
+
+    def _has_context(self, skill: Skill) -> bool:
+        return all(name in self.message.context for name in skill.needs_context)
+
+    def _arguments(self, part: Wished) -> Iterator[dict[str, Json]]:
+        """What the part says for its tool: once, or once for each id that it names."""
+        text = self.reader.text[part.start : part.end]
+        arguments = self.extract.arguments(text, part.entry.subject, self.message)
+        name, ids = self._several(part)
+        if len(ids) < 2:
+            yield arguments
+            return
+        for entity, own in zip(ids, self._own_values(part, ids, name), strict=True):
+            yield {**arguments, **own, name: entity.value}
+
+    def _own_values(self, part: Wished, ids: Sequence[Entity], name: str) -> list[dict[str, Json]]:
+        """What belongs to each id: `lead 1 to Dave and lead 2 to Mike`, `$5 on invoice 1 and $9 on invoice 2`."""
+        ends = [entity.end for entity in ids]
+        starts = [entity.start for entity in ids]
+        behind = self._read_each(part, zip(starts, [*starts[1:], part.end], strict=True), name)
+        before = self._read_each(part, zip([part.start, *ends[:-1]], ends, strict=True), name)
+        for told in (behind, before):
+            if told[0] and all(each.keys() == told[0].keys() for each in told):
+                return told
+        return [{} for _ in ids]
+
+    def _read_each(
+        self, part: Wished, spans: Iterable[tuple[int, int]], name: str
+    ) -> list[dict[str, Json]]:
+        found = []
+        for start, end in spans:
+            text = self.reader.text[start:end]
+            read = self.extract.arguments(text, part.entry.subject, self.message)
+            given = self.message.context
+            found.append({key: read[key] for key in read if key != name and key not in given})
+        return found
+
+    def _several(self, part: Wished) -> tuple[str, list[Entity]]:
+        named = [
+            each for each in part.entry.required if part.entry.kinds.get(each, "").startswith("id:")
+        ]
+        if len(named) != 1:
+            return "", []
+        kind = part.entry.kinds[named[0]]
+        inside = [each for each in self.reader.entities if part.start <= each.start < part.end]
+        if not any(each.kind == kind for each in inside):
+            return "", []
+        found: list[Entity] = []
+        for each in inside:
+            if each.kind == kind or (each.kind == "id" and found and self._listed(found[-1], each)):
+                found.append(each)
+        return named[0], list({each.value: each for each in reversed(found)}.values())[::-1]
+
+    def _listed(self, before: Entity, after: Entity) -> bool:
+        """`quotes Q-1 and Q-2`: the noun stands at the first one only."""
+        return _LISTING.fullmatch(self.reader.text, before.end, after.start) is not None
+
+    def _filled(
+        self, part: Wished, arguments: dict[str, Json], before: Sequence[Wish]
+    ) -> dict[str, Json]:
+        """The arguments, and what an earlier wish said of the same kind where a needed one is missing."""
+        given = dict(arguments)
+        entry = part.entry
+        for name in entry.required:
+            kind = entry.kinds.get(name, "")
+            if name in given or not self._may_carry(kind, part):
+                continue
+            for wish in reversed(before):
+                other = self.index.by_name[wish.tool]
+                same = [
+                    wish.arguments[each] for each in wish.arguments if other.kinds.get(each) == kind
+                ]
+                if same:
+                    given[name] = same[0]
+                    break
+        return given
+
+    def _may_carry(self, kind: str, part: Wished) -> bool:
+        """Whether a value of an earlier part can be meant. Who names somebody does not mean the one before."""
+        if kind.startswith("id:"):
+            return True
+        inside = (each for each in self.reader.entities if part.start <= each.start < part.end)
+        return kind in _CARRIED and not any(each.kind == "name" for each in inside)
+
+
+def _says_less(wish: Wish, other: Wish) -> bool:
+    """Whether everything in a wish is in the other one too."""
+    return wish.tool == other.tool and wish.arguments.items() <= other.arguments.items()
+
+
+BY_VERB = 0.6
+"""As sure as one is of a tool of which only the verb of a command speaks: enough for a plan that people look at."""
+NEAR = 0.12
+"""Tools whose score is at most so much below the best one's may have been meant as well."""
+_NO_TOOL_ENDINGS = word_set(
+    "com au org net io jpg jpeg png pdf txt csv json md html docx xlsx heic"
+)
+"""Last parts of addresses and files, which are written like names of tools."""
+_CALLS = word_set("run call use execute invoke tool perform")
+
+
+class EmbeddedClassifier:
+    """Reads messages against one pack, the same words always in the same way."""
+
+    name = "embedded"
+    usage = Usage()
+    """It asks nobody, so it costs nothing."""
+
+    def __init__(self, pack: Pack, extract: Extractor) -> None:
+        self._pack = pack
+        self._extract = extract
+
+    async def read(self, message: Message) -> Reading:
+        return self.reading(message)
+
+    def reading(self, message: Message) -> Reading:
+        text = clean(message.text)
+        reading = self._read(text, message)
+        return reading.model_copy(update={"urgency": urgency_of(text)})
+
+    @cached_property
+    def _index(self) -> Index:
+        return index_of(self._pack)
+
+    def _read(self, text: str, message: Message) -> Reading:
+        index = self._index
+        if unknown := self._unknown_tool(text):
+            return _refused(f"No tool is called {unknown!r} in pack {self._pack.name!r}")
+        entities = self._extract.entities(text, message.now)
+        plain = COURTESY.sub(
+            lambda found: "please".ljust(len(found.group())), without_courtesy(text, self._tells)
+        )
+        words = marked(text, words_of(plain), entities, index)
+        reader = Reader(text, entities, index, frozenset(message.context))
+        clauses = with_tails(clauses_of(plain, words, index), text, index)
+        if len(clauses) > MOST_CLAUSES:
+            return _refused(
+                f"The message has more than {MOST_CLAUSES} parts; say it in several messages"
+            )
+        understood = reader.all_of(clauses)
+        if not understood:
+            return _refused("The message has no words that could be read")
+        wisher = Wisher(self._pack, index, reader, self._extract, message)
+        cleaned = message.model_copy(update={"text": text})
+        decided = self._opened(_decided(understood, wisher), understood)
+        return look_again(decided, cleaned, self._pack, entities)
+
+    def _opened(self, reading: Reading, understood: Sequence[Understood]) -> Reading:
+        """The reading; of a plain command that no tool fits, the tool that takes commands with such a verb."""
+        if reading.intent is Intent.EXECUTE or any(each.mood.is_no_command for each in understood):
+            return reading
+        verb, *rest = [*commanded(understood[0].clause.texts), ""]
+        told = [word for word in rest if word and word not in FUNCTION_WORDS | VAGUE]
+        tools = [tool for tool in self._pack.registry.tools if verb in tool.opening_verbs]
+        if not told or not tools or any(each.sure for each in understood):
+            return reading
+        return Reading(
+            intent=Intent.EXECUTE,
+            domain=self._index.by_name[tools[0].name].domain or "system",
+            wishes=(Wish(tool=tools[0].name),),
+            confidence=BY_VERB,
+            reasoning=f"{verb!r} begins a command that only {tools[0].name} takes",
+            candidates=(tools[0].name,),
+        )
+
+    def _tells(self, word: str) -> bool:
+        return word in self._index.objects or word in self._index.domain_words
+
+    def _unknown_tool(self, text: str) -> str:
+        """A name that only a tool could have and that none has; empty when there is none."""
+        for found in DOTTED.finditer(text):
+            name = found.group()
+            head, *_, last = name.split(".")
+            called = text[: found.start()].split()[-1:] or [""]
+            meant = (
+                head in self._index.heads or called[0].casefold() in _CALLS or found.start() == 0
+            )
+            if name not in self._index.by_name and last not in _NO_TOOL_ENDINGS and meant:
+                return name
+        return ""
+
+
+def _decided(understood: Sequence[Understood], wisher: Wisher) -> Reading:
+    """One unclear or forbidden part holds up the whole: half of what was asked for is not what was asked for."""
+    banned = [each for each in understood if each.banned]
+    wanted = [each for each in understood if not each.banned]
+    off_limits = frozenset(each.entry.name for each in banned if each.entry)
+    if not wanted or any(not each.sure and not each.names_a_thing(wisher.index) for each in banned):
+        return _unclear(banned[0], f"Nothing is done: {banned[0].mood.forbids(False)}")
+    for each in wanted:
+        if reason := _against(each, off_limits):
+            return _unclear(each, reason)
+        if each.confidence < FAINTEST:
+            return _lost(each, wisher.reader.text, alone=len(wanted) == 1)
+        if not each.sure:
+            return _unclear(each, "More than one tool may be meant")
+    return _granted(wanted, wisher, off_limits)
+
+
+def _against(each: Understood, off_limits: frozenset[str]) -> str:
+    """Why a part that is well understood is not done; empty when nothing is against it."""
+    if each.entry is None or each.confidence < FAINTEST:
+        return ""
+    if each.sure and each.entry.name in off_limits:
+        return "The message both asks for it and says not to do it"
+    return f"Nothing is done: {each.forbidden}" if each.forbidden else ""
+
+
+def _lost(each: Understood, text: str, alone: bool) -> Reading:
+    if alone:
+        return _refused("No registered tool does this", each)
+    part = text[each.clause.start : each.clause.end].strip()
+    return _unclear(each, f"One part of the message fits no tool: {part[:60]!r}")
+
+
+def _granted(wanted: Sequence[Understood], wisher: Wisher, off_limits: frozenset[str]) -> Reading:
+    wishes = wisher.wishes_of(wanted, off_limits)
+    first = wisher.index.by_name[wishes[0].tool]
+    names = ", ".join(wish.tool for wish in wishes)
+    return Reading(
+        intent=Intent.EXECUTE,
+        domain=first.domain or "system",
+        wishes=wishes,
+        confidence=min(each.confidence for each in wanted),
+        reasoning=f"The words fit {names}",
+        candidates=tuple(dict.fromkeys(wish.tool for wish in wishes)),
+    )
+
+
+def _refused(reasoning: str, each: Understood | None = None) -> Reading:
+    entry = each.entry if each else None
+    return Reading(
+        intent=Intent.REFUSE,
+        domain=entry.domain if entry and entry.domain else "system",
+        confidence=1 - each.confidence if each else 0.9,
+        reasoning=reasoning,
+        candidates=tuple(fit.entry.name for fit in _near(each.fits)) if each else (),
+    )
+
+
+def _unclear(each: Understood, reasoning: str) -> Reading:
+    things = {thing for thing, _ in each.query.things}
+    near = _near(each.fits, things, NEAR if each.confidence > OPEN else 2 * NEAR)
+    return Reading(
+        intent=Intent.CLARIFY,
+        domain=(near[0].entry.domain if near else "") or "system",
+        confidence=each.confidence,
+        reasoning=reasoning,
+        question=_question(near),
+        candidates=tuple(fit.entry.name for fit in near),
+    )
+
+
+def _near(
+    fits: Sequence[Fit], things: Collection[str] = (), distance: float = NEAR
+) -> Sequence[Fit]:
+    """At most three tools that may be meant; those of a domain that was named come first."""
+    near = [fit for fit in fits if fit.score >= fits[0].score - distance]
+    return sorted(near, key=lambda fit: fit.entry.domain_stems.isdisjoint(things))[:3]
+
+
+def _question(near: Sequence[Fit]) -> str:
+    if not near:
+        return "What should be done, and to which thing?"
+    ways = [f"{fit.entry.name} ({_first_sentence(fit.entry.subject.description)})" for fit in near]
+    if len(ways) == 1:
+        return f"Say it as a plain request with all that it needs: is {ways[0]} meant?"
+    return f"Which is meant: {', '.join(ways[:-1])} or {ways[-1]}?"
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ")[0].split(":")[0].rstrip(".")

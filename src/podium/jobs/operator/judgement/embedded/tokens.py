@@ -1,0 +1,348 @@
+"""Tokens of a message: cleaned, cut, stemmed; typing errors; everyday English that is no misspelling."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_WORD = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
+"""A word, or a reference such as `INV-9` and `lead_7f3a`, which has a digit and stays whole."""
+_CONTRACTED = re.compile(r"'(?:s|re|ve|ll|m)$")
+_STRAIGHT = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-"}
+)
+_LINES = {"\n", "\r", "\t", "\u2028", "\u2029", "\u0085"}
+
+_FUNCTION_WORDS = (
+    "a an the this that these those there here of to in on at by for from with into onto as per via re about"
+    " i me my mine we us our ours you your yours he him his she her hers it its they them their theirs one ones"
+    " is are was were be been being am do does did has have had having will would shall should can could may"
+    " might must and or but so then than also too just now please pls plz thanks thank cheers ta hi hey hello"
+    " ok okay yes yeah yep well want wants wanted need needs needed like id im ive lets let go ahead some any"
+    " all both each every such very really quite still already currently right if whether while which who whom"
+    " whose what when where why how not no nor dont doesnt didnt wont cant couldnt shouldnt wouldnt isnt arent"
+    " never up today tomorrow tonight yesterday mate etc eg ie think hope sure maybe"
+    " gotta gonna wanna first second whats whos hows wheres whens thats theres able kindly thx ty u ur gday self myself asap urgent urgently immediately straightaway whenever rush something"
+    " anything thing things stuff guy called named got number after before until till til next last"
+)
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words that stand in one line."""
+    return frozenset(words.split())
+
+
+FUNCTION_WORDS = word_set(_FUNCTION_WORDS)
+"""Words that hold a sentence together and say nothing of what is to be done."""
+
+DENIALS = word_set(
+    "not dont never nto donot dnt isnt arent wasnt werent hasnt havent hadnt didnt doesnt wont cant cannot couldnt"
+    " shouldnt wouldnt mustnt nobody noone nothing"
+)
+DENIED = "¬"
+"""Stands in place of any word that denies: `not finished` is another thing than `finished`."""
+
+_IRREGULAR = {
+    "sent": "send", "paid": "pay", "made": "make", "found": "find", "gave": "give", "given": "give",
+    "wrote": "write", "written": "write", "took": "take", "taken": "take", "shown": "show", "began": "begin",
+    "begun": "begin", "held": "hold", "rang": "ring", "brought": "bring", "payment": "pay", "payments": "pay",
+    "people": "person", "sms": "sms", "status": "status", "news": "news",
+    "takings": "takings", "address": "address", "need": "need",
+    "speed": "speed", "booking": "book", "bookings": "book", "mail": "email", "emails": "email", "texts": "text",
+}  # fmt: skip
+_VOWEL = re.compile(r"[aeiouy]")
+_SHORTEST_NOUN = 6
+_SHORT_WITH_LL = 6
+"""Shorter remainders have their second l by themselves: `called`, but not `cancelled`."""
+_SHORT_OPEN = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+"""A remainder such as `mov` or `not`, which lost its e."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a text, at `start:end` of it."""
+
+    text: str
+    """Case-folded, without apostrophes."""
+    stem: str
+    start: int
+    end: int
+    capital: bool = False
+    kind: str = ""
+    """What it is part of when it is a value and not a word: `phone`, `id:lead`, `text`."""
+
+
+def clean(text: str) -> str:
+    """The text in one spelling of characters, without controls and without what cannot be seen."""
+    text = unicodedata.normalize("NFKC", text).translate(_STRAIGHT)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character in _LINES:
+        return "\n" if character != "\t" else " "
+    category = unicodedata.category(character)
+    if category == "Zs":
+        return " "
+    return "" if category in ("Cc", "Cf", "Cs", "Co", "Cn") else character
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of a text that was cleaned, in their order."""
+    return [
+        Word(folded, stem(folded), start, end, text[start].isupper())
+        for folded, start, end in _folded(text)
+    ]
+
+
+def _folded(text: str) -> Iterator[tuple[str, int, int]]:
+    """Each word case-folded and without apostrophes, and where it stands."""
+    for found in _WORD.finditer(text):
+        word = found.group().casefold()
+        if "'" in word:
+            word = _CONTRACTED.sub("", word).replace("'", "")
+        if "-" not in word or any(letter.isdigit() for letter in word):
+            yield word, found.start(), found.end()
+        elif word[1] == "-" or FUNCTION_WORDS.issuperset(word.split("-")):
+            # `e-mail` and `to-do` are words; `roof-check` is two.
+            yield word.replace("-", ""), found.start(), found.end()
+        else:
+            start = found.start()
+            for part in word.split("-"):
+                yield part, start, start + len(part)
+                start += len(part) + 1
+
+
+@lru_cache(maxsize=8192)
+def plain_words(text: str) -> tuple[str, ...]:
+    """The words of a text of the registry, which is read more than once."""
+    return tuple(word for word, _, _ in _folded(text))
+
+
+def stems_of(text: str) -> list[str]:
+    """The stems of all words that say something, and `DENIED` for one that denies it."""
+    return [
+        DENIED if word in DENIALS else stem(word)
+        for word in plain_words(text)
+        if word not in FUNCTION_WORDS or word in DENIALS
+    ]
+
+
+@lru_cache(maxsize=32_768)
+def stem(word: str) -> str:
+    """The word without its endings. Only equality of stems means anything."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < 4 or not word.isalpha():
+        return word
+    if word.endswith("ings") and len(word) > _SHORTEST_NOUN:
+        # `takings` are no taking.
+        return word
+    word = _without_plural(word)
+    word = _without_tense(word)
+    for ending, instead in (("ization", "iz"), ("isation", "iz"), ("ise", "iz"), ("ize", "iz")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending) + instead
+    if word.endswith("ion") and len(word) > 6:
+        return word[:-3]
+    if word.endswith("ment") and len(word) > 7:
+        return word[:-4]
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+def _without_plural(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    return word if word.endswith(("ss", "us", "is")) or not word.endswith("s") else word[:-1]
+
+
+def _without_tense(word: str) -> str:
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest == word or len(rest) < 2 or not _VOWEL.search(rest):
+            continue
+        if rest.endswith("ll") and len(rest) < _SHORT_WITH_LL:
+            return rest
+        if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "aeiosz":
+            return rest[:-1]
+        if len(rest) == 3 and _SHORT_OPEN.fullmatch(rest):
+            return rest + "e"
+        if rest.endswith("is") and len(rest) > 4:
+            return rest[:-1] + "z"
+        return rest
+    return word
+
+
+_ONE_ERROR_FROM, _TWO_ERRORS_FROM = 4, 7
+"""Letters a word must have before one or two errors in it are forgiven; shorter ones are too alike."""
+_SHORTEST = 3
+"""Letters of the shortest abbreviation."""
+_VOWELS = frozenset("aeiou")
+_MOST_KEPT = 4096
+"""Answers that are remembered."""
+
+
+def _letters(word: str) -> int:
+    mask = 0
+    for letter in word:
+        mask |= 1 << (ord(letter) & 31)
+    return mask
+
+
+class Speller:
+    """Knows a vocabulary. Words are found by first letter and length, then by their letters."""
+
+    def __init__(
+        self, words: Iterable[str], likely: Iterable[str] = (), things: Iterable[str] = ()
+    ) -> None:
+        """`likely`: those that are meant where others are as near; `things`: those that people abbreviate."""
+        self._things = frozenset(things)
+        self._likely = frozenset(likely)
+        self._known = self._likely.union(words)
+        self._shelves: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        for word in sorted(self._known):
+            if len(word) >= _ONE_ERROR_FROM and word.isalpha():
+                shelf = self._shelves.setdefault((word[0], len(word)), [])
+                shelf.append((word, _letters(word)))
+        self._answers: dict[str, tuple[str, int]] = {}
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._known
+
+    def correct(self, word: str) -> tuple[str, int]:
+        """The nearest known word and how many errors lie between; the word itself and 0 if none is near."""
+        if word in self._known or len(word) < _ONE_ERROR_FROM or not word.isalpha():
+            return word, 0
+        if word not in self._answers:
+            if len(self._answers) >= _MOST_KEPT:
+                self._answers.clear()
+            self._answers[word] = self._nearest(word)
+        return self._answers[word]
+
+    def written_out(self, word: str) -> str:
+        """The thing that an abbreviation stands for: `insp`, `invs`, `qte`. The word itself if it is none."""
+        many = len(word) > _SHORTEST and word.endswith("s")
+        for short, ending in ((word, ""), (word[:-1], "s")) if many else ((word, ""),):
+            meant = {each for each in self._things if _abbreviates(short, each)}
+            shortest = min(meant, key=lambda each: (len(each), each), default="")
+            if shortest and all(each.startswith(shortest[:-1]) for each in meant):
+                return shortest + ending
+        return word
+
+    def _nearest(self, word: str) -> tuple[str, int]:
+        allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
+        near = ((distance(word, each, allowed), each) for each in self._alike(word, allowed))
+        found = [
+            (errors, each not in self._likely, sorted(each) != sorted(word), each)
+            for errors, each in near
+            if errors <= (allowed if len(each) >= _TWO_ERRORS_FROM - 1 else 1)
+        ]
+        errors, _, _, best = min(found, default=(0, True, True, word))
+        return best, errors
+
+    def _alike(self, word: str, allowed: int) -> Iterable[str]:
+        mask = _letters(word)
+        # A first letter is seldom wrong, but the first two are often in the wrong order.
+        for first in dict.fromkeys((word[0], word[1])):
+            for length in range(len(word) - allowed, len(word) + allowed + 1):
+                for candidate, letters in self._shelves.get((first, length), ()):
+                    swapped = candidate[:2] == word[1::-1]
+                    if (first == word[0] or swapped) and (
+                        mask ^ letters
+                    ).bit_count() <= 2 * allowed:
+                        yield candidate
+
+
+def _abbreviates(short: str, word: str) -> bool:
+    """`insp` is how a word begins; `qte` and `txt` are its consonants, perhaps with its last letter."""
+    if len(short) < _SHORTEST or len(short) >= len(word) or short[0] != word[0]:
+        return False
+    if word.startswith(short):
+        return True
+    left = iter(word)
+    inside = all(letter in left for letter in short)
+    return inside and short[-1] in (word[-1], *"tgdk") and not _VOWELS.intersection(short[1:-1])
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Letters inserted, left out, replaced or swapped with their neighbour; `most + 1` when there are more."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        earlier, before, row = before, row, [i]
+        for j, against in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+_EVERYDAY = """
+    able above accept back everything run across actual afternoon agree almost alone along always amount another answer anybody anyone anyway
+    apart appear area arrive asked attend aunt away baby bank based basic beach beat beautiful because become before begin
+    behind being believe belong below beside best better between bigger birth bite black blame block blood blow blue board
+    boat body bone born borrow boss both bottle bottom bought bowl brain branch brave bread break breakfast breath bridge
+    brief bright bring broad broke broken brother brought brown brush build burn business busy butter button cable cake
+    camp candle card care careful carry case cash catch cause cell centre certain chair chance change charge chase cheap
+    cheese chest child choice choose church circle city class clean clear climb clock cloth cloud coach coast coat coffee
+    cold college colour come common company compare concern control cook cool copper copy corner cost cotton could count
+    country couple courage course court cover crack crash cream cross crowd cruel cupboard curtain cute daily damage dance
+    danger dark daughter dead deal dear death debt decide deep degree demand depend desert desk dinner direct dirt
+    discount distance doctor dollar door doubt drag draw dream dress drink drive dust duty each early earn earth east easy
+    edge effect eight either electric else empty end enemy energy engine enjoy enough enter entire equal error even event
+    every everybody everyone exact example except excuse expect explain extra face fact factory fail faint fair faith fall
+    false family famous fancy far farm fast father fault favour fear feed feel female fence field fight figure fill film
+    final fine finger fire firm first fish five flat flight flood floor flour flow flower fold follow food fool foot force
+    forget forgive fork form forward four free freeze fresh friend from front fruit full funny game garage garden gate
+    general gentle gift girl glad glass goal goat gold good grain grand grass grave great green grey ground group grow
+    guard guess guest guide habit hair half hall hand handle hang happen happy hard hate have head hear heart heat heavy
+    help here hide high hill hire hold hole holiday home honest hope horse hospital hotel hour house however huge human
+    hundred hungry hunt hurry hurt husband idea ideal improve include income increase indeed inside iron island jump keep
+    kick kill kind king kiss kitchen knee knife knock know ladder lady lake lamp land lane large last late later laugh law
+    layer lazy leaf leak lean learn least leather leave left lend length less lesson letter level lift light like limit
+    line lion liquid listen little live local lock lonely long lose lost love lower luck lunch machine main maintain make
+    male manage manner many market marry match material matter maybe meal mean measure meat medicine meet meeting member
+    memory mend mercy metal method middle might mile milk mind mine minute mirror miss mistake mister mix modern moment
+    money month mood moon more morning most mother mountain mouse mouth move much music must nail name narrow nation
+    nature near neat neck need needle neighbour neither nerve nest never nice night nine noise none noon nose nothing
+    nurse obey object ocean odd offer office often onion only operate opinion opposite orange order ordinary other ought
+    over owner pack page pain paint pair pale paper parent park part party pass past path patient pattern pause peace
+    pencil people pepper perfect perhaps person phone photo pick picture piece pink pipe place plain plan plane plant
+    plastic plate play pleasant please pleasure plenty pocket point poison police polite pool poor popular possible
+    potato pound pour power practice praise pray prefer present press pretty prevent price pride print prison private
+    prize problem produce promise proper protect proud prove public pull punish pure push queen quick quiet quite rabbit
+    race radio rail rain raise rather reach ready real reason recent recipe record red reduce relax remain remember remind
+    rent repair repeat reply request rescue respect rest result return rice rich ride right ring rise river road rock roll
+    roof room root rope rough round rubber rude rule ruler rush sad safe sail salary sale salt same sand save scale
+    school science scissors scratch screen screw seat second secret see seed seem sell sense separate serious serve seven
+    several severe sewing shade shadow shake shape share sharp sheep sheet shelf shine ship shirt shock shoe shoot shop
+    short shot should shoulder shout sick side signal silence silly silver similar simple since sing single sink sister
+    site six size skill skin skirt sleep slide slip slope slow small smell smile smoke smooth snow soap soft soil soldier
+    solid solve some song soon sore sorry sort sound soup south space spare speak special speed spell spend spoil spoon
+    sport spot spread spring square stage stain stairs stamp stand star start state station stay steal steam steel steep
+    step stick stiff still stir stomach stone stop store storm story strange street stretch strike string strong study
+    stupid such sudden suffer sugar suggest suit summer supper sure surface surprise sweet swim sword table tail take talk
+    tall tape taste teach team tear tell ten tent term terrible test than thank that their them then there these they
+    thick thief thin thing think third this those thought thread three throat through throw thumb ticket tidy tie tiger
+    tight till time tiny tire title today toe together tomorrow tongue tool tooth total touch toward tower town toy track
+    trade traffic train transport travel treat tree trick trip trouble truck true trust truth turn twice twin type under
+    understand unit until upon upper usual vacation valley value vegetable very village visit voice wait wake walk wall
+    want warm wash waste watch water wave weak wear weather wedding week weight welcome well west wheel where which while
+    white whole wide wife wild will wind window wine wing winter wire wise wish with without woman wonder wood wool word
+    work world worry worst would wrong year yellow yesterday young zero
+"""
+
+EVERYDAY = frozenset(stem(word) for word in word_set(_EVERYDAY))
+"""Stems of the commonest words."""

@@ -1,0 +1,330 @@
+"""Free text of a clause: quoted, after a word such as `saying`, or what remains when all else is taken out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from podium.jobs.operator.judgement.fields.tokenized_text import (
+    FUNCTION_WORDS,
+    Entity,
+    Passage,
+    Word,
+    words_in,
+)
+
+_QUOTED = re.compile(r'"([^"\n]{1,8000})"|(?<![\w\'])\'([^\s\'][^\n]{0,8000}?)\'(?!\w)')
+_COLON = re.compile(r":(?!\d|//)")
+
+_MESSAGE = (
+    "saying that",
+    "saying",
+    "says",
+    "that says",
+    "to say",
+    "telling them that",
+    "telling them",
+    "telling him",
+    "telling her",
+    "that reads",
+    "with the message",
+    "that",
+)
+_LABEL = ("called", "titled", "labelled", "labeled", "named", "entitled")
+_CUES: dict[str, tuple[str, ...]] = {
+    "text": _MESSAGE,
+    "body": _MESSAGE,
+    "message": _MESSAGE,
+    "content": _MESSAGE,
+    "title": ("to", *_LABEL),
+    "label": _LABEL,
+    "subject": ("about", "regarding", "re", "with subject", "with the subject"),
+    "reason": (
+        "because of",
+        "because",
+        "cause",
+        "due to",
+        "on account of",
+        "the reason is",
+        "the reason being",
+    ),
+    "query": (
+        "for",
+        "about",
+        "mentioning",
+        "containing",
+        "that mention",
+        "that mentions",
+        "called",
+        "named",
+        "regarding",
+        "re",
+        "on",
+        "saying",
+    ),
+    "description": ("for", "described as"),
+    "notes": ("noting that", "noting", "note that"),
+    "reference": ("ref", "referenced"),
+    "caption": ("captioned", "showing"),
+}
+"""Argument → the words after which it is said, beside its own name."""
+
+SEARCHING = frozenset({"query", "search", "term", "terms", "keywords"})
+"""Arguments that say what to look for."""
+MESSAGES = frozenset({"text", "body", "message", "content"})
+"""Arguments that are written to somebody, or down: as they were said, to the last mark."""
+_ARTICLES = words_in("the this that my our a an")
+_FILE = re.compile(r"(?<![\w/.\-])[\w\-./]{1,150}\.[A-Za-z][A-Za-z0-9]{1,4}(?![\w@])")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From where to where a text goes. What is in quotation marks is taken as it is."""
+
+    start: int
+    end: int
+    quoted: bool = False
+
+
+def quoted_in(passage: Passage) -> list[Span]:
+    return [
+        Span(*found.span(1 if found[1] is not None else 2), quoted=True)
+        for found in _QUOTED.finditer(passage.smooth)
+    ]
+
+
+def file_named_in(passage: Passage) -> Span | None:
+    """The name of a file, without its folders."""
+    found = _FILE.search(passage.smooth)
+    if found is None:
+        return None
+    start, end = found.span()
+    return Span(max(start, passage.smooth.rfind("/", start, end) + 1), end, quoted=True)
+
+
+def code_after(passage: Passage, name: str) -> Span | None:
+    """`reference 8891`: a word with digits right after the argument's own name."""
+    found = re.search(
+        rf"\b{re.escape(name.replace('_', ' '))} (?:no\.? )?([\w\-]*\d[\w\-]*)", passage.lower
+    )
+    return Span(*found.span(1), quoted=True) if found else None
+
+
+def cues_of(name: str) -> tuple[str, ...]:
+    """What announces the argument: its own name, and what people say instead."""
+    own = name.replace("_", " ").lower()
+    return (f"{own} is", f"{own} of", own, *_CUES.get(name, ()))
+
+
+def cue_before(passage: Passage, start: int, name: str) -> bool:
+    """Whether the words just before `start` announce the argument."""
+    said = passage.lower[max(0, start - 40) : start].rstrip(" :,='\"")
+    return any(
+        re.search(rf"\b{re.escape(cue)}$", said)
+        for cue in cues_of(name)
+        if cue not in {"to", "for", "on"}
+    )
+
+
+class Announced:
+    """Finds where a text begins that a word or a colon announces."""
+
+    def __init__(
+        self,
+        passage: Passage,
+        found: list[Entity],
+        things: Iterable[str],
+        own: frozenset[str],
+        names: frozenset[str],
+    ) -> None:
+        self._passage, self._found, self._own, self._names = passage, found, own, names
+        self._things = frozenset(things)
+
+    def begin(self, name: str, required: bool, closed: list[Span]) -> int | None:
+        """Where the text of this argument begins. None: nothing announces it."""
+        found = [place for cue in cues_of(name) for place in self._after(cue, name)]
+        if required:
+            found += self._after_colon(name)
+        # The first one announces; of those that begin there, the longest.
+        places = [(start, -end) for start, end in found if not _inside(end, closed)]
+        return -min(places)[1] if places else None
+
+    def _after_colon(self, name: str) -> Iterator[tuple[int, int]]:
+        for found in _COLON.finditer(self._passage.smooth):
+            before = self._passage.before(found.start(), 1)
+            others = bool(before) and before[0].lower in self._names - {name}
+            if not others and not any(each.touches(*found.span()) for each in self._found):
+                yield found.span()
+                return
+
+    def _after(self, cue: str, name: str) -> Iterator[tuple[int, int]]:
+        for found in re.finditer(rf"(?<![\w.\-]){re.escape(cue)}(?![\w'\-])", self._passage.lower):
+            own_name = cue.split(" ")[0] == name.replace("_", " ").split(" ")[0]
+            if found.end() < len(self._passage.text.rstrip()) and self._announces(
+                found.start(), found.end(), cue, name, own_name
+            ):
+                yield found.span()
+                return
+
+    def _announces(self, start: int, end: int, cue: str, name: str, own_name: bool) -> bool:
+        after = self._passage.smooth[end : end + 3].lstrip()
+        if own_name:
+            # A bare name is a cue with a mark after it, or after `with`; else it is but a word.
+            before = self._passage.before(start, 1)
+            listed = len(self._names) > 1 and self._passage.smooth[:start].rstrip().endswith(",")
+            return (
+                after[:1] in {":", "=", '"', "'"}
+                or listed
+                or cue.endswith(" is")
+                or (
+                    bool(before)
+                    and before[0].lower in {"with", "and", "its", "the"}
+                    and cue not in self._own
+                )
+            )
+        if cue in {"to", "for", "on", "re", "about"}:
+            return not self._points_at_thing(end, name)
+        return True
+
+    def _points_at_thing(self, end: int, name: str) -> bool:
+        """`to lead abc123`, `for Sarah`, `to the quote`: what follows is somebody or something."""
+        words = self._passage.after(end, 2)
+        if not words or words[0].lower in {"me", "us", "it"}:
+            return True
+        first = words[-1] if words[0].lower in _ARTICLES else words[0]
+        if first.lower in self._things:
+            return True
+        # Whoever searches for Sarah names her; whoever writes to her does not.
+        free = {"number", "period", "name"} if name in SEARCHING else {"number", "period"}
+        return any(
+            each.start <= first.start < each.end and each.kind not in free for each in self._found
+        )
+
+
+def _inside(at: int, spans: list[Span]) -> bool:
+    return any(span.start - 2 <= at <= span.end for span in spans)
+
+
+_HANGING = words_in(
+    "by on at for due before this from until to of with in re about the a an no number id and under against via per assign assigned that cob eod"
+)
+_POLITE = words_in(
+    "please pls thanks thank you cheers ta mate asap now too it them him her us me sorry hi hey hello can could would"
+)
+_BEFORE_TEXT = (_HANGING - words_in("the a an this no")) | words_in(
+    "please pls can could would hi hey hello me us"
+)
+_SPEAKING = words_in("we we'll we're we've i i'll i'm i've you you're your our it's is are")
+_WISHING = FUNCTION_WORDS | words_in("want wants wanted like love would wish")
+_SAYS_WHEN = frozenset({"date", "time", "datetime", "period"})
+
+
+def hanging(word: str) -> bool:
+    """Whether a word means nothing without what followed it."""
+    return word in _HANGING
+
+
+def after_comma(passage: Passage, found: list[Entity], own: frozenset[str]) -> Span | None:
+    """`void invoice 12, it was a duplicate`: what a comma adds, unless it only says what to do."""
+    last = max((each.end for each in found if each.kind.startswith("id")), default=0)
+    comma = passage.smooth.find(",", last)
+    if comma < 0 or not last:
+        return None
+    words = passage.between(comma, len(passage.text))
+    told = any(word.lower not in own and word.lower not in FUNCTION_WORDS for word in words)
+    return Span(comma + 1, len(passage.text)) if told else None
+
+
+def without_orders(passage: Passage, span: Span, own: frozenset[str], polite: bool) -> Span:
+    """The span without a last part that only says what to do, such as `, add that` or `, make a task`.
+
+    `polite`: nor a last part that is only polite.
+    """
+    while not span.quoted:
+        comma = passage.smooth.rfind(",", span.start, span.end)
+        words = _words_between(passage, comma, span.end) if comma >= 0 else []
+        ordered = any(word in own for word in words)
+        courtesy = polite and all(word in _POLITE for word in words)
+        if comma < 0 or not (ordered or courtesy):
+            break
+        if any(
+            word not in own and word not in FUNCTION_WORDS and word not in _POLITE for word in words
+        ):
+            break
+        span = Span(span.start, comma)
+    return span
+
+
+def _words_between(passage: Passage, start: int, end: int) -> list[str]:
+    """`the to-do list` has a word that registries write in two."""
+    return [part for word in passage.between(start, end) for part in word.lower.split("-")]
+
+
+def left_over(
+    passage: Passage,
+    found: list[Entity],
+    used: list[Entity],
+    own: frozenset[str],
+    things: frozenset[str],
+    message: bool,
+) -> str:
+    """The words that are neither the order itself nor anything that was used. Empty: they say nothing.
+
+    `message`: they may be what somebody is told, and `we'll be there at 8` says something.
+    """
+    runs = _runs(passage, used)
+    kept: list[list[Word]] = []
+    for at, run in enumerate(runs):
+        if not kept:
+            run = _without_head(run, own)
+        if at + 1 < len(runs):
+            run = _without_tail(run, _HANGING | things)
+        if run:
+            kept.append(run)
+    if kept:
+        kept[-1] = _without_tail(kept[-1], _POLITE)
+    words = [word for run in kept for word in run]
+    spoken = message and any(word.lower in _SPEAKING for word in words)
+    if not spoken and not _says_something(words, found, own):
+        return ""
+    return " ".join(passage.text[run[0].start : run[-1].end] for run in kept if run)
+
+
+def _runs(passage: Passage, used: list[Entity]) -> list[list[Word]]:
+    """The words between what was used; there is a run, if an empty one, before and after each."""
+    runs, at = [], 0
+    for entity in sorted(used, key=lambda each: each.start):
+        runs.append(list(passage.between(at, entity.start)))
+        at = max(at, entity.end)
+    return [*runs, list(passage.between(at, len(passage.text)))]
+
+
+def _without_head(run: list[Word], own: frozenset[str]) -> list[Word]:
+    """The run without the order it begins with: up to the order's last own word, then what hangs."""
+    head = next(
+        (at for at, word in enumerate(run) if word.lower not in own and word.lower not in _WISHING),
+        len(run),
+    )
+    last = max((at for at in range(head) if run[at].lower in own), default=-1)
+    rest = run[last + 1 :]
+    while rest and rest[0].lower in _BEFORE_TEXT:
+        rest = rest[1:]
+    return rest
+
+
+def _without_tail(run: list[Word], words: frozenset[str]) -> list[Word]:
+    while run and run[-1].lower in words:
+        run = run[:-1]
+    return run
+
+
+def _says_something(kept: list[Word], found: list[Entity], own: frozenset[str]) -> bool:
+    """Whether there is more than small words, words of the order, when, and of which thing."""
+    when = [each for each in found if each.kind in _SAYS_WHEN or each.kind.startswith("id")]
+    return any(
+        word.lower not in own
+        and word.lower not in FUNCTION_WORDS
+        and not any(each.touches(word.start, word.end) for each in when)
+        for word in kept
+    )

@@ -1,0 +1,303 @@
+"""Lexicon of a pack: its vocabularies, names of its things, and the arguments its tools ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from podium.core.decisions import Tier
+from podium.core.json_schema import validator_for
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, Skill
+from podium.jobs.operator.judgement.fields.tokenized_text import FUNCTION_WORDS, Word, plain_key
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_SHORT_FORMS = {"mt": "mount", "nth": "north", "sth": "south", "saint": "st"}
+_SHORTEST_WITH_TYPO = 5
+
+
+def words_of(text: str) -> list[str]:
+    """The text's words in lower case, without accents; `lead_id` has two."""
+    return [plain_key(word) for word in _WORD.findall(text.replace("_", " "))]
+
+
+def one_typo_apart(left: str, right: str) -> bool:
+    """Whether one letter more, less or other, or two neighbours swapped, makes one of the other."""
+    if abs(len(left) - len(right)) > 1:
+        return False
+    if len(left) > len(right):
+        left, right = right, left
+    at = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), len(left))
+    if len(left) < len(right):
+        return left[at:] == right[at + 1 :]
+    swapped = left[at + 2 :] == right[at + 2 :] and left[at : at + 2] == right[at : at + 2][::-1]
+    return left[at + 1 :] == right[at + 1 :] or swapped
+
+
+class Phrases:
+    """Known phrases, found word by word, the longest first; also with one typo."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        self._nearly: dict[str, set[str]] = {}
+        self._said: dict[str, str] = {}
+        self.longest = 1
+        """Words of the longest phrase."""
+        self._longest_text = 0
+        for phrase in phrases:
+            self._learn(phrase)
+        for known in self._by_first.values():
+            known.sort(key=lambda each: -len(each[0]))
+
+    def _learn(self, phrase: str) -> None:
+        words = tuple(_full(word) for word in words_of(phrase))
+        joined = " ".join(words)
+        if not words or joined in self._said:
+            return
+        self._said[joined] = phrase
+        self._by_first.setdefault(words[0], []).append((words, phrase))
+        self.longest = max(self.longest, len(words))
+        self._longest_text = max(self._longest_text, len(joined))
+
+    def at(self, words: tuple[Word, ...], index: int) -> tuple[str, int] | None:
+        """The phrase that begins with this word, and how many words it has."""
+        first = words[index].lower
+        for known, phrase in self._by_first.get(
+            _full(first if first.isascii() else plain_key(first)), ()
+        ):
+            said = words[index : index + len(known)]
+            if len(said) == len(known) and all(
+                _full(plain_key(word.text)) == other
+                for word, other in zip(said, known, strict=True)
+            ):
+                return phrase, len(known)
+        return None
+
+    def nearly(self, text: str) -> str | None:
+        """The one phrase that is a typo away. None: there is none, or there are several."""
+        if len(text) > self._longest_text + 4:
+            return None
+        typed = " ".join(_full(word) for word in words_of(text))
+        if not _SHORTEST_WITH_TYPO <= len(typed) <= self._longest_text + 1:
+            return None
+        if not self._nearly:
+            self._index_typos()
+        close = {
+            known
+            for shorter in _shorter_by_one(typed)
+            for known in self._nearly.get(shorter, ())
+            if known[0] == typed[0] and one_typo_apart(typed, known)
+        }
+        return self._said[close.pop()] if len(close) == 1 else None
+
+    def _index_typos(self) -> None:
+        for known in self._said:
+            if len(known) >= _SHORTEST_WITH_TYPO:
+                for shorter in _shorter_by_one(known):
+                    self._nearly.setdefault(shorter, set()).add(known)
+
+
+def _shorter_by_one(text: str) -> Iterator[str]:
+    yield text
+    for at in range(len(text)):
+        yield text[:at] + text[at + 1 :]
+
+
+def _full(word: str) -> str:
+    return _SHORT_FORMS.get(word, word)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """What words mean to one pack."""
+
+    places: Phrases
+    things: Phrases
+    """What the things that have ids are called."""
+    id_words: Mapping[str, str] = field(default_factory=dict)
+    """What a thing is called → its kind, such as `enquiry` → `lead`."""
+    kinds: frozenset[str] = frozenset()
+    """Kinds of things that have ids."""
+    pack_words: frozenset[str] = frozenset()
+    """Words of tools, domains, arguments and choices: nobody's name."""
+    arguments: frozenset[str] = frozenset()
+    """Words of the arguments' names."""
+    area: str = ""
+    """Area code of local phone numbers, where the pack names one (vocabulary `area_code`)."""
+
+
+@lru_cache(maxsize=4)
+def pack_lexicon(pack: Pack) -> Lexicon:
+    """The lexicon of a pack, built once for all who read by it."""
+    return lexicon_of(pack.vocabulary, pack)
+
+
+def lexicon_of(vocabulary: Mapping[str, tuple[str, ...]], pack: Pack | None = None) -> Lexicon:
+    areas = vocabulary.get("area_code", ())
+    kinds = frozenset(_id_kinds(pack)) if pack else frozenset()
+    id_words = _id_words(pack, kinds) if pack else {}
+    return Lexicon(
+        places=Phrases(vocabulary.get("suburb", ())),
+        things=Phrases(id_words),
+        id_words=id_words,
+        kinds=kinds,
+        pack_words=frozenset(_pack_words(pack)) if pack else frozenset(),
+        arguments=frozenset(_argument_words(pack)) if pack else frozenset(),
+        area=areas[0] if len(areas) == 1 else "",
+    )
+
+
+def _tools(pack: Pack) -> Iterator[PackTool | Skill]:
+    yield from pack.registry.tools
+    yield from pack.registry.skills
+
+
+def properties_of(tool: PackTool | Skill) -> dict[str, dict[str, Json]]:
+    found = tool.input_schema.get("properties", {})
+    return {name: shape for name, shape in found.items() if isinstance(shape, dict)}
+
+
+def kind_of(name: str, shape: Mapping[str, Json]) -> str:
+    """What to look for: `x-kind`, or what the schema itself tells. Empty: nothing."""
+    said = shape.get("x-kind")
+    if isinstance(said, str) and said:
+        return said
+    if "enum" in shape:
+        return "choice"
+    if name.endswith("_id") and len(name) > 3:
+        return f"id:{name[:-3]}"
+    by_format = {"date": "date", "date-time": "datetime", "time": "time", "email": "email"}
+    by_type = {"boolean": "flag", "number": "number", "integer": "number"}
+    return by_format.get(str(shape.get("format")), "") or by_type.get(str(shape.get("type")), "")
+
+
+def _id_kinds(pack: Pack) -> Iterator[str]:
+    for tool in _tools(pack):
+        for name, shape in properties_of(tool).items():
+            kind = kind_of(name, shape)
+            if kind.startswith("id:"):
+                yield kind[3:]
+
+
+def _id_words(pack: Pack, kinds: frozenset[str]) -> dict[str, str]:
+    words = {}
+    for kind in kinds:
+        for word in (kind, f"{kind}s", f"{kind}_id", f"{kind}id"):
+            words[plain_key(word)] = kind
+    # `crew` is what jobs are called by some, but where an argument is called so a crew is meant.
+    arguments = set(_argument_words(pack))
+    for row in pack.registry.domains:
+        own = [plain_key(word) for word in (row.name, *row.words)]
+        kind = _kind_of_domain(row.name, own, kinds)
+        for word in own if kind else ():
+            if word not in arguments:
+                words.setdefault(word, kind)
+                words.setdefault(f"{word}s", kind)
+    return words
+
+
+def _kind_of_domain(name: str, own: list[str], kinds: frozenset[str]) -> str:
+    named = [kind for kind in sorted(kinds) if kind in own or f"{kind}s" in own]
+    return name if name in kinds else named[0] if len(named) == 1 else ""
+
+
+def _argument_words(pack: Pack) -> Iterator[str]:
+    for tool in _tools(pack):
+        for name in properties_of(tool):
+            yield from words_of(name)
+
+
+def _pack_words(pack: Pack) -> Iterator[str]:
+    for row in pack.registry.domains:
+        for word in (row.name, *row.words):
+            yield from words_of(word)
+    for tool in _tools(pack):
+        yield from words_of(tool.name.replace(".", " "))
+        for synonym in tool.synonyms:
+            yield from words_of(synonym)
+        for shape in properties_of(tool).values():
+            yield from _choice_words(shape)
+    yield from _argument_words(pack)
+
+
+def _choice_words(shape: Mapping[str, Json]) -> Iterator[str]:
+    for value in shape.get("enum", ()):
+        yield from words_of(str(value))
+
+
+_RANGE_NAMES = frozenset({"from", "to", "since", "until", "before", "after", "start", "end"})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One argument."""
+
+    name: str
+    kind: str
+    shape: Mapping[str, Json]
+    required: bool
+    root: Mapping[str, Json]
+    many: bool = False
+    past: bool = False
+    """Whether a day without a year is the last such day."""
+
+    @cached_property
+    def _validator(self) -> Any:
+        definitions = {key: self.root[key] for key in ("$defs", "definitions") if key in self.root}
+        return validator_for({**self.shape, **definitions})
+
+    def accepts(self, value: Json) -> bool:
+        return bool(self._validator.is_valid(value))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(words_of(self.name))
+
+
+class Order:
+    """A tool or skill as the reader of fields sees it."""
+
+    def __init__(self, tool: PackTool | Skill, pack: Pack) -> None:
+        self.name = tool.name
+        self.reads_only = isinstance(tool, PackTool) and tool.tier is Tier.T0
+        self.wanted = tuple(self._wanted(tool))
+        self.own = frozenset(_own_words(tool, pack)) - FUNCTION_WORDS
+        self.choices = frozenset(
+            word
+            for each in self.wanted
+            for said in _said_for(each.shape)
+            for word in [said.lower()]
+        )
+        """All that says a choice."""
+        self.kinds = frozenset(each.kind[3:] for each in self.wanted if each.kind.startswith("id:"))
+
+    def _wanted(self, tool: PackTool | Skill) -> Iterator[Wanted]:
+        required = tool.input_schema.get("required", ())
+        for name, shape in properties_of(tool).items():
+            many = shape.get("type") == "array"
+            kind = kind_of(name, shape)
+            past = name.split("_")[0].endswith("ed") or (self.reads_only and name in _RANGE_NAMES)
+            yield Wanted(name, kind, shape, name in required, tool.input_schema, many, past)
+
+
+def _said_for(shape: Mapping[str, Json]) -> Iterator[str]:
+    yield from (str(value) for value in shape.get("enum", ()))
+    words = shape.get("x-words")
+    for said in words.values() if isinstance(words, dict) else ():
+        yield from map(str, said)
+
+
+def _own_words(tool: PackTool | Skill, pack: Pack) -> Iterator[str]:
+    """Words of the order itself: `create`, `task`, `remind`."""
+    domain = tool.domain or tool.name.split(".")[0]
+    for text in (tool.name.replace(".", " "), *tool.synonyms):
+        yield from words_of(text)
+    for row in pack.registry.domains:
+        if row.name == domain or row.name in words_of(tool.name.replace(".", " ")):
+            for word in (row.name, *row.words):
+                yield from words_of(word)
+                yield f"{word}s"
+    yield from ("make", "put", "add", "create", "set", "new", "record", "log", "do")

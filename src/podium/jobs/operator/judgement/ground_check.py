@@ -1,0 +1,256 @@
+"""Holds what a classifier read against what was said: tools and values that nobody gave are marked.
+
+A model may be wrong, fooled or made to lie. What it reads is grounded where Podium comes to it by itself: the
+tool by its own reading of the message, a value by finding it in the message or the context. The results of
+earlier calls of a plan are references that plans write themselves, so they need no ground here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.core.packs import Pack
+from podium.jobs.operator.judgement.fields import FieldExtractor
+from podium.jobs.operator.judgement.fields.identifiers import digits
+from podium.jobs.operator.judgement.fields.pack_lexicon import kind_of, properties_of
+from podium.jobs.operator.judgement.tiers import highest, terms_of_wishes, tools_of
+from podium.jobs.operator.judgement.value_sources import Sources, tokens_of
+from podium.jobs.operator.models import Intent, Message, Reading, Ungrounded, Wish
+
+Marks = tuple[Ungrounded, ...]
+FindUngrounded = Callable[[Message, Sequence[Wish]], list[Marks]]
+"""For each call that was read, what of it nobody said."""
+
+NOT_ASKED = "the message does not ask for it"
+ASKED_LESS = "the message does not ask for it so often"
+NOT_SAID = "not in the message"
+OTHERWISE = "the message says it otherwise"
+NOT_CHECKED = "it could not be held against the message"
+
+
+class GroundCheck:
+    """Marks what is not grounded. A reading that is Podium's own is grounded by construction."""
+
+    def __init__(
+        self, pack: Pack, extract: FieldExtractor, read: Callable[[Message], Reading]
+    ) -> None:
+        """`read` is Podium's own reading, made without a model."""
+        self._pack = pack
+        self._extract = extract
+        self._read = read
+
+    def __call__(self, message: Message, wishes: Sequence[Wish]) -> list[Marks]:
+        """One entry for each wish; empty where all of it was said. Any trouble marks everything."""
+        try:
+            return self._marked(message, wishes)
+        except Exception:
+            return [
+                (Ungrounded(value=each.tool, reason=NOT_CHECKED), *_all_fields(each))
+                for each in wishes
+            ]
+
+    def _marked(self, message: Message, wishes: Sequence[Wish]) -> list[Marks]:
+        reading = self._read(message)
+        own = reading.wishes if reading.intent is Intent.EXECUTE else ()
+        if _same(own, wishes):
+            return [() for _ in wishes]
+        whole: list[str | None] = [wish.tool for wish in own]
+        parts = [self._parts(wish) for wish in own]
+        asked, sources = {*whole, *chain(*parts)}, Sources(message, self._extract)
+        marks = []
+        for wish, own_values in zip(wishes, _matched(own, wishes), strict=True):
+            reason = ASKED_LESS if wish.tool in asked else NOT_ASKED
+            taken = self._take(wish, whole, parts)
+            tool = () if taken else (Ungrounded(value=wish.tool, reason=reason),)
+            marks.append((*tool, *self._fields(wish, message, sources, own_values)))
+        return marks
+
+    def _parts(self, wish: Wish) -> Counter[str]:
+        """The tool itself; for a skill its tools, which may be asked for one by one."""
+        return Counter(tool.name for tool in tools_of(wish, self._pack))
+
+    def _take(self, wish: Wish, whole: list[str | None], parts: list[Counter[str]]) -> bool:
+        """Take the call off what was asked for: as a whole with its parts, or its parts, which leave no whole."""
+        if wish.tool in whole:
+            parts[whole.index(wish.tool)].clear()
+            whole[whole.index(wish.tool)] = None
+            return True
+        needed = self._parts(wish)
+        if not needed or not needed <= sum(parts, Counter[str]()):
+            return False
+        for name in needed.elements():
+            number = next(number for number, left in enumerate(parts) if left[name] > 0)
+            parts[number][name] -= 1
+            whole[number] = None
+        return True
+
+    def _fields(
+        self, wish: Wish, message: Message, sources: Sources, own_values: Mapping[str, Json]
+    ) -> Iterator[Ungrounded]:
+        entry = self._pack.tool(wish.tool) or self._pack.skill(wish.tool)
+        if entry is None:
+            return
+        shapes = properties_of(entry)
+        read = self._extract.arguments(message.text, entry, message)
+        for name, value in wish.arguments.items():
+            shape = shapes.get(name, {})
+            kind = kind_of(name, shape)
+            if _given(name, value, shape, message) or own_values.get(name) == value:
+                continue
+            own = own_values.get(name, value)
+            text = kind == "text" and shape.get("x-composed") is not True
+            if _contradict(own, value, kind) or (
+                text and self._leaves_out(wish, name, own, shapes, sources)
+            ):
+                yield Ungrounded(field=name, value=value, reason=OTHERWISE)
+            elif read.get(name) != value and not _derived(value, kind, shape, sources):
+                yield Ungrounded(field=name, value=value, reason=NOT_SAID)
+
+    def _leaves_out(
+        self,
+        wish: Wish,
+        name: str,
+        own: Json,
+        shapes: Mapping[str, Mapping[str, Json]],
+        sources: Sources,
+    ) -> bool:
+        """Whether a text that is written down lacks words that may turn it around.
+
+        Those that another argument has, such as a name, and those that only say when are not missed.
+        """
+        tier = highest(terms_of_wishes([wish], self._pack, ()))
+        if not isinstance(own, str) or tier == Tier.T0:
+            return False
+        others = (
+            str(value)
+            for key, value in wish.arguments.items()
+            if key == name or kind_of(key, shapes.get(key, {})) not in ("text", "")
+        )
+        return not sources.telling_words(own) <= set(chain(*map(tokens_of, others)))
+
+
+def _matched(own: Sequence[Wish], wishes: Sequence[Wish]) -> list[Mapping[str, Json]]:
+    """For every call the arguments of Podium's own reading that is most like it; no reading stands for two calls."""
+    pairs = [
+        (-_likeness(mine.arguments, wish.arguments), number, place)
+        for number, wish in enumerate(wishes)
+        for place, mine in enumerate(own)
+        if mine.tool == wish.tool
+    ]
+    matched: dict[int, int] = {}
+    for _, number, place in sorted(pairs):
+        if number not in matched and place not in matched.values():
+            matched[number] = place
+    return [
+        own[matched[number]].arguments if number in matched else {} for number in range(len(wishes))
+    ]
+
+
+def _likeness(own: Mapping[str, Json], values: Mapping[str, Json]) -> float:
+    """How many values are the same; words in common count for less than one."""
+    alike = 0.0
+    for name in own.keys() & values.keys():
+        one, other = set(tokens_of(str(own[name]))), set(tokens_of(str(values[name])))
+        words = len(one & other) / (2 * len(one | other)) if one or other else 0.0
+        alike += 1.0 if own[name] == values[name] else words
+    return alike
+
+
+def _contradict(own: Json, value: Json, kind: str) -> bool:
+    """Whether two values cannot both be meant. Words may be cut from a message in more than one way."""
+    if own == value:
+        return False
+    if kind == "text" or not isinstance(own, str) or not isinstance(value, str):
+        return kind != "text"
+    if kind == "phone":
+        return digits(own)[-_PHONE_DIGITS:] != digits(value)[-_PHONE_DIGITS:]
+    one, other = " ".join(tokens_of(own)), " ".join(tokens_of(value))
+    if kind in _CUT:
+        return one not in other and other not in one
+    return one != other
+
+
+_CUT = ("name", "address", "")
+"""Kinds of values of which a message gives more or less of the same."""
+_PHONE_DIGITS = 8
+"""Without the codes of country and network."""
+
+
+def _given(name: str, value: Json, shape: Mapping[str, Json], message: Message) -> bool:
+    """Whether it is the context's own value, or what would be taken without any."""
+    if name in message.context and message.context[name] == value:
+        return True
+    return "default" in shape and shape["default"] == value
+
+
+def _derived(value: Json, kind: str, shape: Mapping[str, Json], sources: Sources) -> bool:
+    """Whether the value, and every part of it, comes from what was said."""
+    match value:
+        case dict():
+            inner = shape.get("properties")
+            known: Mapping[str, Json] = inner if isinstance(inner, dict) else {}
+            return all(
+                (name in known or sources.has_text(name))
+                and _derived(part, *_of(name, known.get(name)), sources)
+                for name, part in value.items()
+            )
+        case list():
+            items = shape.get("items")
+            each = items if isinstance(items, dict) else {}
+            return all(_derived(part, kind or kind_of("", each), each, sources) for part in value)
+        case str():
+            return sources.gives(value) or _text_derived(value, kind, shape, sources)
+        case bool() | None:
+            return sources.gives(value)
+        case _:
+            return sources.gives(value) or sources.has_number(value)
+
+
+def _of(name: str, shape: Json) -> tuple[str, Mapping[str, Json]]:
+    form = shape if isinstance(shape, dict) else {}
+    return kind_of(name, form), form
+
+
+def _text_derived(value: str, kind: str, shape: Mapping[str, Json], sources: Sources) -> bool:
+    family, _, thing = kind.partition(":")
+    match family:
+        case "id":
+            return sources.has_id(value, thing)
+        case "phone":
+            return sources.has_phone(value)
+        case "email":
+            return sources.has_entity("email", value)
+        case "choice":
+            return sources.names(shape, value)
+        case "date" | "time" | "datetime":
+            return sources.has_moment(value)
+        case "money" | "number":
+            return _is_figure(value) and sources.has_number(float(value))
+        case "text" | "":
+            composed = shape.get("x-composed") is True and sources.has_facts_of(value)
+            return composed or sources.has_text(value)
+        case _:
+            return sources.has_entity(family, value) or sources.has_text(value)
+
+
+def _is_figure(value: str) -> bool:
+    try:
+        return isinstance(json.loads(value), int | float)
+    except ValueError:
+        return False
+
+
+def _same(own: Sequence[Wish], wishes: Sequence[Wish]) -> bool:
+    return [(each.tool, each.arguments) for each in own] == [
+        (each.tool, each.arguments) for each in wishes
+    ]
+
+
+def _all_fields(wish: Wish) -> Iterator[Ungrounded]:
+    for name, value in wish.arguments.items():
+        yield Ungrounded(field=name, value=value, reason=NOT_CHECKED)

@@ -1,0 +1,259 @@
+"""Texts that a value may be taken from: the message and its context, read once for all values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from podium.core.model import Json
+from podium.jobs.operator.judgement.embedded.tokens import DENIALS
+from podium.jobs.operator.judgement.fields import Entity, FieldExtractor
+from podium.jobs.operator.judgement.fields.dates import date_in
+from podium.jobs.operator.judgement.fields.identifiers import digits
+from podium.jobs.operator.judgement.fields.pack_lexicon import words_of
+from podium.jobs.operator.judgement.fields.tokenized_text import smoothed, words_in
+from podium.jobs.operator.models import Message
+
+MAX_CONTEXT_CHARACTERS = 20_000
+"""Of the context's texts; what is beyond was not read, and so grounds nothing."""
+MAX_STEPS = 20_000
+"""Of one search for a text with words left out."""
+_ADDED = words_in("a an the of for to about on at in with re")
+"""Words that may stand in a text although nobody said them: they say nothing by themselves."""
+_LEFT_OUT = _ADDED | words_in("and please pls just also me us my our that thanks cheers")
+_DENIALS = DENIALS | {"no", "without", "nor", "neither", "none"}
+_SENTENCES = re.compile(r"(?<=\w{3}[.!?;])\s+|\n+")
+"""Where sentences end. A short word with a full stop, such as `Mr.`, ends none."""
+_LONG_FORMS = {"street": "st", "road": "rd", "avenue": "ave", "drive": "dr", "court": "ct"}
+_SHORTEST_PHONE = 6
+_FACT = re.compile(r"[\d@/\\_]|\w\.\w")
+_SUMS = ("money", "number")
+_DIGITS = re.compile(r"\+?\(?\d(?:[ .\-()/]{0,3}\d){5,19}")
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """One text with what was found in it."""
+
+    text: str
+    entities: Sequence[Entity]
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        return tokens_of(self.text)
+
+    @cached_property
+    def denied(self) -> frozenset[int]:
+        """Places of the words behind a denial of the same sentence: it may turn them around."""
+        found: set[int] = set()
+        end = 0
+        for words in map(tokens_of, _SENTENCES.split(self.text)):
+            start, end = end, end + len(words)
+            denial = next((at for at, word in enumerate(words) if word in _DENIALS), len(words))
+            found.update(range(start + denial + 1, end))
+        return frozenset(found)
+
+    @cached_property
+    def joined(self) -> str:
+        return f" {' '.join(self.tokens)} "
+
+    @cached_property
+    def dated(self) -> frozenset[str]:
+        """Words that only say when; a text may leave them out."""
+        kinds = {"date", "time", "datetime", "period"}
+        return frozenset(
+            word for each in self.entities if each.kind in kinds for word in tokens_of(each.text)
+        )
+
+
+class Sources:
+    """All that somebody said and handed along."""
+
+    def __init__(self, message: Message, extract: FieldExtractor) -> None:
+        self._message = message
+        self._extract = extract
+        leaves = list(_leaves(message.context))
+        self._given = {_key(leaf) for leaf in leaves}
+        self.texts = [self._source(message.text), *map(self._source, _affordable(leaves))]
+
+    def gives(self, value: Json) -> bool:
+        """Whether the context has exactly this value."""
+        return _key(value) in self._given
+
+    def finds(self, *kinds: str) -> Iterator[Entity]:
+        """What was found of these kinds; `id` is every kind of id."""
+        for source in self.texts:
+            for each in source.entities:
+                if each.kind.partition(":")[0] in kinds:
+                    yield each
+
+    def has_id(self, value: str, kind: str) -> bool:
+        """Whether an id stands there, and nothing says that it is another kind of thing's."""
+        return any(
+            each.kind == "number" or self._extract.may_be_id(each, kind)
+            for each in self.finds("id", "number")
+            if each.text.lstrip("#").casefold() == value.strip().casefold()
+        )
+
+    def has_phone(self, value: str) -> bool:
+        """Whether the number stands there, in whatever form, with or without the code of its country."""
+        wanted = {digits(value), *self._phones(value)}
+        said = {each for source in self.texts for each in self._phones(source.text)}
+        return any(len(each) >= _SHORTEST_PHONE and each in said for each in wanted)
+
+    def has_number(self, value: float) -> bool:
+        """A share such as `10%` is no sum."""
+        return any(
+            isinstance(each.value, int | float) and abs(each.value - value) < 1e-9
+            for each in self.finds("money", "number")
+            if not each.text.endswith("%")
+        )
+
+    def has_moment(self, value: str) -> bool:
+        """A day, a time or both, as it was written or as words such as `tomorrow` mean it."""
+        read = [each.value for each in self._source(value).entities if each.kind in _WHEN]
+        moments = {str(each) for each in read} or {value.strip()}
+        return moments <= self._moments or {value.strip()} <= self._moments
+
+    @cached_property
+    def _moments(self) -> frozenset[str]:
+        found: set[str] = set()
+        for each in self.finds(*_WHEN, "period"):
+            if isinstance(each.value, Mapping):
+                found.update(map(str, each.value.values()))
+                continue
+            value = str(each.value)
+            found.update((value, value[:10], value[11:16]))
+            if past := date_in(each.text, self._message.now, past=True):
+                found.add(past)
+        return frozenset(found - {""})
+
+    def names(self, shape: Mapping[str, Json], value: Json) -> bool:
+        """Whether the words name this value of a choice."""
+        now = self._message.now
+        return any(value in self._extract.choices(each.text, shape, now) for each in self.texts)
+
+    def has_entity(self, kind: str, value: str) -> bool:
+        return any(_key(each.value) == _key(value) for each in self.finds(kind))
+
+    def has_text(self, value: str) -> bool:
+        """Whether the words stand there in this order, with nothing between them that could change what they say."""
+        words = tokens_of(value)
+        if not words:
+            return any(value.strip() and value.strip() in each.text for each in self.texts)
+        strange = {letter for letter in value if not letter.isascii() and not letter.isalnum()}
+        return any(
+            not strange - set(each.text) - {"\u2019", "\u2013", "\u2014", "\u201c", "\u201d"}
+            and (_has_run(each, words) or _has_order(each, words))
+            for each in self.texts
+        )
+
+    def telling_words(self, text: str) -> set[str]:
+        """Those of a text that say more than when."""
+        return set(tokens_of(text)) - _LEFT_OUT - self.texts[0].dated
+
+    def has_facts_of(self, value: str) -> bool:
+        """Whether all that is more than words stands there: figures, sums, ids, contacts, addresses."""
+        chunks = (chunk.strip(".,;:!?()\"'") for chunk in smoothed(value).split())
+        facts = [chunk for chunk in chunks if _FACT.search(chunk)]
+        sums = [each for each in self._source(value).entities if each.kind in _SUMS]
+        return all(map(self.has_text, facts)) and all(
+            self.has_text(each.text) or self.has_number(each.value) for each in sums
+        )
+
+    def _phones(self, text: str) -> set[str]:
+        """Runs of digits as they stand, and the numbers that they are read as."""
+        runs = [digits(run) for run in _DIGITS.findall(smoothed(text))]
+        plain = (self._source(run).entities for run in runs if len(run) >= _SHORTEST_PHONE)
+        read = [each for found in (self._source(text).entities, *plain) for each in found]
+        return {*runs, *(digits(str(each.value)) for each in read if each.kind == "phone")}
+
+    def _source(self, text: str) -> SourceText:
+        return SourceText(text, self._extract.entities(text, self._message.now))
+
+
+_WHEN = ("date", "time", "datetime")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Words in lower case without accents and possessives; `Street` is `st`."""
+    bare = (word.removesuffix("'s").replace("'", "") for word in words_of(smoothed(text)))
+    return [_LONG_FORMS.get(word, word) for word in bare]
+
+
+def _has_run(source: SourceText, words: Sequence[str]) -> bool:
+    """Whether the words stand there side by side, and not behind a denial."""
+    wanted, start = f" {' '.join(words)} ", -1
+    while (start := source.joined.find(wanted, start + 1)) >= 0:
+        if source.joined.count(" ", 0, start) not in source.denied:
+            return True
+    return False
+
+
+def _has_order(source: SourceText, words: Sequence[str]) -> bool:
+    """Whether the words stand there one after the other, with only empty words left out or put in."""
+    steps, tokens = MAX_STEPS, source.tokens
+    first = next((word for word in words if word not in _ADDED), words[0])
+    rest = words[words.index(first) :]
+    for start, token in enumerate(tokens):
+        if token != first:
+            continue
+        taken = _walk(tokens, start, rest, source.dated)
+        steps -= taken or len(rest)
+        if taken and start not in source.denied:
+            return True
+        if steps < 0:
+            return False
+    return False
+
+
+def _walk(tokens: Sequence[str], at: int, words: Sequence[str], dated: frozenset[str]) -> int:
+    """How many steps it took to get through all words; 0 when it was not possible."""
+    start, place = at, 0
+    while place < len(words):
+        if at < len(tokens) and tokens[at] == words[place]:
+            at, place = at + 1, place + 1
+        elif at < len(tokens) and (tokens[at] in _LEFT_OUT or tokens[at] in dated):
+            at += 1
+        elif words[place] in _ADDED:
+            place += 1
+        else:
+            return 0
+    return at - start + len(words)
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+def _affordable(leaves: Sequence[Json]) -> Iterator[str]:
+    left = MAX_CONTEXT_CHARACTERS
+    for leaf in leaves:
+        text = leaf if isinstance(leaf, str) else ""
+        left -= len(text)
+        if left < 0:
+            return
+        if text:
+            yield text
+
+
+def _key(value: Json) -> tuple[str, str]:
+    """Values that are the same however they are written; a number is no text, and `true` no number."""
+    if isinstance(value, str):
+        return "text", " ".join(value.casefold().split())
+    return (
+        ("number", repr(float(value))) if _is_number(value) else (type(value).__name__, str(value))
+    )
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,122 @@
+"""Message and context as typed: text or stdin, NAME=VALUE, files of JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.core.errors import BadInput
+from podium.core.model import Json
+
+
+def context_value(text: str) -> Json:
+    """JSON where it reads as an object, list, true, false or null; else the text itself. Raises `BadInput`."""
+    # Ids such as 0400123456 and 12e5 stay what they are: only what is surely no word is taken for JSON.
+    if text[:1] not in ("{", "[") and text not in ("true", "false", "null"):
+        return text
+    try:
+        return json.loads(text, object_pairs_hook=each_once)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"context value {text[:60]!r} is not JSON ({error}); "
+            "write it as JSON, or put it into a file and name that with --context-file"
+        ) from None
+
+
+def each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Raises for a name that is there twice: which of its values was meant, nobody can say."""
+    found: dict[str, Json] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name[:60]!r} is there twice")
+        found[name] = value
+    return found
+
+
+MOST_BYTES = 4_000_000
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was typed beside the message."""
+
+    mode: str
+    pairs: tuple[str, ...] = ()
+    file: Path | None = None
+    packs: tuple[str, ...] = ()
+    classifier: str = ""
+    mode_given: bool = True
+    """False: nothing was said of the mode, and it is the default."""
+
+    @property
+    def options(self) -> list[str]:
+        """The same, to be typed again with the same message; the mode is another matter."""
+        said = [part for pair in self.pairs for part in ("--context", pair)]
+        said += ["--context-file", str(self.file)] if self.file else []
+        said += [part for pack in self.packs for part in ("--pack", pack)]
+        return said + (["--classifier", self.classifier] if self.classifier else [])
+
+
+def message_of(words: str, message: str) -> str:
+    """What was said once, as MESSAGE or with -m; `-` stands for all of stdin."""
+    if words and message:
+        raise BadInput("the message is there twice; say it as MESSAGE or with -m")
+    said = words or message
+    if said != STDIN:
+        return said
+    if sys.stdin.isatty():
+        sys.stderr.write("podium: type the message, then Ctrl-D\n")
+        sys.stderr.flush()
+    # Far more than is read of a message; what is longer is refused by its length. Some editors
+    # begin a file with a mark that is no part of its text.
+    return sys.stdin.buffer.read(MOST_BYTES).decode("utf-8-sig", errors="surrogateescape")
+
+
+def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
+    """The file's object, and the pairs over it. Raises `BadInput` for what is neither."""
+    context, said = _read(file) if file else {}, dict[str, Json]()
+    for pair in pairs:
+        name, value = parted(pair)
+        if name in said:
+            raise BadInput(f"context {name[:60]!r} is there twice; say it once")
+        said[name] = value
+    return {**context, **said}
+
+
+def parted(pair: str) -> tuple[str, Json]:
+    """NAME=VALUE. The value is JSON where it reads as an object, list, number, true or null; else text."""
+    name, mark, value = pair.partition("=")
+    if not mark or not name.strip():
+        raise BadInput(f"context {pair[:60]!r} is no NAME=VALUE; write it as in quote_id=abc123")
+    return name.strip(), context_value(value)
+
+
+def _read(file: Path) -> dict[str, Json]:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise BadInput(
+            f"the context file {str(file)!r} cannot be read ({error.strerror}); name one that can"
+        ) from None
+    if len(content) > MOST_BYTES:
+        raise BadInput(
+            f"the context file {str(file)!r} is larger than {MOST_BYTES} bytes; "
+            "name pictures and the like by their paths instead of putting them in"
+        )
+    try:
+        context = json.loads(content, object_pairs_hook=each_once)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"the context file {str(file)!r} is not JSON ({error}); mend it there"
+        ) from None
+    if not isinstance(context, dict):
+        kind = type(context).__name__
+        raise BadInput(
+            f"the context file {str(file)!r} holds no object but {kind}; write names and values in {{}}"
+        )
+    return context

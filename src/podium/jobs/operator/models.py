@@ -1,0 +1,365 @@
+"""Models of the operator, one per layer: reading, classification, plan, gated plan, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from podium.core.approvals import Approver
+from podium.core.decisions import Grant, TierTerm, Usage, digest_of
+from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.packs import Estimate, TierName
+
+
+class OperatorMode(StrEnum):
+    """How far a message is taken."""
+
+    ANALYZE = "analyze"
+    PLAN = "plan"
+    ENQUEUE = "enqueue"
+    ENQUEUE_AND_WAIT = "enqueue_and_wait"
+    EXECUTE = "execute"
+
+    @property
+    def acts(self) -> bool:
+        return self not in (OperatorMode.ANALYZE, OperatorMode.PLAN)
+
+
+class Intent(StrEnum):
+    """What becomes of a message."""
+
+    EXECUTE = "execute"
+    REFUSE = "refuse"
+    CLARIFY = "clarify"
+
+
+class Urgency(StrEnum):
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class Directive(StrEnum):
+    """The prime directives, highest first. A wish that conflicts with one is refused."""
+
+    SAFETY = "safety_confidentiality_legal"
+    CONTRACT = "contract_correctness"
+    CONTINUITY = "operational_continuity"
+    REVENUE = "revenue_flow"
+    BRAND = "brand_integrity"
+    USER_INTENT = "user_intent_and_speed"
+
+
+class Message(Noun):
+    """What somebody said to the operator, and what they handed along."""
+
+    text: str
+    context: dict[str, Json] = Field(default_factory=dict)
+    now: Moment
+    """For words such as `tomorrow`."""
+    provenance: tuple[str, ...] = ()
+    """Untrusted sources of the words, when no person at a door said them."""
+
+
+class Ungrounded(Noun):
+    """A part of a call that neither the message nor its context gives."""
+
+    field: str = ""
+    """The argument. Empty: the tool itself."""
+    value: Json = None
+    reason: NonEmpty
+
+    @property
+    def line(self) -> str:
+        """`lead_id: not in the message`."""
+        return f"{self.field or self.value}: {self.reason}"
+
+
+class Wish(Noun):
+    """A tool or skill that was understood, with the arguments that were found for it."""
+
+    tool: NonEmpty
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    ungrounded: tuple[Ungrounded, ...] = ()
+    """Set by judgement alone; what a classifier claims of it is not heard."""
+
+
+class Conflict(Noun):
+    """A directive that a message is against."""
+
+    directive: Directive
+    because: NonEmpty
+    severity: Literal["blocking"] = "blocking"
+
+
+class Reading(Noun):
+    """What a classifier made of a message. Nothing in it is believed before Podium has checked it."""
+
+    intent: Intent
+    domain: str = "system"
+    urgency: Urgency = Urgency.NORMAL
+    wishes: tuple[Wish, ...] = ()
+    """In the order in which they were said."""
+    confidence: float = Field(default=0.0, ge=0, le=1)
+    reasoning: str = ""
+    question: str = ""
+    """With `clarify`: what one answer would settle."""
+    candidates: tuple[str, ...] = ()
+    """With `clarify` and `refuse`: tools that may have been meant."""
+
+
+class IntentClassification(Noun):
+    """Layer 1's answer: a reading that was held against registry and directives."""
+
+    classification_id: NonEmpty
+    intent: Intent
+    domain: str
+    urgency: Urgency
+    tool_candidates: tuple[str, ...]
+    required_fields: tuple[str, ...]
+    missing_evidence: tuple[str, ...]
+    risk_tier: TierName
+    risk_reason: str
+    confidence: float = Field(ge=0, le=1)
+    reasoning: str
+    wishes: tuple[Wish, ...] = ()
+    arithmetic: tuple[TierTerm, ...] = ()
+    question: str = ""
+    conflict: Conflict | None = None
+    classifier: str = ""
+    """Who read the message: `embedded`, or the name of a model."""
+
+
+class SqlQuery(Noun):
+    """A read-only statement with its parameters, to look for oneself."""
+
+    sql: NonEmpty
+    parameters: dict[str, Json] = Field(default_factory=dict)
+    """`$STEP.FIELD` stands for what a step's result will give."""
+
+
+class PlanStep(Noun):
+    """One call of a plan.
+
+    In `arguments` an object {"$from": [step, "field"]} stands for a field of an earlier step's result,
+    and {"$from": [[step, "field"], …]} for a list of such.
+    """
+
+    number: int
+    """From 1."""
+    tool: NonEmpty
+    arguments: dict[str, Json]
+    tier: TierName
+    arithmetic: tuple[TierTerm, ...] = ()
+    undo: str | None = None
+    idempotent: bool = False
+    estimate: Estimate = Estimate()
+    verification: tuple[SqlQuery, ...] = ()
+    ungrounded: tuple[Ungrounded, ...] = ()
+    """What of it nobody said: with any of these a person is asked, whatever the tier."""
+
+
+class PlannedDependency(Noun):
+    """Which step had to come first, and why."""
+
+    tool: NonEmpty
+    depends_on: NonEmpty
+    reason: str
+
+
+PlanStatus = Literal["ready", "rejected", "awaiting_approval"]
+
+
+class RunPlan(Noun):
+    """Layer 2's answer: an ordered, validated sequence of calls. Nothing has run."""
+
+    plan_id: NonEmpty
+    classification_id: NonEmpty
+    status: PlanStatus
+    domain: str
+    tool_sequence: tuple[str, ...]
+    dependencies: tuple[PlannedDependency, ...] = ()
+    estimated_risk: TierName
+    requires_approval: bool
+    required_fields: tuple[str, ...] = ()
+    missing_evidence: tuple[str, ...] = ()
+    confidence: float = Field(ge=0, le=1)
+    message: str = ""
+    pack: str
+    pack_digest: str
+    steps: tuple[PlanStep, ...] = ()
+    estimate: Estimate = Estimate()
+    approvals: tuple[str, ...] = ()
+    """Groups that must approve the plan, in order. Empty: one person."""
+    irreversible: tuple[str, ...] = ()
+    """Tools of the plan whose effect nothing takes back."""
+    safer_alternative: str = ""
+    rejected_because: str = ""
+    undoes: str = ""
+    """The receipt this plan reverses, as `RUN#NUMBER`."""
+
+    @property
+    def ungrounded(self) -> bool:
+        """Whether anything in it was not said by the person it is done for."""
+        return any(step.ungrounded for step in self.steps)
+
+    @property
+    def plan_hash(self) -> str:
+        """What an approval is bound to: the calls, the pack they are from, what they reverse."""
+        steps = [[step.number, step.tool, step.arguments, str(step.tier)] for step in self.steps]
+        return digest_of(
+            {
+                "pack": [self.pack, self.pack_digest],
+                "steps": steps,
+                "approvals": self.approvals,
+                "undoes": self.undoes,
+            }
+        )
+
+
+CheckName = Literal[
+    "schema_correct", "provable_by_receipt", "worker_safe", "approval_obtained", "safer_alternative"
+]
+
+
+class GateReport(Noun):
+    """What the five checks of the quality gate found. `reasons` has a sentence for each."""
+
+    schema_correct: bool
+    provable_by_receipt: bool
+    worker_safe: bool
+    approval_obtained: bool
+    safer_alternative: str | None = None
+    """A suggestion; it blocks nothing."""
+    reasons: dict[CheckName, str] = Field(default_factory=dict)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the plan may be run once people agree."""
+        return self.schema_correct and self.provable_by_receipt and self.worker_safe
+
+    @property
+    def passed(self) -> bool:
+        return self.sound and self.approval_obtained
+
+
+class GatedPlan(Noun):
+    """Layer 3's input: a plan that passed the gate. `plan_hash` must be the plan's own."""
+
+    plan: RunPlan
+    plan_hash: NonEmpty
+    report: GateReport
+    approval_id: str | None = None
+    """With T2 and more: the approval that released exactly this plan."""
+    max_tool_calls: int = Field(default=50, ge=1)
+
+
+class CallResult(Noun):
+    """How one call of a plan ended, as its receipt says."""
+
+    number: int
+    tool: str
+    status: Literal["completed", "failed", "in_doubt", "skipped"]
+    receipt: int | None = None
+    """Its number in the run's chain."""
+    fields: dict[str, Json] = Field(default_factory=dict)
+    error: str = ""
+    usd: float = 0.0
+    seconds: float = 0.0
+    approved_by: tuple[str, ...] = ()
+
+
+AnswerStatus = Literal[
+    "analyzed",
+    "planned",
+    "clarify",
+    "refused",
+    "quality_gate_failed",
+    "awaiting_approval",
+    "enqueued",
+    "succeeded",
+    "failed",
+    "in_doubt",
+    "cancelled",
+    "error",
+]
+
+
+class OperatorAnswer(Noun):
+    """Everything the operator says to a message; the five blocks are a reading of it."""
+
+    mode: OperatorMode | None
+    """None: what was given is no mode."""
+    status: AnswerStatus
+    message: str
+    exit_code: int
+    classification: IntentClassification | None = None
+    plan: RunPlan | None = None
+    gate: GateReport | None = None
+    action_id: str | None = None
+    """What to approve, with `awaiting_approval`."""
+    deadline: Moment | None = None
+    grants: tuple[Grant, ...] = ()
+    run_id: str | None = None
+    results: tuple[CallResult, ...] = ()
+    reason: str = ""
+    """Why it ended as it did, when the classification does not say it."""
+    next_actions: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
+    """What was asked and approved before in such words. Never an approval."""
+    reading_usage: Usage = Usage()
+    """What it took to understand the message, where a model was asked."""
+
+
+class Habit(Noun):
+    """One message of earlier days and what came of it."""
+
+    at: Moment
+    pack: str
+    said: str
+    tools: tuple[str, ...]
+    status: str
+    approved_by: tuple[str, ...] = ()
+
+
+class OperatorJob(Noun):
+    """What a run of the operator is for."""
+
+    plan: RunPlan
+    asked_by: str = ""
+    approver: Approver | None = None
+    """Who said yes beforehand, and how that was proved. None: whoever asked, as in runs of before this was known."""
+    explicit_approval: bool = False
+    """Whoever asked said yes to this very plan beforehand. It counts for no chain of approvers."""
+    max_tool_calls: int = Field(default=50, ge=1)
+    provenance: tuple[str, ...] = ()
+    pack_folder: str = ""
+    """Where the pack is, when it did not come with Podium."""
+
+
+def filled_in(value: Json, results: Mapping[int, Json]) -> Json:
+    """A step's arguments with every {"$from": …} replaced by what earlier steps gave.
+
+    Raises `KeyError` when a result is not there or lacks the field.
+    """
+    if isinstance(value, dict):
+        if set(value) == {"$from"}:
+            return _given(value["$from"], results)
+        return {name: filled_in(inner, results) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [filled_in(inner, results) for inner in value]
+    return value
+
+
+def _given(source: Json, results: Mapping[int, Json]) -> Json:
+    if source and isinstance(source[0], list):
+        return [_given(each, results) for each in source]
+    step, field = source
+    result = results[step]
+    if not isinstance(result, dict):
+        raise KeyError(field)
+    return result[field]

@@ -1,0 +1,182 @@
+"""Next steps for a person, for every way a message can end. Whatever looks like a command is one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from podium.core.decisions import Approval
+from podium.core.ids import short_id
+from podium.jobs.operator.models import (
+    CallResult,
+    Directive,
+    IntentClassification,
+    OperatorMode,
+    RunPlan,
+)
+
+LONGEST_REPEATED = 300
+"""Longer messages are not said again in a command."""
+MOST_WAYS_BACK = 3
+
+_RESPECTED = {
+    Directive.SAFETY: "safety, confidentiality and the law",
+    Directive.CONTRACT: "what the registered tools can do",
+    Directive.CONTINUITY: "that the system keeps running",
+    Directive.REVENUE: "the way from lead to payment",
+    Directive.BRAND: "the good name of the business",
+    Directive.USER_INTENT: "what was asked for",
+}
+
+
+def to_mend_input(faults: Sequence[str]) -> tuple[str, ...]:
+    """What is to be done about faults. Most say it themselves, behind a semicolon."""
+    said = []
+    for fault in faults:
+        _, mark, advice = fault.partition("; ")
+        said.append(_as_sentence(advice) if mark else f"Mend this: {fault}")
+    return tuple(dict.fromkeys(said))
+
+
+def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
+    said = []
+    if classification.missing_evidence:
+        said.append(f"Provide missing: {', '.join(classification.missing_evidence)}")
+    if classification.question:
+        said.append(f"Answer: {classification.question}")
+    if not said:
+        return ("Say more exactly what is to be done, and to which record",)
+    known = set(classification.required_fields)
+    to_hand_in = [
+        name for name in classification.missing_evidence if name not in known and " or " not in name
+    ]
+    if to_hand_in:
+        said.append(f"Hand in {', '.join(to_hand_in)} as JSON, with --context-file FILE")
+    else:
+        said.append("Say the whole message again with that in it")
+    return tuple(said)
+
+
+def to_choose_pack(message: str, packs: Iterable[str]) -> tuple[str, ...]:
+    """The same message for one pack alone."""
+    words = " ".join(message.split())
+    said = f"podium ask -m {shlex.quote(words)}"
+    if len(words) > LONGEST_REPEATED:
+        said = "the same message with"
+    return tuple(f"For pack {pack}: {said} --pack {shlex.quote(pack)}" for pack in packs)
+
+
+def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, ...]:
+    if classification.conflict is not None:
+        _, mark, advice = classification.conflict.because.partition("; ")
+        respected = (
+            f"Ask for something that respects {_RESPECTED[classification.conflict.directive]}"
+        )
+        return (
+            _as_sentence(advice) if mark else respected,
+            "Have a person with the authority do it outside of Podium, if it must be done",
+        )
+    known = ", ".join(classification.tool_candidates[:3])
+    first = f"Say it in other words, if one of these was meant: {known}" if known else ""
+    tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'podium')}"
+    return (first, tools) if first else ("Say it in other words", tools)
+
+
+def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
+    """After looking at a plan."""
+    said = []
+    if mode is not OperatorMode.PLAN:
+        said.append(f"See the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
+    said.append(f"Do it: {_again(message, plan, OperatorMode.EXECUTE)}")
+    if plan.safer_alternative:
+        said.append(f"Or safer: {plan.safer_alternative}")
+    return tuple(said)
+
+
+def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]:
+    """What the person says once a lookup has shown what was missing."""
+    if classification is None or not classification.question:
+        return ()
+    return (f"Then say the whole message again with it: {classification.question}",)
+
+
+def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
+    return (f"Ask again if it is still wanted: {_again(message, plan, OperatorMode.EXECUTE)}",)
+
+
+def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
+    """The word that releases it, then the same for a shell."""
+    short, who = short_id(approval.id), ""
+    if plan.approvals:
+        group = plan.approvals[min(len(approval.grants), len(plan.approvals) - 1)]
+        who = f", as somebody of {group}"
+    return (
+        f"APPROVE: {approval.id}",
+        f"In a shell{who}: podium ask 'APPROVE: {approval.id}'",
+        f"See it in full: podium approvals {short}",
+        f"Say no: podium reject {short} --why 'not wanted'",
+    )
+
+
+def to_resume(run_id: str) -> tuple[str, ...]:
+    """What to do about a run that was stopped at its checkpoint."""
+    return (f"Go on where it stopped: podium resume {run_id}",)
+
+
+def to_follow(run_id: str) -> tuple[str, ...]:
+    short = short_id(run_id)
+    return (f"Follow it: podium logs -f {short}", f"End it: podium cancel {short}")
+
+
+def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
+    proof = f"See the proof: podium receipts list {short_id(run_id)}"
+    return (proof, *_ways_back(run_id, plan, results))
+
+
+def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
+    """After a call failed: what was done before it stays done, and is not done again."""
+    short = short_id(run_id)
+    failed = next((each.number for each in results if each.status == "failed"), None)
+    said = [f"See what happened: podium show {short}"]
+    if failed is None:
+        said.append(f"Try again: podium retry {short}")
+    else:
+        said.append(f"Try again, once that is mended: podium retry {short} --from 'call#{failed}'")
+    return (*said, *_ways_back(run_id, plan, results))
+
+
+def to_resolve(run_id: str) -> tuple[str, ...]:
+    short = short_id(run_id)
+    return (
+        "Find out whether it happened: nobody here can say, and it is not done twice",
+        f"See the call and the command that says so: podium show {short}",
+        f"Then go on: podium resume {short}",
+    )
+
+
+def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
+    """The command that takes the same words so far."""
+    # A chain of people is not replaced by a yes beforehand, nor is a look at what was not said.
+    wants_yes = mode.acts and plan.requires_approval and not plan.approvals and not plan.ungrounded
+    approve = " --approve" if wants_yes else ""
+    if plan.undoes:
+        run, _, number = plan.undoes.rpartition("#")
+        only_plan = "" if mode.acts else f" -M {mode}"
+        return f"podium undo '{short_id(run)}#{number}'{only_plan}{approve}"
+    words = " ".join(message.split())
+    if len(words) > LONGEST_REPEATED:
+        return f"the same message with -M {mode}{approve}"
+    return f"podium ask -m {shlex.quote(words)} -M {mode}{approve}"
+
+
+def _ways_back(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> list[str]:
+    undoable = {step.number for step in plan.steps if step.undo}
+    return [
+        f"Take {each.tool} back: podium undo '{short_id(run_id)}#{each.receipt}'"
+        for each in results
+        if each.number in undoable and each.status == "completed"
+    ][:MOST_WAYS_BACK]
+
+
+def _as_sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,380 @@
+"""Operator: a message passes the layers one after the other, as far as its mode allows."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from podium.core.approval_steps import approval_named_in
+from podium.core.approvals import Approver
+from podium.core.decisions import Approval, ApprovalStatus, Receipt, Tier, spent_since
+from podium.core.errors import (
+    BadInput,
+    LockHeld,
+    NotPossibleNow,
+    PlanNotGated,
+    PlanRejected,
+    StoreFull,
+    UnknownId,
+)
+from podium.core.model import Json
+from podium.core.packs import Pack
+from podium.core.work import Run, RunStatus
+from podium.jobs.operator.answers import Answers
+from podium.jobs.operator.brain import Brain
+from podium.jobs.operator.judgement.ground_check import FindUngrounded
+from podium.jobs.operator.judgement.judge import FindConflict, holds_reference, judge
+from podium.jobs.operator.models import (
+    Intent,
+    IntentClassification,
+    Message,
+    OperatorAnswer,
+    OperatorJob,
+    OperatorMode,
+    Reading,
+    RunPlan,
+)
+from podium.jobs.operator.quality_gate import inspect
+from podium.jobs.operator.skills import make_plan, undo_plan
+from podium.platform.invisible_text import hidden_in, written
+from podium.ports import Classifier, Habits, Ids
+
+MOST_CHARACTERS = 20_000
+MOST_CONTEXT_BYTES = 3_000_000
+"""The plan is kept with the run, and a record holds 4 MB."""
+_HARMLESS = ("Zl", "Zp", "Co", "Cn")
+_WORDS_BEFORE, _LONGEST_BEFORE = 3, 60
+
+
+def faults_of(message: Json, mode: Json, context: Json) -> list[str]:
+    """Everything that keeps a message from being read, in words for whoever sent it."""
+    return [*_message_faults(message), *_mode_faults(mode), *_context_faults(context)]
+
+
+def _message_faults(message: Json) -> Iterator[str]:
+    if not isinstance(message, str):
+        yield f"the message must be text, not {type(message).__name__}"
+        return
+    if not message.strip():
+        yield "the message is empty; say what is to be done"
+    if len(message) > MOST_CHARACTERS:
+        yield (
+            f"the message has {len(message)} characters and {MOST_CHARACTERS} are read; "
+            "put data into a file and hand it in with --context-file"
+        )
+        return
+    hidden = next(((at, each) for at, each in hidden_in(message) if _is_refused(each)), None)
+    if hidden is not None:
+        yield _hidden_words(message, *hidden)
+
+
+def _is_refused(character: str) -> bool:
+    """Separators, and letters that Python does not know, are not seen either and do no harm."""
+    return character != "\r" and unicodedata.category(character) not in _HARMLESS
+
+
+def _hidden_words(message: str, at: int, character: str) -> str:
+    # Cs: half of a surrogate pair, which no text has.
+    control = unicodedata.category(character) in ("Cc", "Cs")
+    kind = "control character" if control else "hidden character"
+    name = unicodedata.name(character, "")
+    called = f"{written(character)} ({name.lower()})" if name else written(character)
+    before = " ".join(message[:at].split()[-_WORDS_BEFORE:])[-_LONGEST_BEFORE:]
+    where = f"after {before!r}" if before else "at its beginning"
+    return (
+        f"the message holds the {kind} {called} {where}, so that it is not what it looks like; "
+        "type it again as plain text"
+    )
+
+
+def _mode_faults(mode: Json) -> Iterator[str]:
+    if mode not in list(OperatorMode):
+        yield f"there is no mode {str(mode)[:40]!r}; modes: {', '.join(OperatorMode)}"
+
+
+def _context_faults(context: Json) -> Iterator[str]:
+    if context is None:
+        return
+    if not isinstance(context, dict):
+        yield f"the context must be an object of names and values, not {type(context).__name__}"
+        return
+    try:
+        # As it is: half of a surrogate pair can be written as \ud800 and stored nowhere.
+        size = len(json.dumps(context, allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        yield f"the context is not plain JSON: {error}"
+        return
+    if holds_reference(context):
+        yield "a name in the context begins with `$`, which only plans write; take it out"
+    if size > MOST_CONTEXT_BYTES:
+        yield (
+            f"the context takes {size} bytes and {MOST_CONTEXT_BYTES} are taken; "
+            "name files by their paths instead of putting them in"
+        )
+
+
+Started = Callable[[Run], Awaitable[None]]
+"""Told of the run as soon as it is stored."""
+
+
+async def no_listener(run: Run) -> None:
+    """For whoever does not follow the run."""
+    return
+
+
+async def nothing_resolved(message: Message, reading: Reading) -> Sequence[Mapping[str, Json]]:
+    """For packs whose arguments all stand in the message or its context."""
+    return [{} for _ in reading.wishes]
+
+
+@dataclass(frozen=True)
+class OperatorDesk:
+    """What the operator works with."""
+
+    pack: Pack
+    classifier: Classifier
+    find_conflict: FindConflict
+    find_ungrounded: FindUngrounded
+    """What of a reading nobody said."""
+    context_faults: Callable[[Mapping[str, Json]], Awaitable[Sequence[str]]]
+    """What is wrong with the named parts of a context, each fault with its place."""
+    now: Callable[[], datetime]
+    """Local time, for words such as `tomorrow`."""
+    ids: Ids
+    brain: Callable[[], Awaitable[Brain]]
+    """Opens the record and the engine when it is first asked for."""
+    worker_is_there: Callable[[Run], Awaitable[None]]
+    """Sees to it that somebody serves the operator's queue."""
+    approve: Callable[[str], Awaitable[Approval]]
+    """Says yes in the name of whoever is at the door."""
+    approver: Callable[[], Approver]
+    """Whoever is at the door, proved. Asked for only where their yes counts."""
+    habits: Habits
+    user: str
+    resolve: Callable[[Message, Reading], Awaitable[Sequence[Mapping[str, Json]]]] = (
+        nothing_resolved
+    )
+    """For each wish the arguments that `x-resolve` takes from the record or the message itself."""
+    max_tool_calls: int = 50
+    pack_folder: str = ""
+    """Where the pack is, when it did not come with Podium."""
+
+
+class Operator:
+    """Plain words become a validated, approved, receipted run."""
+
+    def __init__(self, desk: OperatorDesk) -> None:
+        self._desk = desk
+        self._answers = Answers(desk.pack.name)
+
+    async def process(
+        self,
+        message: str,
+        mode: str = OperatorMode.ANALYZE,
+        context: Mapping[str, Json] | None = None,
+        explicit_approval: bool = False,
+        *,
+        provenance: tuple[str, ...] = (),
+        started: Started = no_listener,
+        mode_given: bool = True,
+    ) -> OperatorAnswer:
+        """The answer to a message, whatever the message is.
+
+        Without `mode_given` a plan that only reads is performed where its pack `reads_at_once`. `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
+        no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
+        """
+        faults = faults_of(message, mode, context)
+        action_id = None if faults else approval_named_in(message)
+        if action_id is not None and provenance:
+            faults = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
+        elif action_id is not None:
+            return await self._released(action_id, started)
+        faults = faults or list(await self._desk.context_faults(context or {}))
+        if faults:
+            return self._answers.not_understood(message, mode, faults)
+        heard = Message(
+            text=message,
+            context=dict(context or {}),
+            now=self._desk.now(),
+            provenance=provenance,
+        )
+        before = self._desk.classifier.usage
+        answer = await self._answered(
+            heard, OperatorMode(mode), explicit_approval, started, mode_given=mode_given
+        )
+        self._desk.habits.remember(answer)
+        used = spent_since(before, self._desk.classifier.usage)
+        return answer.model_copy(update={"reading_usage": used})
+
+    async def _answered(
+        self,
+        message: Message,
+        mode: OperatorMode,
+        explicit_approval: bool,
+        started: Started,
+        *,
+        mode_given: bool,
+    ) -> OperatorAnswer:
+        classification = await self._classified(message)
+        suggestions = tuple(self._desk.habits.suggestions(message.text, pack=self._desk.pack.name))
+        if classification.intent is Intent.REFUSE:
+            return self._answers.refused(message.text, mode, classification)
+        plan = make_plan(
+            classification, message, self._desk.pack, plan_id=self._desk.ids.new("plan")
+        )
+        if classification.intent is Intent.CLARIFY:
+            return self._answers.unclear(message.text, mode, classification, plan, suggestions)
+        report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
+        if plan.status == "rejected" or not report.sound:
+            return self._answers.gate_failed(message.text, mode, classification, plan, report)
+        if not mode_given and self._only_reads(plan):
+            mode = OperatorMode.EXECUTE
+        if not mode.acts:
+            return self._answers.looked(
+                message.text, mode, classification, plan, report, suggestions
+            )
+        job = self._job(plan, explicit_approval, message.provenance)
+        return await self.carry_out(job, mode, classification, started)
+
+    def _only_reads(self, plan: RunPlan) -> bool:
+        """Whether the plan may be performed although nobody said how far it is to be taken."""
+        reads = self._desk.pack.registry.reads_at_once and plan.estimated_risk is Tier.T0
+        return reads and not plan.requires_approval
+
+    async def undo(
+        self,
+        receipt: Receipt,
+        mode: str,
+        explicit_approval: bool,
+        *,
+        started: Started = no_listener,
+    ) -> OperatorAnswer:
+        """The plan that reverses a receipt, gated like any other. It is linked to what it reverses."""
+        words = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
+        faults = faults_of(words, mode, None)
+        if faults:
+            return self._answers.not_understood(words, mode, faults)
+        try:
+            plan = undo_plan(
+                receipt,
+                self._desk.pack,
+                plan_id=self._desk.ids.new("plan"),
+                classification_id=self._desk.ids.new("cls"),
+                message=words,
+            )
+        except PlanRejected as error:
+            return self._answers.not_understood(words, mode, [str(error)])
+        chosen, job = OperatorMode(mode), self._job(plan, explicit_approval, ())
+        if not chosen.acts:
+            report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
+            return self._answers.looked(words, chosen, None, plan, report, ())
+        return await self.carry_out(job, chosen, None, started)
+
+    def _job(
+        self, plan: RunPlan, explicit_approval: bool, provenance: tuple[str, ...]
+    ) -> OperatorJob:
+        return OperatorJob(
+            plan=plan,
+            asked_by=self._desk.user,
+            approver=self._desk.approver() if explicit_approval else None,
+            explicit_approval=explicit_approval,
+            max_tool_calls=self._desk.max_tool_calls,
+            provenance=provenance,
+            pack_folder=self._desk.pack_folder,
+        )
+
+    async def _classified(self, message: Message) -> IntentClassification:
+        reading = await self._desk.classifier.read(message)
+        return judge(
+            message,
+            reading,
+            self._desk.pack,
+            resolved=await self._desk.resolve(message, reading),
+            classification_id=self._desk.ids.new("cls"),
+            find_conflict=self._desk.find_conflict,
+            find_ungrounded=self._desk.find_ungrounded,
+            classifier=self._desk.classifier.name,
+        )
+
+    async def carry_out(
+        self,
+        job: OperatorJob,
+        mode: OperatorMode,
+        classification: IntentClassification | None = None,
+        started: Started = no_listener,
+    ) -> OperatorAnswer:
+        """Layers 3 and 4 for a plan: halt for people, or run it and tell how it ended."""
+        brain = await self._desk.brain()
+        queued = mode is not OperatorMode.EXECUTE
+        try:
+            run, approval = await brain.begin(job, self._desk.pack, queued=queued)
+        except PlanNotGated as error:
+            return self._answers.stopped(job, mode, classification, str(error))
+        await started(run)
+        if queued:
+            await self._desk.worker_is_there(run)
+        pending = approval is not None and approval.status is ApprovalStatus.PENDING
+        if mode is OperatorMode.ENQUEUE or (queued and pending):
+            return self._answers.under_way(job, mode, classification, run, approval)
+        ended = await brain.engine.finish(run.id, stop_when_waiting=True)
+        return await self._told(brain, ended, job.plan, mode, classification)
+
+    async def _released(self, action_id: str, started: Started) -> OperatorAnswer:
+        """`APPROVE: <action_id>`: the plan that was shown under it goes on here."""
+        brain = await self._desk.brain()
+        try:
+            approval = await self._desk.approve(action_id)
+        except (BadInput, UnknownId, NotPossibleNow) as error:
+            return self._answers.not_understood(
+                f"APPROVE: {action_id}", OperatorMode.EXECUTE, [str(error)]
+            )
+        run = await brain.store.read(lambda view: view.run(approval.run_id))
+        job = _job_of(run)
+        if run is None or job is None:
+            return self._answers.approved_elsewhere(approval)
+        if approval.status is ApprovalStatus.PENDING:
+            mode = OperatorMode.EXECUTE
+            return self._answers.under_way(job, mode, None, run, approval)
+        await started(run)
+        if run.queue is not None:
+            await self._desk.worker_is_there(run)
+        else:
+            # A worker may have taken it up already: then it is followed from here.
+            with suppress(LockHeld, NotPossibleNow):
+                await brain.engine.resume(run.id, by=self._desk.user)
+        ended = await brain.engine.finish(run.id, stop_when_waiting=True)
+        answer = await self._told(brain, ended, job.plan, OperatorMode.EXECUTE, None)
+        self._desk.habits.remember(answer)
+        return answer
+
+    async def _told(
+        self,
+        brain: Brain,
+        run: Run,
+        plan: RunPlan,
+        mode: OperatorMode,
+        classification: IntentClassification | None,
+    ) -> OperatorAnswer:
+        results = await brain.look(run.id, plan)
+        approvals = await brain.store.read(lambda view: view.approvals(run_id=run.id))
+        stopped = _why_stopped(run, brain.engine.out_of_room())
+        return self._answers.ended(
+            run, plan, mode, classification, results, approvals, stopped=stopped
+        )
+
+
+def _why_stopped(run: Run, full: StoreFull | None) -> str:
+    """Why a run of this process, which nobody else would take, is hosted no more; empty when it is."""
+    if run.queue is not None or run.status is not RunStatus.RUNNING or run.owner is not None:
+        return ""
+    return str(full or "it was stopped at its checkpoint")
+
+
+def _job_of(run: Run | None) -> OperatorJob | None:
+    if run is None or run.flow != "operator":
+        return None
+    return OperatorJob.model_validate(run.input)

@@ -1,0 +1,326 @@
+"""Operator's page: message in, five-block answer out, receipts as they come, and undo."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from podium.app.id_lookup import find_id
+from podium.app.receipt_proof import proven
+from podium.app.run_list import how_they_stand
+from podium.app.submission import ask
+from podium.app.work_request import queues_of
+from podium.app.workload import see_queues
+from podium.core.errors import PodiumError
+from podium.core.model import Json
+from podium.core.work import Run
+from podium.jobs.operator import OPERATOR
+from podium.jobs.operator.answer_blocks import block_lines
+from podium.jobs.operator.composition import (
+    answer_of_run,
+    chosen_packs,
+    habits_of,
+    operator_options,
+    operator_run,
+    undo,
+)
+from podium.jobs.operator.message_context import context_value
+from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
+from podium.ports import RunQuery, View
+from podium.web.access.authentication import Operator, Viewer
+from podium.web.access.tokens import ConsoleRole, Person
+from podium.web.context import Desk, DeskHere
+from podium.web.live.sse import Part, Topic, streamed, told_anew
+from podium.web.pages.templates import page, render
+
+HINTS = {
+    "INTENT": "what was understood",
+    "PLAN": "what would be done",
+    "RESULT": "what was done",
+    "TOOL IMPACT": "what it touches",
+    "RISKS / GATES": "what guards it",
+    "NEXT ACTIONS": "what you can do now",
+}
+UNDER_WAY = ("awaiting_approval", "enqueued")
+MOST_FIELDS = 12
+
+
+@dataclass(frozen=True)
+class Block:
+    """One of the five: facts with a name, and other lines beneath them."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
+
+    @property
+    def hint(self) -> str:
+        return HINTS[self.title]
+
+
+@dataclass(frozen=True)
+class ShownCall:
+    """A call of the plan, with what proves that it was done."""
+
+    result: CallResult
+    tier: str
+    undo: str
+    """The tool that takes it back; empty where nothing does."""
+    receipt: str
+    """`RUN#NUMBER`; empty before there is one."""
+
+    @property
+    def checks(self) -> int:
+        """Rows that were read back to see that it is true."""
+        found = self.result.fields.get("verification")
+        return len(found) if isinstance(found, list) else 0
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """An answer as the template takes it."""
+
+    answer: OperatorAnswer
+    blocks: tuple[Block, ...]
+    calls: tuple[ShownCall, ...] = ()
+    context: Mapping[str, str] = field(default_factory=dict)
+    """What was handed in with the message, to be handed in again."""
+    proof: str = ""
+    """How the chain of receipts was found; empty before anybody looked."""
+    is_proven: bool = False
+    trouble: str = ""
+    """Why nobody does it, and what to do."""
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.answer.run_id is not None and self.answer.status in UNDER_WAY
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of what the message lacks, each to be filled in."""
+        said = self.answer.classification
+        if self.answer.status != "clarify" or said is None:
+            return ()
+        names = (part.strip() for each in said.missing_evidence for part in each.split(" or "))
+        return tuple(dict.fromkeys(name for name in names if name))[:MOST_FIELDS]
+
+    @property
+    def can_be_done(self) -> bool:
+        """Whether it was only looked at, and could be done."""
+        return self.answer.status in ("analyzed", "planned") and self.answer.plan is not None
+
+    @property
+    def could_be_planned(self) -> bool:
+        return self.can_be_done and self.answer.mode is OperatorMode.ANALYZE
+
+
+def shown_answer(
+    answer: OperatorAnswer,
+    *,
+    context: Mapping[str, str] | None = None,
+    faults: Sequence[str] | None = None,
+    trouble: str = "",
+) -> ShownAnswer:
+    """`faults` are those of the receipts' chain; None: nobody looked at it."""
+    return ShownAnswer(
+        answer=answer,
+        blocks=tuple(_block(title, lines) for title, lines in block_lines(answer).items()),
+        calls=tuple(_calls(answer)),
+        context=context or {},
+        proof="" if faults is None else "; ".join(faults) or "sound",
+        is_proven=faults is not None and not faults,
+        trouble=trouble,
+    )
+
+
+def _block(title: str, lines: Sequence[str]) -> Block:
+    """Lines that begin at the margin name a fact; what is indented belongs to what stands above it."""
+    facts, others = list[tuple[str, str]](), list[str]()
+    for line in lines:
+        name, mark, value = line.partition(": ")
+        if mark and not line.startswith(" ") and not others:
+            facts.append((name, value))
+        else:
+            others.append(line)
+    return Block(title, tuple(facts), tuple(others))
+
+
+def _calls(answer: OperatorAnswer) -> Iterator[ShownCall]:
+    steps = {step.number: step for step in answer.plan.steps} if answer.plan else {}
+    for result in answer.results:
+        step = steps.get(result.number)
+        name = f"{answer.run_id}#{result.receipt}" if result.receipt is not None else ""
+        yield ShownCall(
+            result=result,
+            tier=str(step.tier) if step else "",
+            undo=(step.undo or "") if step else "",
+            receipt=name,
+        )
+
+
+def context_texts(given: Mapping[str, Json]) -> dict[str, str]:
+    """What a form handed in, field by field, without those that were left empty."""
+    return {
+        name.removeprefix(FIELD): str(text).strip()
+        for name, text in given.items()
+        if name.startswith(FIELD) and str(text).strip()
+    }
+
+
+FIELD = "known."
+"""How the fields of a context are named in a form."""
+
+
+router = APIRouter()
+
+MOST_RUNS = 20
+MOST_SAID = 10
+SETTLE_SECONDS = 1.0
+MOVING = (
+    "approval_requested", "approval_granted", "approval_rejected", "approval_expired",
+    "tool_requested", "tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned", "tool_refused",
+    "run_queued", "run_started", "run_succeeded", "run_failed", "run_cancelled", "run_needed_human", "run_parked",
+)  # fmt: skip
+"""Events after which an answer reads otherwise."""
+
+
+@router.get("/operator")
+async def operator_page(request: Request, desk: DeskHere, person: Viewer) -> Response:
+    return page(request, "operator.html", **await _around(desk, person), shown=None)
+
+
+@router.get("/operator/{run_id}")
+async def answer_page(request: Request, desk: DeskHere, person: Viewer, run_id: str) -> Response:
+    """The answer that a run of the operator stands at."""
+    shown = await _shown_run(desk, await _run(desk, run_id), look=True)
+    return page(request, "operator.html", **await _around(desk, person), shown=shown)
+
+
+@router.post("/operator/ask")
+async def ask_operator(
+    request: Request,
+    desk: DeskHere,
+    person: Operator,
+    text: Annotated[str, Form(max_length=100_000)] = "",
+    mode: Annotated[str, Form(max_length=40)] = OperatorMode.ANALYZE,
+) -> Response:
+    texts = context_texts(dict(await request.form(max_fields=100, max_files=0)))
+    context = {name: context_value(said) for name, said in texts.items()}
+    answer = await ask(desk.podium, text, mode=mode, context=context, by=person.name)
+    return await _answered(request, desk, person, answer, texts)
+
+
+@router.post("/operator/undo")
+async def take_back(
+    request: Request,
+    desk: DeskHere,
+    person: Operator,
+    receipt: Annotated[str, Form(max_length=200)],
+    mode: Annotated[str, Form(max_length=40)] = OperatorMode.PLAN,
+) -> Response:
+    """The plan that reverses a receipt. It is gated like any other, so nothing is undone by this alone."""
+    wanted = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
+    answer = await undo(desk.podium, receipt, mode=wanted, by=person.name)
+    return await _answered(request, desk, person, answer, {}, undoes=receipt)
+
+
+@router.get("/live/operator")
+async def live_before(desk: DeskHere, person: Viewer) -> Response:
+    """Says `before` whenever an earlier run may stand otherwise."""
+    return streamed(told_anew(desk.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
+
+
+@router.get("/live/operator/{run_id}")
+async def live_answer(desk: DeskHere, person: Viewer, run_id: str) -> Response:
+    return streamed(_moving(desk, person, await _run(desk, run_id)))
+
+
+async def _moving(desk: Desk, person: Person, run: Run) -> AsyncIterator[Part]:
+    """The answer now, and again after everything that changes it."""
+    yield await _part(desk, person, run.id)
+    async with aclosing(desk.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
+        async for _ in happening:
+            yield await _part(desk, person, run.id)
+    yield await _part(desk, person, run.id)
+
+
+async def _part(desk: Desk, person: Person, run_id: str) -> Part:
+    run = await _run(desk, run_id)
+    shown = await _shown_run(desk, run, look=run.status.ended)
+    context = {"shown": shown, "person": person, "now": desk.podium.clock.now()}
+    return Part(render("operator_live.html", **_rights(person), **context), event="answer")
+
+
+async def _answered(
+    request: Request,
+    desk: Desk,
+    person: Person,
+    answer: OperatorAnswer,
+    texts: dict[str, str],
+    *,
+    undoes: str = "",
+) -> Response:
+    trouble = await _trouble(desk, answer)
+    shown = shown_answer(answer, context=texts, trouble=trouble)
+    return page(request, "operator_answer.html", shown=shown, undoes=undoes, **_rights(person))
+
+
+async def _run(desk: Desk, text: str) -> Run:
+    def found(view: View) -> Run:
+        return operator_run(view, find_id(view, "run", text))
+
+    return await (await desk.store()).read(found)
+
+
+async def _shown_run(desk: Desk, run: Run, *, look: bool) -> ShownAnswer:
+    """With `look` the chain of its receipts is verified, too."""
+    answer = await answer_of_run(desk.podium, run)
+    faults = (
+        await _faults(desk, run.id) if look and any(e.receipt for e in answer.results) else None
+    )
+    return shown_answer(answer, faults=faults, trouble=await _trouble(desk, answer))
+
+
+async def _faults(desk: Desk, run_id: str) -> list[str]:
+    try:
+        return [each.problem for each in (await proven(desk.podium, run_id)).faults]
+    except PodiumError as error:
+        return [str(error)]
+
+
+async def _trouble(desk: Desk, answer: OperatorAnswer) -> str:
+    """Why nobody does what waits in the queue."""
+    if answer.status != "enqueued":
+        return ""
+    podium = desk.podium
+    seen = await see_queues(await desk.store(), podium.engine, queues_of(podium.configuration))
+    queue = operator_options(podium).queue
+    return next((each.trouble for each in seen.queues if each.name == queue), "")
+
+
+async def _around(desk: Desk, person: Person) -> dict[str, Any]:
+    """What stands beside every answer: runs and messages of before."""
+    podium, runs = desk.podium, list[Run]()
+    if podium.has_record:
+        query = RunQuery(flow=OPERATOR, limit=MOST_RUNS)
+        runs = await (await desk.store()).read(lambda view: view.runs(query))
+    said = {habit.said: habit for habit in habits_of(podium).all()}
+    return {
+        "runs": await how_they_stand(runs, podium.engine),
+        "habits": list(reversed(said.values()))[:MOST_SAID],
+        "pack": ", ".join(chosen_packs(podium).names),
+        "undoes": "",
+        **_rights(person),
+    }
+
+
+def _rights(person: Person) -> dict[str, Any]:
+    return {
+        "may_ask": person.may(ConsoleRole.OPERATOR),
+        "may_answer": person.may(ConsoleRole.APPROVER),
+    }

@@ -1,0 +1,201 @@
+"""Drafts of calls from what was requested, a skill's steps included, in the order their tools demand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from podium.core.errors import PlanRejected
+from podium.core.model import Json
+from podium.core.packs import Pack, PackTool, Skill, SkillStep
+from podium.jobs.operator.models import Message, PlannedDependency, Ungrounded, Wish
+
+_PATH = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_.]+))?")
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A call before it has its place. References name drafts by their keys."""
+
+    key: str
+    tool: PackTool
+    arguments: dict[str, Json]
+    after: tuple[str, ...] = field(default=())
+    """Keys of drafts that must come before, whatever tools declare."""
+    ungrounded: tuple[Ungrounded, ...] = ()
+
+
+def drafts_of(wishes: Sequence[Wish], pack: Pack, message: Message) -> list[Draft]:
+    """All drafts, in the order in which things were said. Raises `PlanRejected`."""
+    found: list[Draft] = []
+    for number, wish in enumerate(wishes):
+        tool, skill = pack.tool(wish.tool), pack.skill(wish.tool)
+        if tool is not None:
+            arguments = dict(wish.arguments)
+            found.append(Draft(f"w{number}", tool, arguments, ungrounded=wish.ungrounded))
+        elif skill is not None:
+            drafts = _Unrolling(pack, message, wish.arguments, f"w{number}").drafts(skill)
+            found += [_with_marks(draft, wish) for draft in drafts]
+        else:
+            raise PlanRejected(f"{wish.tool!r} is not in the registry of pack {pack.name!r}")
+    return found
+
+
+def _with_marks(draft: Draft, wish: Wish) -> Draft:
+    """A call of a skill is marked whole where anything of the skill is, and where a marked value went."""
+    marks = []
+    for each in wish.ungrounded:
+        took = [
+            name for name, value in draft.arguments.items() if each.field and value == each.value
+        ]
+        marks += [each.model_copy(update={"field": name}) for name in took]
+    whole = [
+        Ungrounded(value=draft.tool.name, reason=f"part of {wish.tool}, and {each.line}")
+        for each in wish.ungrounded
+    ]
+    return replace(draft, ungrounded=tuple(marks or whole))
+
+
+class _Unrolling:
+    """One skill on its way to drafts."""
+
+    def __init__(self, pack: Pack, message: Message, given: Mapping[str, Json], key: str) -> None:
+        self._pack = pack
+        self._sources: dict[str, Json] = {"message": dict(given), "context": message.context}
+        self._key = key
+        self._keys: dict[str, list[str]] = {}
+        self._repeated: set[str] = set()
+
+    def drafts(self, skill: Skill) -> list[Draft]:
+        found: list[Draft] = []
+        for step in skill.steps:
+            tool = self._pack.tool(step.tool)
+            if tool is None:
+                raise PlanRejected(
+                    f"skill {skill.name!r} uses {step.tool!r}, which is not registered"
+                )
+            before = (found[-1].key,) if found else ()
+            made = [self._draft(step, tool, each, before) for each in self._elements(step)]
+            self._keys[step.id] = [draft.key for draft in made]
+            if step.each:
+                self._repeated.add(step.id)
+            found += made
+        return found
+
+    def _elements(self, step: SkillStep) -> list[tuple[int, Json]]:
+        """What the step is planned for: nothing, once, or each element of a list."""
+        if step.when and self._value(step.when, None) is _NOTHING:
+            return []
+        if not step.each:
+            return [(0, None)]
+        elements = self._value(step.each, None)
+        if elements is _NOTHING:
+            return []
+        if not isinstance(elements, list):
+            raise PlanRejected(
+                f"{step.each!r} is no list, so step {step.id!r} cannot go through it"
+            )
+        return list(enumerate(elements))
+
+    def _draft(
+        self, step: SkillStep, tool: PackTool, each: tuple[int, Json], before: tuple[str, ...]
+    ) -> Draft:
+        number, element = each
+        arguments = {}
+        for name, template in step.arguments.items():
+            value = self._value(template, element)
+            if value is not _NOTHING:
+                arguments[name] = value
+        return Draft(f"{self._key}.{step.id}.{number}", tool, arguments, before)
+
+    def _value(self, template: Json, element: Json) -> Json:
+        """The template filled in; what nobody gave is left out."""
+        if isinstance(template, dict):
+            inner = {name: self._value(each, element) for name, each in template.items()}
+            return {name: value for name, value in inner.items() if value is not _NOTHING}
+        if isinstance(template, list):
+            values = [self._value(each, element) for each in template]
+            return [value for value in values if value is not _NOTHING]
+        match = _PATH.fullmatch(template) if isinstance(template, str) else None
+        return template if match is None else self._looked_up(match[1], match[2] or "", element)
+
+    def _looked_up(self, source: str, path: str, element: Json) -> Json:
+        if source in self._keys:
+            places = [[key, path] for key in self._keys[source]]
+            if source in self._repeated:
+                return {"$from": places} if places else []
+            return {"$from": places[0]}
+        start = element if source == "each" else self._sources.get(source, _NOTHING)
+        return _walk(start, path)
+
+
+def _walk(value: Json, path: str) -> Json:
+    for name in filter(None, path.split(".")):
+        if not isinstance(value, dict) or name not in value:
+            return _NOTHING
+        value = value[name]
+    return value
+
+
+def ordered(drafts: Sequence[Draft]) -> list[Draft]:
+    """The same drafts, predecessors first. Raises `PlanRejected` for a circle, naming it."""
+    waiting, placed = list(drafts), list[Draft]()
+    while waiting:
+        done = {draft.key for draft in placed}
+        ready = next((each for each in waiting if _before(each, drafts) <= done), None)
+        if ready is None:
+            circle = " → ".join(dict.fromkeys(each.tool.name for each in waiting))
+            raise PlanRejected(f"these tools wait for each other: {circle}")
+        waiting.remove(ready)
+        placed.append(ready)
+    return placed
+
+
+def dependencies(drafts: Sequence[Draft]) -> tuple[PlannedDependency, ...]:
+    """Which tool had to come before which, and why."""
+    names = {draft.tool.name for draft in drafts}
+    found = {
+        (draft.tool.name, each.tool): each.reason
+        for draft in drafts
+        for each in draft.tool.depends_on
+        if each.tool in names and each.tool != draft.tool.name
+    }
+    return tuple(
+        PlannedDependency(tool=tool, depends_on=before, reason=reason)
+        for (tool, before), reason in found.items()
+    )
+
+
+def joined(drafts: Sequence[Draft]) -> list[Draft]:
+    """Drafts whose missing arguments are taken from the results of those before them."""
+    return [_joined(draft, drafts[:place], drafts) for place, draft in enumerate(drafts)]
+
+
+def _joined(draft: Draft, earlier: Sequence[Draft], drafts: Sequence[Draft]) -> Draft:
+    arguments = dict(draft.arguments)
+    for dependency in draft.tool.depends_on:
+        sources = [each for each in earlier if each.tool.name == dependency.tool]
+        if not sources:
+            continue
+        source = _partner(draft, sources, drafts)
+        for argument, source_field in dependency.fills.items():
+            if argument not in arguments:
+                reference: Json = {"$from": [source.key, source_field]}
+                arguments[argument] = reference
+    return replace(draft, arguments=arguments)
+
+
+def _partner(draft: Draft, sources: Sequence[Draft], drafts: Sequence[Draft]) -> Draft:
+    """The first with the first, the second with the second; else the nearest."""
+    alike = [each for each in drafts if each.tool.name == draft.tool.name]
+    if len(alike) == len(sources):
+        return sources[alike.index(draft)]
+    return sources[-1]
+
+
+def _before(draft: Draft, drafts: Sequence[Draft]) -> set[str]:
+    wanted = {each.tool for each in draft.tool.depends_on}
+    declared = {each.key for each in drafts if each.tool.name in wanted and each.key != draft.key}
+    return declared | set(draft.after)

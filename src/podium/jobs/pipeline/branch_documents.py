@@ -1,0 +1,305 @@
+"""Documents that the supervisor commits to the branch: where they lie, what they say, how lists merge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+from podium.app.kernel_flows import DeliveryDeps, deliver_approved
+from podium.core.decisions import Refusal
+from podium.core.errors import BadInput, ImportRefused, NeedsHuman, NotPossibleNow
+from podium.core.events import NoteTaken
+from podium.core.forge import check_ending, check_passed
+from podium.core.model import Json, Noun
+from podium.core.turns import Reply
+from podium.jobs.pipeline.ledger import with_items
+from podium.jobs.pipeline.memory import with_lessons
+from podium.jobs.pipeline.payloads import Answer
+from podium.jobs.pipeline.plain_text import fenced, harmless, in_code, shortened, whole
+from podium.jobs.pipeline.state import BACKLOG, MEMORY, AwaitsApproval, Desk
+
+_NEEDS_QUOTES = re.compile(r'[\s"\\]|^[#!]')
+_GLOB = re.compile(r"([*?\[\\])")
+
+
+def with_union(text: str | None, paths: Sequence[str]) -> str:
+    """`.gitattributes` in which these paths are merged by keeping the lines of both sides.
+
+    What it says already about merging one of them stays as it is.
+    """
+    kept = text or ""
+    decided = {each for line in kept.splitlines() for each in _decided_by(line)}
+    new = [path for path in dict.fromkeys(paths) if path.removeprefix("/") not in decided]
+    if not new:
+        return kept
+    end = "\r\n" if "\r\n" in kept else "\n"
+    gap = end if kept and not kept.endswith("\n") else ""
+    return kept + gap + "".join(f"{_pattern(path)} merge=union{end}" for path in new)
+
+
+def _pattern(path: str) -> str:
+    """The path from the repository's root on, and nothing else."""
+    rooted = _GLOB.sub(r"\\\1", "/" + path.removeprefix("/"))
+    if not _NEEDS_QUOTES.search(rooted):
+        return rooted
+    return '"' + rooted.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _decided_by(line: str) -> list[str]:
+    """The path whose merging this line decides."""
+    words = line.strip()
+    if words.startswith('"'):
+        quoted, _, rest = words[1:].rpartition('"')
+        pattern = re.sub(r"\\(.)", r"\1", re.sub(r"\\(.)", r"\1", quoted))
+    else:
+        pattern, _, rest = words.partition(" ")
+        pattern = re.sub(r"\\(.)", r"\1", pattern)
+    if not re.search(r"(?:^|\s)[-!]?merge(?:=\S+)?(?:\s|$)", rest.replace("\t", " ")):
+        return []
+    return [pattern.removeprefix("/")]
+
+
+_ATTRIBUTES = ".gitattributes"
+APPENDICES = (BACKLOG, MEMORY, _ATTRIBUTES)
+"""What the supervisor itself writes beside documents."""
+
+
+class Filed(Noun):
+    """What came back into the user's repository."""
+
+    head: str
+    commits: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    """Places in test data that look like secrets."""
+
+
+async def file(
+    desk: Desk,
+    step: str,
+    message: str,
+    *,
+    written: Mapping[str, str],
+    paths: Sequence[str] = (),
+    answer: Answer | None = None,
+    reply: Reply | None = None,
+) -> Filed:
+    """Write `written`, commit it with the files at `paths`, and bring the branch back.
+
+    Asked again after a crash it finds its own commit by the trailers and makes no other. Raises `SecretsCommitted`.
+    """
+    workspace = desk.trip.workspace
+    trailers = desk.trailers(step, reply)
+    if not await was_made(desk, trailers):
+        more = await _appendices(desk, answer, step) if answer is not None else {}
+        if written or more:
+            texts = {**written, **more}
+            await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
+        if written or more or paths:
+            await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
+    return await bring_back(desk, step)
+
+
+async def was_made(desk: Desk, trailers: Mapping[str, str]) -> bool:
+    """Whether a commit with these trailers is on the branch already."""
+    return await desk.trip.workspace.was_committed(trailers)
+
+
+async def clean_start(desk: Desk, why: str) -> str:
+    """Put the worktree where the last delivery left it, which is past `head` when this very step was killed."""
+    start = await desk.trip.workspace.delivered()
+    await desk.trip.workspace.reset(start, why)
+    return start
+
+
+async def bring_back(desk: Desk, step: str, *, approved: Sequence[str] = ()) -> Filed:
+    """Take whatever is committed through the import gate. Raises `NeedsHuman` when somebody else moved the branch.
+
+    `AwaitsApproval` is raised for guarded files, but for the paths that were `approved` as they are already;
+    `ImportRefused` for those that a person rejected.
+    """
+    trip, kit = desk.trip, desk.kit
+    deps = DeliveryDeps(kit.workspaces, kit.toolbox_in, kit.redact)
+    try:
+        delivery = await deliver_approved(
+            deps, trip.workspace, trip.run_id, f"deliver:{step}", approved=approved
+        )
+    except NotPossibleNow as error:
+        raise NeedsHuman(f"{error}; then `podium resume {trip.run_id}`") from error
+    if isinstance(delivery, Refusal):
+        files = ", ".join(map(str, delivery.call.arguments["files"]))
+        if delivery.approval_id:
+            what = f"Changes of guarded files wait for a person ({files})"
+            raise AwaitsApproval(delivery.approval_id, delivery.deadline, what)
+        raise ImportRefused(f"changing {files} was not approved: {delivery.decision.reason}")
+    return Filed(
+        head=delivery.after,
+        commits=delivery.commits,
+        paths=delivery.paths,
+        alike=delivery.lookalikes,
+    )
+
+
+async def _appendices(desk: Desk, answer: Answer, step: str) -> dict[str, str]:
+    """Backlog and memory with what the answer adds to them."""
+    workspace, day = desk.trip.workspace, desk.kit.clock.now().date()
+    source = f"{desk.trip.name} {step}"
+    files: dict[str, str] = {}
+    if answer.backlog_items:
+        text = await workspace.read(BACKLOG)
+        files[BACKLOG] = with_items(text, answer.backlog_items, source=source, day=day)
+    if answer.lessons:
+        text = await workspace.read(MEMORY)
+        remembered = with_lessons(
+            text, answer.lessons, source=source, day=day, looks_secret=desk.kit.looks_secret
+        )
+        files[MEMORY] = remembered.text
+        for refused in remembered.refused:
+            desk.ctx.note(NoteTaken(text=f"A lesson was not kept: {refused.why}"))
+    return await _that_changed(desk, files)
+
+
+async def _that_changed(desk: Desk, files: dict[str, str]) -> dict[str, str]:
+    """Only what is new, with the attributes that let parallel tasks append without conflict."""
+    workspace = desk.trip.workspace
+    changed = {
+        path: text for path, text in files.items() if text != (await workspace.read(path) or "")
+    }
+    if changed:
+        old = await workspace.read(_ATTRIBUTES)
+        new = with_union(old, [BACKLOG, MEMORY])
+        if new != (old or ""):
+            changed[_ATTRIBUTES] = new
+    return changed
+
+
+_ROOT = "docs/dev_docs"
+_KINDS = ("research", "plans", "reviews")
+ACTIVE_FOLDERS = tuple(f"{_ROOT}/{kind}" for kind in _KINDS)
+ARCHIVE = f"{_ROOT}/archived"
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def archived(path: str, *, day: date, task: str, feat: str = "") -> str:
+    """The place of a document in the archive, with day and task before its name.
+
+    The task's words (`feat`) are taken out of the name itself: they stand before it now.
+    A path that is there already is given back. Raises `BadInput` for one that is in no active folder.
+    """
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        raise BadInput(f"{path[:200]!r} cannot be archived: it is no plain path inside the project")
+    if path.startswith(f"{ARCHIVE}/"):
+        return path
+    for kind in _KINDS:
+        folder = f"{_ROOT}/{kind}/"
+        if path.startswith(folder):
+            # Of a folder the first part carries the prefix, so that no two documents meet.
+            name = path.removeprefix(folder)
+            plain = name.replace(f"_{feat}", "", 1) if feat else name
+            return f"{ARCHIVE}/{kind}/{day:%Y-%m-%d}_{_name(task)}_{plain}"
+    folders = ", ".join(ACTIVE_FOLDERS)
+    raise BadInput(f"{path[:200]!r} cannot be archived: it lies in none of {folders}")
+
+
+def _name(task: str) -> str:
+    return _NOT_IN_A_NAME.sub("-", task[:100]).strip("-.") or "task"
+
+
+LONGEST_TASK = 4_000
+LONGEST_FEEDBACK = 60_000
+LAST_LINES = 60
+LONGEST_TAIL = 8_000
+"""Of what one check wrote."""
+MOST_CHECKS = 50
+
+
+def review_file(
+    *,
+    title: str,
+    task: str,
+    role: str,
+    agent: str,
+    verdict: str,
+    round: int,
+    day: date,
+    feedback: str,
+    run_id: str,
+) -> str:
+    """A gatekeeper's verdict in Markdown. What agents and people said stands in it as data."""
+    facts = [
+        ("Verdict", f"**{harmless(verdict, 40)}**"),
+        ("Role", in_code(role, 80)),
+        ("Agent", in_code(agent, 120)),
+        ("Round", str(round)),
+        ("Date", f"{day:%Y-%m-%d}"),
+        ("Run", in_code(run_id, 80)),
+    ]
+    said = shortened(whole(feedback).strip(), LONGEST_FEEDBACK)
+    parts = [
+        f"# {harmless(title, 120) or 'Review'}: {harmless(verdict, 40)}",
+        _list(facts),
+        _task(task),
+        f"## Feedback\n\n{fenced(said) if said else 'None was given.'}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def evidence_file(
+    *,
+    task: str,
+    commit: str,
+    results: Sequence[Mapping[str, Json]],
+    day: date,
+    run_id: str,
+) -> str:
+    """What the supervisor's own checks showed on a commit, in Markdown.
+
+    A result holds `name`, `command`, `exit_code`, `seconds`, `output_sha256`, `tail`, `timed_out` and
+    `ran_no_tests`.
+    """
+    green = bool(results) and all(check_passed(each) for each in results)
+    outcome = ("all passed" if green else "not all passed") if results else "no checks were run"
+    facts = [
+        ("Outcome", f"**{outcome}**"),
+        ("Commit", in_code(commit, 80)),
+        ("Date", f"{day:%Y-%m-%d}"),
+        ("Run", in_code(run_id, 80)),
+    ]
+    parts = ["# Evidence: checks run by the supervisor", _list(facts), _task(task)]
+    parts += [_check(number, each) for number, each in enumerate(results[:MOST_CHECKS], start=1)]
+    if left_out := len(results) - MOST_CHECKS:
+        parts += [f"And {left_out} more."] if left_out > 0 else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _check(number: int, result: Mapping[str, Json]) -> str:
+    name = harmless(str(result.get("name") or result.get("command") or ""), 120)
+    facts = [
+        ("Command", in_code(str(result.get("command", "")), 1_000)),
+        ("Ended", check_ending(result)),
+        ("Took", f"{float(result.get('seconds') or 0):.1f} s"),
+        ("SHA-256 of the output", in_code(str(result.get("output_sha256") or ""), 80)),
+    ]
+    tail = "\n".join(_last_lines(str(result.get("tail") or "")))
+    output = f"Last lines:\n\n{fenced(tail)}" if tail.strip() else "It wrote nothing."
+    return f"## {number}. {name or 'Check'}\n\n{_list(facts)}\n\n{output}"
+
+
+def _last_lines(tail: str) -> list[str]:
+    lines = whole(tail[-4 * LONGEST_TAIL :]).rstrip().split("\n")[-LAST_LINES:]
+    return "\n".join(lines)[-LONGEST_TAIL:].split("\n")
+
+
+def _task(task: str) -> str:
+    return f"## Task\n\n{fenced(shortened(whole(task[: 4 * LONGEST_TASK]).strip(), LONGEST_TASK))}"
+
+
+def _list(facts: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(_lines(facts))
+
+
+def _lines(facts: Sequence[tuple[str, str]]) -> Iterator[str]:
+    return (f"- {name}: {value}" for name, value in facts if value)

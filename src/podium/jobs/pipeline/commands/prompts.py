@@ -1,0 +1,189 @@
+"""Command `podium prompts`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import Field
+
+from podium.app.run_report import show_run
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.screen import Screen
+from podium.core.errors import BadInput
+from podium.core.events import AgentAsked, Event, ModelAnswered, StageBegan
+from podium.core.model import Json, Noun
+from podium.ports import EventQuery
+from podium.render.text import counted, safe_text
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
+
+app = command_app()
+
+_TYPES = ("stage_began", "agent_asked", "model_answered")
+_MOST_EVENTS = 100_000
+
+
+class Prompt(Noun):
+    """One prompt, as a stage has it or as a run has sent it."""
+
+    stage: str
+    role: str
+    text: str
+    characters: int
+    parts: dict[str, int] = Field(default_factory=dict)
+    """Characters by part of the prompt."""
+    inputs: tuple[str, ...] = ()
+    """What is put in when it is sent."""
+    requests: int = 0
+    """How often the model was asked in this turn, where the agent is one of Podium's own."""
+    sent: dict[str, int] = Field(default_factory=dict)
+    """Characters of all these requests together, by part."""
+
+
+@app.command()
+def prompts(
+    context: typer.Context,
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="A run: what was sent. None: what would be.")
+    ] = "",
+    stage: Annotated[
+        str, typer.Option("--stage", metavar="NAME", help="Print the text of this stage's prompts.")
+    ] = "",
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="NAME", help="Without RUN: the prompts of this mode.")
+    ] = "",
+) -> None:
+    """Show the pipeline's prompts, with sizes: as they are set up here, or as a run sent them.
+
+    Without RUN: each stage's instructions, your own included (`.podium/prompts/`, `prompt:`), and what is put into
+    them. With RUN: every prompt that was sent, round by round, and what it is made of; for agents of kind `api` also
+    what all requests of the turn sent, by part.
+
+    \b
+    Example:
+      podium prompts
+      podium prompts --stage develop
+      podium prompts --mode quick
+      podium prompts 9d1f5a6b
+      podium prompts 9d1f5a6b --stage audit
+    """
+    door = Door(context.obj, lenient=bool(run))
+    if run:
+        door.must_have_state("run", run)
+        found = door.run(lambda podium: _sent(podium, run))
+    else:
+        found = _set_up(door, mode)
+    if stage:
+        known = list(dict.fromkeys(each.stage for each in found))
+        found = [each for each in found if each.stage.partition(" ")[0] == stage]
+        if not found:
+            raise BadInput(
+                f"there is no stage {stage!r} here; stages: {', '.join(known) or 'none'}"
+            )
+    record: dict[str, Json] = {"prompts": [each.model_dump(mode="json") for each in found]}
+    door.screen.answer(record, lambda: _tell(door.screen, found, bool(run), bool(stage)))
+
+
+def _set_up(door: Door, mode: str) -> list[Prompt]:
+    from podium.jobs.pipeline.spec_files import pipeline_prompts, pipeline_spec
+
+    spec = pipeline_spec(door.configuration)
+    if mode and mode not in spec.modes:
+        raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
+    texts = pipeline_prompts(door.configuration, spec)
+    own = spec.mode(mode).prompts if mode else {}
+    skipped = spec.mode(mode).skip if mode else ()
+    return [
+        Prompt(
+            stage=name,
+            role=stage.role,
+            text=(text := texts[own.get(name) or stage.prompt or name]),
+            characters=len(text),
+            inputs=stage.gives,
+        )
+        for name, stage in spec.stages.items()
+        if name not in skipped
+    ]
+
+
+async def _sent(podium: Podium, run: str) -> list[Prompt]:
+    store = await podium.store()
+    known = (await show_run(store, run, last_events=0)).run
+    query = EventQuery(run_id=known.id, types=_TYPES, limit=_MOST_EVENTS)
+    return prompts_of(await store.read(lambda view: view.events(query)))
+
+
+def prompts_of(events: Iterable[Event]) -> list[Prompt]:
+    """Every prompt that was sent, in order, with what its turn's requests came to."""
+    found: dict[str, Prompt] = {}
+    parts: Mapping[str, int] = {}
+    for event in events:
+        match event.body:
+            case StageBegan(sizes=sizes):
+                parts = sizes
+            case AgentAsked(step=step, role=role, prompt=text):
+                made_of = dict(parts) if sum(parts.values()) == len(text) else {}
+                found[step] = Prompt(
+                    stage=_shown(step), role=role, text=text, characters=len(text), parts=made_of
+                )
+            case ModelAnswered(step=step, answer=answer) if step in found:
+                asked = found[step]
+                total = Counter(asked.sent) + Counter(answer.sizes)
+                change = {"requests": asked.requests + 1, "sent": dict(total)}
+                found[step] = asked.model_copy(update=change)
+    return list(found.values())
+
+
+def _shown(step: str) -> str:
+    """`develop-2` is round 2 of develop; `develop-2#1` its second turn, after an approval."""
+    turn, _, again = step.partition("#")
+    stage, _, number = turn.rpartition("-")
+    more = f", turn {int(again) + 1}" if again.isdigit() else ""
+    return f"{stage} (round {number}{more})" if stage and number.isdigit() else step
+
+
+def _tell(screen: Screen, found: list[Prompt], sent: bool, whole: bool) -> None:
+    if whole:
+        for each in found:
+            screen.line(f"--- {each.stage}, {each.role}: {counted(each.characters, 'character')}")
+            screen.line(safe_text(each.text))
+        return
+    if not found:
+        screen.line("no prompts were sent")
+        return
+    if not sent:
+        screen.table(
+            ("STAGE", "ROLE", "CHARACTERS", "INPUTS"),
+            [(e.stage, e.role, str(e.characters), ", ".join(e.inputs)) for e in found],
+        )
+        screen.line(
+            "`podium prompts --stage NAME` prints one; `podium prompts RUN` what a run sent."
+        )
+        return
+    rows = [
+        (
+            e.stage,
+            e.role,
+            str(e.characters),
+            _listed(e.parts),
+            str(e.requests or ""),
+            _listed(e.sent),
+        )
+        for e in found
+    ]
+    screen.table(("STAGE", "ROLE", "CHARACTERS", "PARTS", "REQUESTS", "SENT"), rows)
+    total = sum(sum(each.sent.values()) for each in found)
+    asked = sum(each.requests for each in found)
+    if asked:
+        screen.line(f"{counted(asked, 'request')}, {counted(total, 'character')} sent in all")
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    largest = sorted(sizes.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {size}" for name, size in largest if size)

@@ -1,0 +1,140 @@
+"""Command `podium run`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.run_host import host
+from podium.core.errors import BadInput
+from podium.core.work import Run
+from podium.jobs.pipeline.spec_files import FLOW
+
+if TYPE_CHECKING:
+    from podium.app.work_request import Place
+
+
+app = command_app()
+
+STDIN = "-"
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="What is wanted, in your words; - reads stdin.")
+    ],
+    mode: Annotated[
+        str,
+        typer.Option(
+            "--mode",
+            metavar="MODE",
+            help="Where it begins: direct, bugfix or research; or how deep: quick, standard, thorough.",
+        ),
+    ] = "direct",
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="NAME", help="The agent that plays every role.")
+    ] = "",
+    base: Annotated[
+        str,
+        typer.Option("--base", metavar="BRANCH", help="The branch to start from, and to merge to."),
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
+    ] = False,
+    queue: Annotated[
+        str,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="The queue to hand it to; the same as --detach otherwise.",
+        ),
+    ] = "",
+    priority: Annotated[
+        int, typer.Option("--priority", metavar="N", help="In the queue, higher goes first.")
+    ] = 0,
+    delay: Annotated[
+        str,
+        typer.Option("--delay", metavar="SPAN", help="In the queue, not before this: 10m, 12h."),
+    ] = "",
+) -> None:
+    """Turn a task into a reviewed, tested branch and a pull request.
+
+    Agents plan, write and review; Podium checks, commits, merges and delivers, on a branch and in a
+    workspace of its own. Your checkout is left alone. Ctrl-C leaves the run at its checkpoint.
+
+    With --json one object to a line: `launch`, every event, `result`.
+
+    \b
+    Example:
+      podium run "Add a dark mode toggle to the settings page"
+      podium run --mode bugfix "Saving twice loses the first file"
+      podium run --mode quick "Fix the typo in the usage line"
+      podium run --detach - < task.md
+      podium run --queue gpu --priority 5 --delay 10m "Train it again"
+    """
+    door = Door(context.obj)
+    place = _place(queue, priority, delay) if detach or queue else None
+    if wait and place:
+        raise BadInput("--wait stays with the run, --detach and --queue leave it; say one of them")
+    if (priority or delay) and not place:
+        raise BadInput("--priority and --delay are for runs in a queue; add --detach or --queue")
+    words = _words(task)
+
+    async def begin(podium: Podium, place: Place | None = None) -> Run:
+        from podium.jobs.pipeline.composition import pipeline_job
+
+        # Before the store is opened: what is refused leaves nothing behind.
+        job = await pipeline_job(podium, words, mode=mode, agent=agent, base=base)
+        engine = await podium.hosting_engine()
+        terms = door.configuration.terms()
+        told = job.model_dump(mode="json")
+        where = place.model_dump() if place else {}
+        return await engine.start(FLOW, told, task=job.task, settings=terms, **where)
+
+    if place:
+        from podium.cli.detached_run import hand_over
+
+        hand_over(door, begin, place)
+    else:
+        host(door, begin, wait=wait)
+
+
+def _place(queue: str, priority: int, delay: str) -> Place:
+    from podium.app.work_request import MOST_PRIORITY, QUEUE, Place
+    from podium.cli.commands.workspaces import span
+
+    seconds = span(delay).total_seconds() if delay else 0.0
+    if abs(priority) > MOST_PRIORITY:
+        raise BadInput(f"--priority {priority} is beyond ±{MOST_PRIORITY}; a small number will do")
+    return Place(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
+
+
+def _words(task: str) -> str:
+    from podium.app.submission import plain_text
+
+    return plain_text(_from_stdin() if task == STDIN else task)
+
+
+def _from_stdin() -> str:
+    from podium.jobs.pipeline.composition import MOST_CHARACTERS
+
+    most_bytes = 4 * MOST_CHARACTERS
+    if sys.stdin.isatty():
+        typer.echo("podium: type the task, then Ctrl-D", err=True)
+    content = sys.stdin.buffer.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise BadInput(
+            f"the task on stdin is longer than {MOST_CHARACTERS} characters; put the details into a file "
+            "of the repository and name it in the task"
+        )
+    return content.decode(errors="surrogateescape")

@@ -1,0 +1,338 @@
+"""Composition of the flow: its dependencies, its input, its agents and the `hand_over` tool."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.agents.turn_step import Player
+from podium.app.agent_builder import build_agent, players_by_role
+from podium.app.flow_builders import supervisor_toolboxes
+from podium.config.folders import PROJECT_FILE
+from podium.core.decisions import Tier, ToolSpec
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.forge import PullRequestWish
+from podium.core.model import Json
+from podium.core.processes import ProcessLimits, Spawn
+from podium.core.workspaces import RepositoryLook
+from podium.jobs.pipeline import (
+    Check,
+    CheckResult,
+    PipelineJob,
+    PipelineKit,
+    PipelineSpec,
+    RunCheck,
+    pipeline,
+    ran_no_tests,
+)
+from podium.jobs.pipeline.spec_files import FLOW, pipeline_prompts, pipeline_spec
+from podium.ports import Flow, Forge, Workspace
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.tools import Tool
+    from podium.tools.scope import ToolScope
+
+
+NAME = "hand_over"
+
+
+def hand_over_tool(forge: Forge) -> Tool:
+    """No agent is offered it: it stands in the supervisor's own registry."""
+    from podium.tools import Tool
+
+    async def hand_over(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+        request = await forge.deliver(PullRequestWish.model_validate(arguments))
+        return {
+            **request.model_dump(mode="json"),
+            "branch": arguments["branch"],
+            "commit": arguments["commit"],
+        }
+
+    spec = ToolSpec(
+        name=NAME,
+        description="Push one branch and open its pull request, or write the file that stands for one.",
+        input_schema=PullRequestWish.model_json_schema(),
+        tier=Tier.T1,
+        receipt_fields=("branch", "commit", "pushed", "url", "number", "file"),
+        # It finds what is there already: a crash in between leaves no doubt.
+        idempotent=True,
+        timeout_seconds=900.0,
+    )
+    return Tool(spec, hand_over)
+
+
+HUMAN_REVIEW = "docs/dev_docs/HUMAN_REVIEW.md"
+DEFAULT_ROLE = "default"
+"""Plays every role that podium.yaml does not name."""
+LEAST_FREE_BYTES = 50_000_000
+MOST_CHARACTERS = 100_000
+"""A longer task belongs in a file that the task names."""
+_OUTPUT_BYTES = 2_000_000
+_TAIL_CHARACTERS = 8_000
+_NOTES_BYTES = 200_000
+
+
+async def build_pipeline(podium: Podium) -> Flow:
+    """The flow with the agents, workspaces and forge of this project."""
+    from podium.engine import FlowDefinition
+
+    spec = pipeline_spec(podium.configuration)
+    kit = PipelineKit(
+        player_for=await _players(podium),
+        purse=await podium.purse(),
+        clock=podium.clock,
+        workspaces=podium.workspaces,
+        wish=podium.workspace_wish,
+        forge=podium.forge(push=spec.push),
+        checks=lambda: named_checks(podium),
+        run_check=check_runner(podium),
+        toolbox_in=supervisor_toolboxes(podium, hand_over_tool(podium.forge(push=spec.push))),
+        human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
+        journal=await podium.journal(),
+        looks_secret=podium.looks_secret,
+        redact=podium.redactor.text,
+    )
+    return FlowDefinition(FLOW, pipeline(kit), input_type=PipelineJob)
+
+
+async def pipeline_job(
+    podium: Podium, task: str, *, mode: str = "direct", agent: str = "", base: str = ""
+) -> PipelineJob:
+    """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
+    from podium.git.repository import look_at
+
+    _check_task(task)
+    spec = pipeline_spec(podium.configuration)
+    if mode not in spec.modes:
+        raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
+    look = await look_at(podium.repository_git, str(podium.folders.project))
+    if look.sparse:
+        raise BadInput(
+            f"{look.checkout!r} is a sparse checkout, in which documents outside of its patterns cannot be "
+            "committed; `git sparse-checkout disable`, or run this in another clone"
+        )
+    _check_disk(look.checkout)
+    _check_players(podium, spec, agent)
+    named_checks(podium)
+    warnings = _uncommitted(look, spec)
+    if not base and not look.branch:
+        raise BadInput("HEAD is detached here; say with --base which branch the work is for")
+    return PipelineJob(
+        task=task.strip(),
+        mode=mode,
+        repository=look.checkout,
+        base=await _branch(podium, base) if base else look.branch,
+        agent=agent,
+        spec=spec,
+        prompts=pipeline_prompts(podium.configuration, spec),
+        warnings=warnings,
+    )
+
+
+def _check_disk(checkout: str) -> None:
+    """A worktree, its documents and the record have to fit in beside the checkout."""
+    free = shutil.disk_usage(checkout).free
+    if free < LEAST_FREE_BYTES:
+        raise BadInput(
+            f"only {free // 1_000_000} MB are free where {checkout!r} lies, {LEAST_FREE_BYTES // 1_000_000} MB are "
+            "needed; free some"
+        )
+
+
+def _uncommitted(look: RepositoryLook, spec: PipelineSpec) -> tuple[str, ...]:
+    """What no agent will see. podium.yaml does not count: it is read where it lies."""
+    changed = [path for path in look.changed if path != PROJECT_FILE]
+    if not changed:
+        return ()
+    more = look.changed_count - len(look.changed)
+    listed = ", ".join(changed[:5]) + (f" and {more} more" if more else "")
+    if spec.dirty == "warn":
+        return (f"Not committed, so no agent sees it: {listed}.",)
+    raise BadInput(
+        f"not committed: {listed}; no agent would see that: commit or stash it, or say `flows: pipeline: "
+        "dirty: warn` in podium.yaml"
+    )
+
+
+def _check_task(task: str) -> None:
+    if not task.strip():
+        raise BadInput('the task is empty; say what is wanted: podium run "Add a dark mode toggle"')
+    if len(task) > MOST_CHARACTERS:
+        raise BadInput(
+            f"the task has {len(task)} characters, {MOST_CHARACTERS} are allowed; put the details into a "
+            "file of the repository and name it in the task"
+        )
+
+
+async def _branch(podium: Podium, base: str) -> str:
+    found = await podium.repository_git.run(
+        "-C", str(podium.folders.project), "rev-parse", "--verify", "--quiet", f"refs/heads/{base}^{{commit}}",
+        accept=(0, 1, 128),
+    )  # fmt: skip
+    if found.exit_code != 0:
+        raise BadInput(f"there is no branch {base!r} here; `git branch` lists what there is")
+    return base
+
+
+def named_checks(podium: Podium) -> tuple[Check, ...] | None:
+    """The checks that podium.yaml names. None: it names none, and they are looked for.
+
+    Raises `NotPossibleNow` for those of a project that nobody has trusted, where nothing would confine them.
+    """
+    given = podium.settings.checks
+    if given is None:
+        return None
+    configuration = podium.configuration
+    if configuration.sandbox.kind == "none" and not configuration.project_is_trusted():
+        raise NotPossibleNow(
+            "podium.yaml names checks, which would run unconfined here; read it, then say `podium trust`"
+        )
+    return tuple(
+        Check(name=each, command=each)
+        if isinstance(each, str)
+        else Check(name=each.name, command=each.run)
+        for each in given
+    )
+
+
+def _check_players(podium: Podium, spec: PipelineSpec, agent: str) -> None:
+    """Who plays what must be known before anything begins."""
+    roles = {stage.role for stage in spec.stages.values()} | {spec.triage_role} - {""}
+    names = {name for role in sorted(roles) for name in agents_of(podium, role, agent)[:1]}
+    for name in sorted(names):
+        _check_program(podium, name)
+
+
+def _check_program(podium: Podium, name: str) -> None:
+    """Whom the task is given to must be there, before a branch is made for them."""
+    from podium.agents.kinds import ABOUT
+
+    kind, configuration = podium.settings.agents[name].kind, podium.configuration
+    about = ABOUT.get(kind)
+    if about is None:
+        known = ", ".join(sorted(ABOUT))
+        raise BadInput(
+            f"agent {name!r}: this Podium has no agents of kind {kind!r}; kinds: {known}"
+        )
+    # Each raises when nobody has trusted what a project says of it.
+    configuration.base_url_of(name)
+    configuration.options_of(name)
+    for value in configuration.env_of(name).values():
+        if value.startswith("secret://"):
+            podium.resolve_secret(value.removeprefix("secret://"))
+    if not about.is_program:
+        return
+    program = (configuration.command_of(name) or about.program)[0]
+    if shutil.which(program, path=podium.environ.get("PATH")) is None:
+        how = f": `{about.install}`" if about.install else ""
+        raise BadInput(
+            f"agent {name!r}: its program {program!r} is not there; install it{how}, or name another "
+            "agent with --agent"
+        )
+
+
+def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
+    """The names of those who play a role, in the order of asking. Raises `BadInput`."""
+    known = podium.settings
+    if agent:
+        if agent not in known.agents:
+            listed = ", ".join(sorted(known.agents)) or "none"
+            raise BadInput(f"podium.yaml has no agent {agent!r}; agents: {listed}")
+        return (agent,)
+    for name in (role, DEFAULT_ROLE):
+        if name in known.roles:
+            return known.roles[name].agents
+    if len(known.agents) == 1:
+        return tuple(known.agents)
+    if not known.agents:
+        raise BadInput(
+            "podium.yaml names no agent; write one down, such as `agents: {claude: {kind: claude}}` (kinds: gemini, "
+            "claude, codex, opencode, acp, api, bus, command, scripted); `podium agents list` shows what is installed"
+        )
+    listed = ", ".join(sorted(known.agents))
+    raise BadInput(
+        f"nobody plays {role!r}; name an agent under `roles: {role}:` or `roles: {DEFAULT_ROLE}:`, or with "
+        f"--agent; agents: {listed}"
+    )
+
+
+async def _players(podium: Podium) -> Callable[[str, str], Player]:
+    from podium.agents import FailoverAgent
+
+    by_role = await players_by_role(podium)
+    doors, journal = await podium.hook_doors(), await podium.journal()
+    made: dict[tuple[str, ...], Player] = {}
+
+    def player_for(role: str, agent: str) -> Player:
+        names = agents_of(podium, role, agent)
+        if not agent and role in podium.settings.roles:
+            return by_role(role)
+        if names not in made:
+            limits = {name: podium.settings.agents[name].limits for name in names}
+            agents = [build_agent(podium, name, doors) for name in names]
+            failover = FailoverAgent(agents, journal, limits)
+            made[names] = Player(role=role, agent=failover, limits=limits[names[0]])
+        return replace(made[names], role=role)
+
+    return player_for
+
+
+def check_runner(podium: Podium) -> RunCheck:
+    """Runs checks inside the fence of the workspace."""
+
+    async def run_check(workspace: Workspace, check: Check, seconds: float) -> CheckResult:
+        record = workspace.record
+        return await run_check_in(podium, record.path, check, seconds, ports=record.ports)
+
+    return run_check
+
+
+async def run_check_in(
+    podium: Podium,
+    folder: str,
+    check: Check,
+    seconds: float,
+    *,
+    ports: Mapping[str, int] | None = None,
+) -> CheckResult:
+    """Run a check in a folder, which is all that it can change. `ports` are variables for it."""
+    fence = await podium.enclosures.confinement(folder)
+    ended = await podium.launcher.run(
+        Spawn(
+            argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
+            cwd=folder,
+            env={name: str(port) for name, port in (ports or {}).items()},
+            limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+            # A project's tests may use git as they like: what they reach is the workspace alone.
+            confinement=fence.model_copy(update={"execs": None}),
+        )
+    )
+    text = podium.redactor.text(ended.stdout.decode(errors="replace"))
+    return CheckResult(
+        name=check.name,
+        command=check.command,
+        exit_code=None if ended.timed_out else ended.exit_code,
+        seconds=round(ended.seconds, 3),
+        output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
+        tail=text[-_TAIL_CHARACTERS:],
+        timed_out=ended.timed_out,
+        ran_no_tests=ran_no_tests(text),
+    )
+
+
+def _human_notes(project: Path) -> str:
+    """Only a plain file in the project itself: what a link leads to may be anybody's."""
+    place = project / HUMAN_REVIEW
+    if place.is_symlink() or not place.resolve().is_relative_to(project.resolve()):
+        return ""
+    try:
+        with place.open("rb") as file:
+            return file.read(_NOTES_BYTES).decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,228 @@
+"""Text of a pipeline's events, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from podium.core import events as e
+from podium.core.decisions import Usage
+from podium.core.forge import check_ending, check_passed
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.core.work import AGENT_LOST, RATE_LIMIT
+from podium.render.approval import arguments_line
+from podium.render.event import LONGEST_ARGUMENTS, about, describe, shorten
+from podium.render.text import safe_line, shown_line
+
+SUPERVISOR = "PODIUM"
+SENT_BACK, RED = "SENT_BACK", "RED"
+"""The supervisor's own verdicts, beside those of the roles."""
+_LONGEST_WORDS = 400
+_MOST_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What goes on just now: since when, or until when nothing will."""
+
+    what: str
+    until: datetime | None = None
+
+
+class PipelineWords:
+    """Turns the events of one run into lines, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._role = ""
+        self._head = ""
+        self._ended: set[e.StageEnded] = set()
+        self._began: dict[tuple[str, int], datetime] = {}
+        self.doing = Doing("setting up")
+
+    def know(self, stages: Iterable[e.StageEnded]) -> None:
+        """What an earlier process told already: a run that goes on may note its last stage again."""
+        for each in stages:
+            self._ended.add(each)
+            self._head, self._role = each.commit, each.role
+
+    def lines(self, event: e.Event) -> list[str]:
+        """The lines that an event is worth; most are worth none."""
+        at = event.at.astimezone().strftime("%H:%M:%S")
+        self._follow(event)
+        return [
+            f"[{at}] {who}: {safe_line(words, _LONGEST_WORDS)}" for who, words in self._told(event)
+        ]
+
+    def _follow(self, event: e.Event) -> None:
+        match event.body:
+            case e.StageBegan() as began:
+                self._role = began.role
+                self._began[began.stage, began.round] = event.at
+                self.doing = Doing(f"{in_capitals(began.role)}{_where(began)}")
+            case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(RATE_LIMIT):
+                self.doing = Doing("rate limited", until)
+            case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(AGENT_LOST):
+                self.doing = Doing("asked again soon", until)
+            case e.RunWaiting():
+                self.doing = Doing("waiting for a person")
+            case e.StageEnded() | e.ChecksRan():
+                self.doing = Doing("supervising")
+            case e.WaitExpired() | e.SignalReceived() | e.RunStarted() if self._role:
+                self.doing = Doing(in_capitals(self._role))
+
+    def _told(self, event: e.Event) -> Iterator[tuple[str, str]]:
+        body = event.body
+        match body:
+            case e.StageBegan():
+                yield from _stage_began(body)
+            case e.StageEnded() if body not in self._ended:
+                self._ended.add(body)
+                began = self._began.get((body.stage, body.round))
+                elapsed = (event.at - began).total_seconds() if began else body.seconds
+                yield from _stage_ended(body, elapsed, moved=body.commit != self._head)
+                self._head = body.commit
+            case e.ChecksRan():
+                yield from _checks(body)
+            case e.ToolRefused(effect="deny"):
+                yield SUPERVISOR, f"Denied {in_capitals(self._role)}: {_call(body)}"
+            case e.WorkspaceChecked() if body.violations or body.moved_away:
+                yield SUPERVISOR, f"Tampered with by {in_capitals(self._role)}: {describe(body)}"
+            case _:
+                if words := _of_the_run(body, event.run_id):
+                    yield SUPERVISOR, words
+
+
+def _of_the_run(body: e.EventBody, run_id: str) -> str:
+    """What concerns the run as a whole, in words; empty for what nobody has to read."""
+    match body:
+        case e.RunQueued():
+            return f"Task received. Run {short_id(run_id)}."
+        case e.RunStarted() if body.fence > 1:
+            return "Going on from the checkpoint."
+        case e.NoteTaken():
+            return body.text
+        case e.AgentSwitched():
+            who = in_capitals(body.role)
+            return f"{who} is played by {body.next_agent} now, not by {body.agent}: {body.reason}"
+        case e.ApprovalRequested():
+            name = short_id(body.approval_id)
+            what = shown_line(" ".join(body.summary.split()), LONGEST_ARGUMENTS)
+            return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
+        case e.CollisionSeen():
+            paths = shown_line(", ".join(body.paths[:5]))
+            return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines of {paths}"
+        case e.RunWaiting():
+            return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")
+        case e.StepBroke() if not body.final:
+            return f"Trying again: {describe(body)}"
+        case e.RunParked():
+            return f"Let go of at its checkpoint: {body.reason}"
+        case e.RunUnpinned():
+            return f"Going on on another host: {shown_line(body.reason)}"
+        case e.RunNeededHuman():
+            return f"A person has to look: {body.reason.splitlines()[0] if body.reason else ''}"
+        case e.RunCancelRequested():
+            return f"Cancelling, as {body.by} wished. {body.why}".rstrip()
+    return _of_the_end(body)
+
+
+def _of_the_end(body: e.EventBody) -> str:
+    match body:
+        case e.BranchDelivered():
+            where = body.url or body.file
+            ready = f"Pipeline success! Branch {body.branch!r} is ready for merge"
+            if body.untested:
+                ready = f"Branch {body.branch!r} is delivered UNTESTED ({body.untested})"
+            return f"{ready}: {where}" if where else f"{ready}."
+        case e.RunFailed():
+            return f"Failed: {body.failure.message}"
+        case e.RunCancelled():
+            return "Cancelled."
+        case e.RunRetried() | e.ToolInDoubt():
+            return f"{body.type.replace('_', ' ').capitalize()}: {describe(body)}"
+    return ""
+
+
+def _stage_began(body: e.StageBegan) -> Iterator[tuple[str, str]]:
+    yield SUPERVISOR, f"Spawning {in_capitals(body.role)}{_where(body)}..."
+    for note in body.notes[:_MOST_LISTED]:
+        yield SUPERVISOR, f"Your note goes to {in_capitals(body.role)}: {note}"
+
+
+def _stage_ended(
+    body: e.StageEnded, elapsed_seconds: float, *, moved: bool
+) -> Iterator[tuple[str, str]]:
+    role = in_capitals(body.role)
+    made = [repr(body.document)] if body.document else []
+    made += [f"commit {body.commit[:7]}"] if moved and body.verdict != SENT_BACK else []
+    cost = f"{duration(elapsed_seconds)}, {money(body.usage)}"
+    words = f"{body.verdict}. {', '.join(made)}".rstrip(". ")
+    yield role, f"{words} ({cost})"
+    for text in body.disputed[:_MOST_LISTED]:
+        yield role, f"It disputes a check: {text}"
+    yield from _sent_back(body, role)
+    if body.discarded:
+        listed = ", ".join(body.discarded[:_MOST_LISTED])
+        yield SUPERVISOR, f"Put back what {role} was not to change: {listed}"
+
+
+def _sent_back(body: e.StageEnded, role: str) -> Iterator[tuple[str, str]]:
+    for problem in body.problems[:_MOST_LISTED]:
+        yield SUPERVISOR, f"Sent back to {role}: {problem}"
+    if body.verdict == RED:
+        yield SUPERVISOR, f"Sent back to {role}: the checks are red"
+    elif body.verdict not in ("DONE", "APPROVE", "PASS", SENT_BACK) and body.words.strip():
+        yield role, f"It says: {body.words}"
+
+
+def _checks(body: e.ChecksRan) -> Iterator[tuple[str, str]]:
+    how = "green" if body.passed else "RED"
+    ran = ", ".join(check_words(each) for each in body.results) or "none"
+    yield SUPERVISOR, f"Checks on {body.commit[:7]} are {how}: {ran}"
+    for each in body.results:
+        if not check_passed(each):
+            yield SUPERVISOR, f"Red: {check_words(each)}: {_last_line(each)}"
+
+
+def _last_line(check: Mapping[str, Json]) -> str:
+    lines = [line for line in str(check.get("tail") or "").splitlines() if line.strip()]
+    return lines[-1] if lines else "it wrote nothing"
+
+
+def check_words(check: Mapping[str, Json]) -> str:
+    """A check and how it came out, as in `` `make test` exit 0 (1.2 s) ``."""
+    took = duration(float(check.get("seconds") or 0.0))
+    return f"`{check.get('command')}` {check_ending(check)} ({took})"
+
+
+def _call(body: e.ToolRefused) -> str:
+    words = about(body.arguments) or arguments_line(body.arguments, LONGEST_ARGUMENTS)
+    return (
+        f"{body.tool} {shown_line(words, LONGEST_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
+    )
+
+
+def _where(body: e.StageBegan) -> str:
+    parts = [body.phase] if body.phase else []
+    parts += [f"round {body.round}"] if body.round > 1 else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def in_capitals(role: str) -> str:
+    """`plan_reviewer` as it stands before what it says."""
+    return role.replace("_", " ").upper() or "AN AGENT"
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `43 s`, `4 min 32 s`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def money(used: Usage) -> str:
+    """What it cost; `at least` where not all of it is known."""
+    return f"${used.usd:.4f}" if used.complete else f"at least ${used.usd:.4f}"

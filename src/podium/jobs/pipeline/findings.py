@@ -1,0 +1,172 @@
+"""What a review found, so that a round that only says it again can be told from one that does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+
+from podium.core.model import Noun
+from podium.jobs.pipeline.markdown import (
+    Block,
+    Line,
+    blocks_of,
+    lines_of,
+    says_none,
+    says_something,
+)
+from podium.jobs.pipeline.plain_text import fingerprint, shortened, whole
+
+MOST_FINDINGS = 200
+LONGEST_FINDING = 2_000
+
+_HEADING = re.compile(
+    r"\b(?:findings?|issues?|problems?|defects?|bugs?|blockers?|blocking|concerns?|violations?|errors?"
+    r"|must[- ]fix|to fix|fix(?:es)? (?:needed|required)|changes (?:requested|required|needed)"
+    r"|(?:required|requested|necessary) (?:changes|fixes|actions|corrections)|what (?:must|has to) change"
+    r"|rejections?|reasons?|objections?|shortcomings?|gaps?|weaknesses|missing|critical|major|minor"
+    r"|high|medium|low|severity|nits?|open points|remaining)\b",
+    re.IGNORECASE,
+)
+_GOOD_NEWS = re.compile(
+    r"\b(?:resolved|fixed|closed|addressed|solved|no (?:issues|findings|problems)|strengths?|positive)\b",
+    re.IGNORECASE,
+)
+_SEVERITY = re.compile(
+    r"\W*(?:critical|major|minor|high|medium|low|blockers?|blocking|nits?|severity|priority|issues?"
+    r"|findings?|problems?|\W|\d)+",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"\W*(?:there (?:are|were) )?no(?:ne)?\b(?: (?:new|open|further|other|blocking|major|critical|more))*"
+    r"(?: (?:issues?|findings?|problems?|defects?|concerns?|blockers?|errors?|changes))?"
+    r"(?: (?:were|was|are|is|have been))?(?: (?:found|needed|required|remaining|identified|open))?\W*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(])|\n+")
+
+_PLACES = re.compile(
+    r"""(?<=\w):\d+(?:[:-]\d+)*\b
+    | \#?\bl(?:ine)?s?\.?\s*\#?\d+(?:\s*(?:-|–|to|and|,)\s*(?:l(?:ine)?s?\.?\s*)?\d+)*\b
+    | @@[^@\n]{0,80}@@""",
+    re.VERBOSE,
+)
+_COUNTERS = re.compile(
+    r"""(?<![a-z0-9])v(?:ersion)?[\s._-]?\d+(?:\.\d+)*(?![a-z0-9])
+    | \b(?:round|iteration|attempt|revision|rev|review|commit|sha|cycle|pass)\s*(?:\#|no\.?|number)?\s*
+      (?:\d+|[0-9a-f]{7,40})\b
+    | \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b""",
+    re.VERBOSE,
+)
+_VOLATILE = re.compile(
+    r"\b(?:in|took|after)\s+\d+(?:\.\d+)?\s?(?:ms|s|secs?|seconds)\b|\b0x[0-9a-f]{4,}\b|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
+)
+"""What the output of a check says differently each time."""
+_SAID_AGAIN = re.compile(r"\b(?:still|again|yet)\b")
+_NOT_WORDS = re.compile(r"[^\w+#<>=!%&|^/-]+|!(?!=)|-(?!\d)|_(?=\W)|(?<=\W)_")
+"""Signs that carry meaning stay: `x != 3` is not `x > 3`."""
+_HEAD_NUMBER = re.compile(
+    r"^\W*(?:(?:finding|issue|problem)\s*)?\#?\d{1,3}[.):\s-]+(?=\D)", re.IGNORECASE
+)
+
+
+class Finding(Noun):
+    """One thing that a review objects to."""
+
+    text: str
+    fingerprint: str
+    """The same for other wordings of line numbers, rounds, case, spaces and emphasis."""
+
+
+def findings_of(review: str) -> tuple[Finding, ...]:
+    """What the review found: what stands under such headings, else its list, else its sentences."""
+    lines = lines_of(review)
+    blocks = list(blocks_of(lines))
+    for texts in (_under_headings(blocks), _items(blocks), _sentences(blocks)):
+        found = tuple(islice(_distinct(texts), MOST_FINDINGS))
+        if found:
+            return found
+    return ()
+
+
+def repeats(before: Sequence[Finding], now: Sequence[Finding]) -> bool:
+    """Whether this round found something, and nothing that the last one had not found."""
+    known = {each.fingerprint for each in before}
+    return bool(now) and all(each.fingerprint in known for each in now)
+
+
+def fingerprint_of(text: str) -> str:
+    words = _VOLATILE.sub(" ", _HEAD_NUMBER.sub("", text).casefold())
+    words = _COUNTERS.sub(" ", _PLACES.sub(" ", words))
+    words = _SAID_AGAIN.sub(" ", words.replace("`", "").replace("*", ""))
+    plain = " ".join(_NOT_WORDS.sub(" ", words).split())
+    return fingerprint(plain or " ".join(text.casefold().split()))
+
+
+def _under_headings(blocks: Iterable[Block]) -> Iterator[str]:
+    for titles, group in groupby(blocks, key=lambda block: block.headings):
+        depth = _depth_of_findings(titles)
+        if depth is None:
+            continue
+        # `### 2. The lock is never released` below `## Findings` is itself what was found.
+        own = [title.text for title in titles[depth + 1 :] if not _is_severity(title)]
+        wanted = [block for block in group if not block.checked]
+        if own and wanted:
+            yield "\n".join([*own, *(block.text for block in wanted)])
+        else:
+            yield from (block.text for block in wanted)
+
+
+def _depth_of_findings(titles: tuple[Line, ...]) -> int | None:
+    found: int | None = None
+    for depth, title in enumerate(titles):
+        if _GOOD_NEWS.search(title.text):
+            return None
+        if found is None and _HEADING.search(title.text) and (depth or not _is_name(title)):
+            found = depth
+    return found
+
+
+def _is_name(title: Line) -> bool:
+    """`# Code review: fix the error page` names the review and heads no findings."""
+    return (
+        title.level == 1
+        and re.search(r"\breview\b|\breport\b", title.text, re.IGNORECASE) is not None
+    )
+
+
+def _is_severity(title: Line) -> bool:
+    return _SEVERITY.fullmatch(title.text) is not None
+
+
+def _items(blocks: Iterable[Block]) -> Iterator[str]:
+    return (block.text for block in blocks if block.is_item and not block.checked)
+
+
+def _sentences(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        if not block.checked:
+            yield from _SENTENCE_END.split(block.text)
+
+
+def _distinct(texts: Iterable[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for text in texts:
+        words = whole(text).strip()
+        if _says_nothing(words):
+            continue
+        mark = fingerprint_of(words)
+        if mark not in seen:
+            seen.add(mark)
+            yield Finding(text=shortened(words, LONGEST_FINDING), fingerprint=mark)
+
+
+def _says_nothing(words: str) -> bool:
+    short = len(words) <= 120
+    return not any(letter.isalnum() for letter in words) or (
+        short
+        and (
+            _NOTHING.fullmatch(words) is not None
+            or (says_none(words) and not says_something(words))
+        )
+    )

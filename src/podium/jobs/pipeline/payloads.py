@@ -1,0 +1,155 @@
+"""What agents answer at the end of their turns: the contracts of the pipeline's roles."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from podium.core.model import Json, NonEmpty
+
+REJECTIONS = frozenset({"REJECT", "FAIL"})
+"""Verdicts that send work back, and so need words that say why."""
+
+_Line = Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class SkillWish(BaseModel):
+    """Something learned that future agents could use."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    description: _Line
+    when: str = ""
+    steps: tuple[_Line, ...] = Field(min_length=1, max_length=30)
+
+
+class Answer(BaseModel):
+    """What every agent may add to its answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    backlog_items: tuple[_Line, ...] = Field(default=(), max_length=50)
+    """Ideas for later that would lead away from the task."""
+    lessons: tuple[_Line, ...] = Field(default=(), max_length=20)
+    """What whoever works here next should know."""
+    feedback: dict[str, Json] | str | None = None
+    """What should be looked at, beside the result: an unclear plan, debts, missing documentation."""
+    skill: SkipJsonSchema[SkillWish | None] = None
+    """A way of solving something that is worth keeping. Shown to who changes code, taken from all."""
+
+
+def feedback_points(feedback: Json) -> list[str]:
+    """What feedback says, in plain text: each member of an object is a point of its own."""
+    if not isinstance(feedback, dict):
+        return [feedback] if isinstance(feedback, str) and feedback.strip() else []
+    return [f"{name}: {_in_words(value)}" for name, value in feedback.items()]
+
+
+def _in_words(value: Json) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_in_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_in_words, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class Report(Answer):
+    """Investigator and Researcher."""
+
+    report_path: NonEmpty
+
+
+class Plan(Answer):
+    """Architect. Without a plan, `feedback` says why there is nothing to plan."""
+
+    plan_path: str = ""
+    document: str = ""
+    """The plan itself, for Podium to write. Empty: the agent has written it to `plan_path`."""
+
+    @model_validator(mode="after")
+    def _has_a_plan_or_says_why_not(self) -> Plan:
+        if not (self.plan_path or self.document.strip() or feedback_points(self.feedback)):
+            raise ValueError("give the plan, or say in feedback why there is nothing to plan")
+        return self
+
+
+class DisputedCheck(BaseModel):
+    """A check that is wrong for this project, in the eyes of who works on it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    check: Annotated[str, Field(min_length=1, max_length=500)]
+    why: _Line
+
+
+class Work(Answer):
+    """Developer and Integration Specialist."""
+
+    status: Literal["success", "failure"]
+    commit_hash: str = ""
+    disputed_checks: tuple[DisputedCheck, ...] = Field(default=(), max_length=10)
+    """For a person to decide about: a red check stays red."""
+    skill: SkillWish | None = None
+
+    @model_validator(mode="after")
+    def _names_its_commit(self) -> Work:
+        if self.status == "success" and not self.commit_hash:
+            raise ValueError("commit_hash: name the commit that holds your work")
+        return self
+
+
+class Edit(Answer):
+    """Who changes documents that the supervisor commits."""
+
+    status: Literal["success", "failure"]
+
+
+class Triage(Answer):
+    """Feedback Triager."""
+
+    decision: Literal["backlog", "docs", "ignore"]
+    entry: str = ""
+    """What goes into the backlog, or what the documentation should say."""
+
+
+class _Verdict(Answer):
+    verdict: str
+
+    @model_validator(mode="after")
+    def _says_why(self) -> _Verdict:
+        told = self.feedback if isinstance(self.feedback, str) else ""
+        if self.verdict == "REJECT" and not told.strip():
+            raise ValueError("feedback: say in words what has to change")
+        return self
+
+
+class _Audit(_Verdict):
+    review_path: str = ""
+    document: str = ""
+    """The review itself, for Podium to write. Empty: the agent has written it to `review_path`."""
+
+    @model_validator(mode="after")
+    def _has_a_review(self) -> _Audit:
+        if not (self.review_path or self.document.strip()):
+            raise ValueError("document: give the review itself, in Markdown")
+        return self
+
+
+def review_of(verdicts: tuple[str, ...]) -> type[Answer]:
+    """A gatekeeper's answer: one of these verdicts."""
+    return _with_verdicts("Review", _Verdict, verdicts)
+
+
+def audit_of(verdicts: tuple[str, ...]) -> type[Answer]:
+    """A reviewer's answer who writes a review of its own."""
+    return _with_verdicts("Audit", _Audit, verdicts)
+
+
+def _with_verdicts(name: str, base: type[Answer], verdicts: tuple[str, ...]) -> type[Answer]:
+    # A literal made at run time: which verdicts there are is configuration.
+    kind: Any = Literal[verdicts]
+    return create_model(name, __base__=base, verdict=(kind, ...))

@@ -1,0 +1,147 @@
+"""Text of the pull request: what was asked for, what was done, and the evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.core.forge import check_ending
+from podium.core.model import Json
+from podium.jobs.pipeline.plain_text import fenced, harmless, in_code, one_line, shortened, whole
+
+LONGEST_TITLE = 72
+LONGEST_BODY = 60_000
+"""GitHub takes 65,536 characters."""
+
+_MOST_ROWS = 100
+_LONGEST_ROW = 300
+_LONGEST_TEXT = 6_000
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
+_NOTHING_SHOWN = "<!-- -->"
+_NOT_RUN = "No checks were run: nothing proves that this works.\n"
+_GUARDED = "This branch changes files that guard the project or run by themselves:\n"
+
+
+def title_of(task: str) -> str:
+    """The task's first sentence, on one line of at most 72 characters."""
+    words = one_line(task, 2_000)
+    first = _SENTENCE_END.split(words, maxsplit=1)[0].rstrip(".")
+    line = first or words or "Task"
+    if len(line) <= LONGEST_TITLE:
+        return line
+    cut = line[: LONGEST_TITLE - 1]
+    at_word = cut.rsplit(" ", 1)[0] if " " in cut[LONGEST_TITLE // 2 :] else cut
+    return at_word.rstrip(" ,;:-") + "…"
+
+
+@dataclass(frozen=True)
+class _Section:
+    heading: str
+    text: str = ""
+    rows: tuple[str, ...] = ()
+    table_head: str = ""
+
+    def within(self, most: int) -> str:
+        """The section with as many rows as there is room for. Empty: there is nothing to say."""
+        if not (self.text or self.rows):
+            return ""
+        kept = [f"## {self.heading}", "", *([self.text] if self.text else [])]
+        kept += self.table_head.split("\n") if self.rows and self.table_head else []
+        length = sum(len(line) + 1 for line in kept) + 40
+        for number, row in enumerate(self.rows):
+            length += len(row) + 1
+            if length > most or number >= _MOST_ROWS:
+                kept += ["", f"… and {len(self.rows) - number} more."]
+                break
+            kept.append(row)
+        if length > most and not self.rows:
+            kept[2:] = ["It is too long to be shown here."]
+        return "\n".join(kept)
+
+
+def body_of(
+    *,
+    task: str,
+    commits: Sequence[str],
+    documents: Sequence[str],
+    evidence: Sequence[Mapping[str, Json]],
+    backlog: Sequence[str],
+    usd: float,
+    run_id: str,
+    summary: str = "",
+    proof: str = "",
+    guarded: Sequence[str] = (),
+    base_not_fetched: str = "",
+    check_notes: Sequence[str] = (),
+) -> str:
+    """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
+
+    `evidence` holds results of checks as `evidence_file` takes them, `documents` archived paths. The
+    most important comes first, and what there is no room for is counted.
+    """
+    foot = f"Run {in_code(run_id, 80)} of Podium; cost ${usd:.2f}."
+    sections = (
+        _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _LONGEST_TEXT))),
+        _Section("Cause and change", text=_quiet_lines(summary)),
+        _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
+        _Section(
+            "Evidence",
+            text="\n".join(_about_checks(check_notes, ran=bool(evidence))),
+            rows=tuple(_rows(evidence)),
+            table_head=_TABLE_HEAD,
+        ),
+        _Section("Verified by the developer", text=_quiet_lines(proof)),
+        _Section(
+            "Base not fetched",
+            text=f"> {quiet(base_not_fetched)}\n\nIt may have moved on: see that this merges."
+            if base_not_fetched
+            else "",
+        ),
+        _Section("Commits", rows=tuple(_list(commits))),
+        _Section("Plan and reviews", rows=tuple(f"- {in_code(path)}" for path in documents)),
+        _Section("Added to the backlog", rows=tuple(_list(backlog))),
+    )
+    parts: list[str] = []
+    left = LONGEST_BODY - len(foot) - 1_000
+    for section in sections:
+        # The last sections must not lose all room to the first.
+        shown = section.within(min(left, LONGEST_BODY // 4))
+        left -= len(shown) + 2
+        parts += [shown] if shown else []
+    return "\n\n".join([*parts, "---", foot]) + "\n"
+
+
+_TABLE_HEAD = "| Check | Result | Seconds | SHA-256 of the output |\n| --- | --- | ---: | --- |"
+
+
+def _about_checks(notes: Sequence[str], *, ran: bool) -> Iterator[str]:
+    if not ran:
+        yield _NOT_RUN
+    yield from _list(notes)
+    if ran and notes:
+        yield ""
+
+
+def _rows(evidence: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    for each in evidence[: _MOST_ROWS + 1]:
+        command = in_code(str(each.get("command", "")), 160).replace("|", "\\|")
+        digest = in_code(str(each.get("output_sha256") or "")[:16])
+        seconds = f"{float(each.get('seconds') or 0):.1f}"
+        yield f"| {command} | {check_ending(each)} | {seconds} | {digest} |"
+
+
+def _list(items: Sequence[str]) -> Iterator[str]:
+    return (f"- {quiet(item)}" for item in items if item.strip())
+
+
+def _quiet_lines(text: str) -> str:
+    lines = (quiet(line) for line in whole(text.strip()[:_LONGEST_TEXT]).split("\n"))
+    return "\n".join(f"> {line}".rstrip() for line in lines) if text.strip() else ""
+
+
+def quiet(text: str) -> str:
+    """One harmless line that calls nobody and closes no issue: an agent must not do that in passing."""
+    line = harmless(text, _LONGEST_ROW)
+    return _LEADS_ELSEWHERE.sub(lambda found: found[0] + _NOTHING_SHOWN, line)

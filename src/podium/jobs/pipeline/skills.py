@@ -1,0 +1,189 @@
+"""Skills that agents propose; one is active only after a person's approval."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from podium.core.decisions import Refusal
+from podium.core.errors import BadInput
+from podium.core.events import NoteTaken, RunRetried
+from podium.core.ids import short_id
+from podium.core.model import Moment, Noun
+from podium.jobs.pipeline.payloads import SkillWish
+from podium.jobs.pipeline.plain_text import ascii_of, harmless, one_line
+from podium.jobs.pipeline.state import Desk, OfferedSkill, Settled
+from podium.ports import EventQuery, Step
+
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1024
+MOST_STEPS = 50
+LONGEST_STEP = 2_000
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_BETWEEN = re.compile(r"[^a-z0-9]+")
+
+
+def skill_name(text: str) -> str:
+    """A name that the format allows, made of the text's words. Never empty."""
+    words = _BETWEEN.sub("-", ascii_of(text[:500])).strip("-")
+    return words[:LONGEST_NAME].strip("-") or "skill"
+
+
+def skill_candidate(
+    name: str, description: str, when: str, steps: Sequence[str], source: str
+) -> str:
+    """The skill as the text of a `SKILL.md`.
+
+    Raises `BadInput` for a name that the format does not allow, and for a skill that says nothing.
+    """
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        raise BadInput(
+            f"{name[:100]!r} is no name for a skill: up to {LONGEST_NAME} lower-case letters and digits, "
+            f"with single dashes between them, such as {skill_name(name)!r}"
+        )
+    said = _description(description, when)
+    done = [line for step in steps[:MOST_STEPS] if (line := harmless(step, LONGEST_STEP))]
+    if not said or not done:
+        raise BadInput(f"the skill {name!r} needs a description and at least one step")
+    body = [
+        f"# {name.replace('-', ' ').capitalize()}",
+        harmless(description, LONGEST_DESCRIPTION),
+        *([f"## When to use it\n\n{harmless(when, LONGEST_STEP)}"] if when.strip() else []),
+        "## Steps\n\n"
+        + "\n".join(f"{number}. {line}" for number, line in enumerate(done, start=1)),
+    ]
+    return _front_matter(name, said, source) + "\n\n".join(body) + "\n"
+
+
+def _description(description: str, when: str) -> str:
+    """What it does and when to use it: agents see nothing else before they choose a skill."""
+    what = one_line(description, LONGEST_DESCRIPTION)
+    use = one_line(when, LONGEST_DESCRIPTION)
+    if not what or not use or use.casefold() in what.casefold():
+        return what
+    begins = use if re.match(r"(?i)use (?:this )?when\b", use) else f"Use when {_lower_first(use)}"
+    return one_line(f"{what.rstrip('.')}. {begins}", LONGEST_DESCRIPTION)
+
+
+def _lower_first(text: str) -> str:
+    first = text.split(" ", 1)[0]
+    trimmed = re.sub(r"(?i)^when\s+", "", text)
+    return trimmed if first.isupper() or trimmed != text else text[:1].lower() + text[1:]
+
+
+def _front_matter(name: str, description: str, source: str) -> str:
+    # JSON's strings are YAML's: no words can end them or become something else than words.
+    quoted = json.dumps(description, ensure_ascii=False)
+    origin = json.dumps(one_line(source, 200), ensure_ascii=False)
+    return f"---\nname: {name}\ndescription: {quoted}\nmetadata:\n  source: {origin}\n---\n\n"
+
+
+SKILLS = ".agents/skills"
+TAKE = "take-skill"
+"""The step that writes an approved skill."""
+
+
+class _Answer(Noun):
+    """What the gate said to a skill."""
+
+    approval_id: str = ""
+    deadline: Moment | None = None
+    asked_for: bool = False
+    """A person had the run go again from this very question, so that it is waited for."""
+    written: bool = False
+    words: str = ""
+
+
+async def offer_skill(desk: Desk, name: str, settled: Settled) -> None:
+    """Ask a person whether the skill of an accepted answer is to be kept. Nobody waits for that yet."""
+    if settled.skill is None:
+        return
+    offered = _offered(desk, settled.skill)
+    if offered is None or any(each.path == offered.path for each in desk.trip.skills):
+        return
+    answer = await _ask_gate(desk, f"skill:{name}", offered, index=desk.trip.visits[name])
+    desk.trip.skills.append(
+        offered.model_copy(update={"approval_id": answer.approval_id, "deadline": answer.deadline})
+    )
+    desk.ctx.note(NoteTaken(text=f"Skill {offered.name!r}: {answer.words}"))
+
+
+async def taken_skills(desk: Desk) -> list[str]:
+    """Paths of the skills that a person approved, written into the worktree."""
+    trip, taken = desk.trip, []
+    for number, each in enumerate(trip.skills):
+        if trip.job.spec.skills == "wait" and each.approval_id:
+            await desk.ctx.wait(f"approval:{each.approval_id}", index=number, until=each.deadline)
+        answer = await _ask_gate(desk, TAKE, each, index=number)
+        if answer.asked_for:
+            approval = answer.approval_id
+            await desk.ctx.wait(f"approval:{approval}", index=number, until=answer.deadline)
+            answer = await _ask_gate(desk, f"{TAKE}-answered", each, index=number)
+        if answer.written:
+            taken.append(each.path)
+        else:
+            why = _why_out(desk, answer, number)
+            desk.ctx.note(NoteTaken(text=f"Skill {each.name!r} stays out: {why}"))
+    return taken
+
+
+def _why_out(desk: Desk, answer: _Answer, number: int) -> str:
+    if not answer.approval_id:
+        return answer.words
+    step = f"{TAKE}#{number}" if number else TAKE
+    return (
+        "nobody approved it before the branch went out; "
+        f"`podium retry {short_id(desk.trip.run_id)} --from {step}` asks again and waits"
+    )
+
+
+def _offered(desk: Desk, wish: SkillWish) -> OfferedSkill | None:
+    name = skill_name(wish.name)
+    source = f"{desk.trip.name} ({desk.trip.run_id})"
+    try:
+        text = skill_candidate(name, wish.description, wish.when, wish.steps, source)
+    except BadInput:
+        return None
+    return OfferedSkill(name=name, path=f"{SKILLS}/{name}/SKILL.md", text=desk.kit.redact(text))
+
+
+async def _ask_gate(desk: Desk, step_name: str, skill: OfferedSkill, *, index: int) -> _Answer:
+    """Write it if that may be done: the call is the same each time, and so is the approval it is bound to."""
+
+    async def work(step: Step) -> _Answer:
+        root = desk.trip.workspace.record.path
+        toolbox = await desk.kit.toolbox_in(root)
+        call = toolbox.normalise(
+            "write_file",
+            {"path": skill.path, "content": skill.text},
+            run_id=step.run_id,
+            step_key=step.key,
+            index=0,
+            role="podium",
+            root=root,
+        )
+        outcome = await toolbox.perform(call)
+        if not isinstance(outcome, Refusal):
+            return _Answer(written=outcome.ok, words=outcome.error or "written")
+        approval = outcome.approval_id or ""
+        words = f"waits for `podium approve {approval}`" if approval else outcome.decision.reason
+        return _Answer(
+            approval_id=approval,
+            deadline=outcome.deadline,
+            asked_for=bool(approval) and await _retried_from(desk, step.key),
+            words=words,
+        )
+
+    return await desk.ctx.step(step_name, work, index=index, returns=_Answer)
+
+
+async def _retried_from(desk: Desk, step_key: str) -> bool:
+    """Whether the run's last retry was one from the step that takes this skill, or another skill before it."""
+    query = EventQuery(run_id=desk.trip.run_id, types=("run_retried",), limit=10_000)
+    events = await desk.kit.purse.store.read(lambda view: view.events(query))
+    if not events or not isinstance(events[-1].body, RunRetried):
+        return False
+    discarded = events[-1].body.discarded_steps
+    return step_key in discarded and discarded[0].startswith(TAKE)

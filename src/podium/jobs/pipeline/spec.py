@@ -1,0 +1,254 @@
+"""The pipeline as configuration: stages, roles, where each verdict leads, and what `flows: pipeline:` may change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, Strict, model_validator
+
+from podium.core.forge import Finding
+from podium.core.model import NonEmpty, Noun
+from podium.core.steering_files import PROMPT_FILE
+from podium.jobs.pipeline.payloads import Answer, Edit, Plan, Report, Work, audit_of, review_of
+
+_PLACE = re.compile(r"\{[^}]*\}")
+
+DELIVER = "deliver"
+"""Where the story ends: archive, push, pull request."""
+BACK = "back"
+"""Leads to whoever made what was looked at."""
+HUMAN = "human"
+"""Leads to a person, and then back."""
+
+DONE = "DONE"
+FORWARD = frozenset({DONE, "APPROVE", "PASS"})
+"""Verdicts that lead on. All others are bounded."""
+
+Action = Literal["warn", "abort"]
+
+Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
+"""What a stage is for.
+
+report, plan   writes one document, which the supervisor commits
+review         gives a verdict; the supervisor writes the review
+audit          gives a verdict and writes the review itself
+work           changes code and commits; the supervisor runs the checks
+integrate      the supervisor merges the base; where that conflicts, the role solves it
+edit           changes documents, which the supervisor commits
+"""
+
+Given = Literal[
+    "task",
+    "reports",
+    "plan",
+    "verification",
+    "review",
+    "feedback",
+    "files",
+    "committed",
+    "diff",
+    "merged",
+    "evidence",
+    "conflicts",
+]
+"""What a stage is told, as text where it is not too long, else as the path of a file."""
+
+
+class Stage(Noun):
+    """One kind of step of the pipeline."""
+
+    does: Does
+    role: NonEmpty
+    phase: str = ""
+    """How it is called on the screen beside its role, such as `A.1`."""
+    prompt: str = ""
+    """Name of its prompt. Empty: the stage's own name."""
+    document: str = ""
+    """Path of the document it makes; `{feat}` and `{round}` are put in."""
+    gives: tuple[Given, ...] = ("task",)
+    next: dict[NonEmpty, NonEmpty]
+    """Verdict → stage, or one of `deliver`, `back`, `human`."""
+    most: dict[str, Annotated[PositiveInt, Strict()]] = Field(default_factory=dict)
+    """Verdict → how often it may be given before a person looks. Else the pipeline's `rounds`."""
+
+    @property
+    def contract(self) -> type[Answer]:
+        match self.does:
+            case "report":
+                return Report
+            case "plan":
+                return Plan
+            case "review":
+                return review_of(tuple(self.next))
+            case "audit":
+                return audit_of(tuple(self.next))
+            case "edit":
+                return Edit
+            case "work" | "integrate":
+                return Work
+
+
+class Mode(Noun):
+    """Where a run begins, and which stages it does without while its change is small."""
+
+    start: NonEmpty
+    """Stage that the run starts with."""
+    skip: tuple[NonEmpty, ...] = ()
+    """Stages that are skipped while the change is small."""
+    max_lines: Annotated[PositiveInt, Strict()] = 200
+    """Lines added and removed up to which a change is small."""
+    max_files: Annotated[PositiveInt, Strict()] = 8
+    """Files changed up to which a change is small."""
+    always: tuple[NonEmpty, ...] = ()
+    """Stages that run even if the base has not moved."""
+    prompts: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)
+    """Stage → the prompt that it has in this mode instead of its own."""
+
+
+class PipelineSpec(Noun):
+    """All stages, and where each mode enters."""
+
+    modes: dict[NonEmpty, NonEmpty | Mode]
+    """Name → the stage it begins with, or more than that."""
+    stages: dict[NonEmpty, Stage]
+    rounds: Annotated[PositiveInt, Strict()] = 3
+    """How often one verdict may send work back before a person looks."""
+    triage_role: str = "feedback_triager"
+    """Who decides what becomes of feedback. Empty: all of it goes to the backlog."""
+    remarks: Literal["at_once", "after_work"] = "at_once"
+    """When feedback is triaged: at once, as in runs that began before this could be chosen, or once the work is done."""
+    document_stage: str = "document"
+    """The stage that feedback about documentation leads to. Empty: it goes to the backlog."""
+    memory_tokens: Annotated[PositiveInt, Strict()] = 800
+    """How much of AGENT_MEMORY.md a prompt may hold."""
+    check_seconds: float = 1200.0
+    """How long one check may take."""
+    remote: Action | dict[Finding, Action] = "warn"
+    """What an unprotected base branch on the remote means; or that for each thing that can be found out."""
+    dirty: Action = "abort"
+    """What changes in your checkout mean that are not committed: no agent will see them."""
+    skills: Literal["offer", "wait"] = "offer"
+    """Whether the branch waits for a person's word on skills, or goes out without those nobody has approved by then."""
+    unmoved_base: Literal["review", "deliver"] = "review"
+    """What follows a merge that brought nothing: a review of it, as in runs that began before this could be chosen, or
+    the delivery."""
+    push: Annotated[bool, Strict()] = True
+    """Whether the branch is pushed where there is a remote."""
+
+    def mode(self, name: str) -> Mode:
+        known = self.modes[name]
+        return known if isinstance(known, Mode) else Mode(start=known)
+
+    @property
+    def merge_reviews(self) -> tuple[str, ...]:
+        """The stages that look at what a merge of the base made."""
+        after = [
+            target
+            for stage in self.stages.values()
+            if stage.does == "integrate"
+            for target in stage.next.values()
+        ]
+        return tuple(
+            each for each in after if each in self.stages and self.stages[each].does == "audit"
+        )
+
+    def action_on(self, finding: Finding) -> Action:
+        """Whether what was found out about the remote ends the run before it begins."""
+        if isinstance(self.remote, dict):
+            return self.remote.get(finding, "warn")
+        return self.remote if finding in ("unprotected", "partly_protected") else "warn"
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> PipelineSpec:
+        places = {*self.stages, DELIVER, BACK, HUMAN}
+        for name, stage in self.stages.items():
+            for verdict, target in stage.next.items():
+                if target not in places:
+                    raise ValueError(
+                        f"stages: {name}: next: {verdict}: there is no stage {target!r}; "
+                        f"stages: {', '.join(self.stages)}"
+                    )
+            _check_verdicts(name, stage)
+        for name in self.modes:
+            _check_mode(name, self.mode(name), self.stages)
+        return self
+
+
+def _check_mode(name: str, mode: Mode, stages: Mapping[str, Stage]) -> None:
+    for each in (mode.start, *mode.skip, *mode.always, *mode.prompts):
+        if each not in stages:
+            raise ValueError(f"modes: {name}: there is no stage {each!r}")
+    for each in mode.skip:
+        # Code that nobody has looked at never goes out.
+        if stages[each].does != "review":
+            raise ValueError(
+                f"modes: {name}: skip: {each!r} is no review of a document, so it stays"
+            )
+
+
+def _check_verdicts(name: str, stage: Stage) -> None:
+    needed = {"audit": {"PASS", "FAIL"}, "review": set()}.get(stage.does, {DONE})
+    if missing := needed - set(stage.next):
+        raise ValueError(f"stages: {name}: next: it says nothing of {', '.join(sorted(missing))}")
+    unknown = set(_PLACE.findall(stage.document)) - {"{feat}", "{round}"}
+    if unknown:
+        raise ValueError(
+            f"stages: {name}: document: there is no {', '.join(sorted(unknown))}; use {{feat}} and {{round}}"
+        )
+    if stage.does in ("report", "plan", "review", "audit") and not stage.document:
+        raise ValueError(f"stages: {name}: document: where does its document go?")
+
+
+_Count = Annotated[PositiveInt, Strict()]
+
+
+class StageOptions(Noun):
+    """A stage, or the parts of a built-in stage to change. Unset: as it ships."""
+
+    does: Does | None = None
+    """Kind of stage."""
+    role: NonEmpty | None = None
+    """Role that is asked."""
+    phase: str | None = None
+    """Label in the output, such as `A.1`."""
+    prompt: Annotated[NonEmpty | None, PROMPT_FILE] = None
+    """File with its prompt, relative to the project."""
+    document: str | None = None
+    """Path of the document it writes; `{feat}` and `{round}` are filled in."""
+    gives: tuple[Given, ...] | None = None
+    """What its prompt contains."""
+    next: dict[NonEmpty, NonEmpty] | None = None
+    """Verdict → next stage, or `deliver`, `back` or `human`."""
+    most: dict[NonEmpty, _Count] | None = None
+    """Verdict → how often it may be given before a person is asked. Unset: `rounds`."""
+
+
+class PipelineOptions(Noun):
+    """Options of `podium run`. Unset: as it ships."""
+
+    modes: dict[NonEmpty, NonEmpty | Mode] | None = None
+    """Modes of `--mode`: name → the stage it starts with, or where it starts, what it skips and what it always does."""
+    stages: dict[NonEmpty, StageOptions] | None = None
+    """Stages to add or change, by name."""
+    rounds: _Count | None = None
+    """How often a verdict may send work back before a person is asked. 3 unless set."""
+    triage_role: str | None = None
+    """Role that sorts feedback. `feedback_triager` unless set; empty: all of it goes to the backlog."""
+    document_stage: str | None = None
+    """Stage that updates documentation after feedback."""
+    memory_tokens: _Count | None = None
+    """Space for lessons of earlier runs in a prompt, in tokens. 800 unless set."""
+    check_seconds: PositiveFloat | None = None
+    """Time limit of one check, in seconds. 1200 unless set."""
+    remote: Action | dict[Finding, Action] | None = None
+    """What to do when the remote's base branch is not protected. `warn` unless set."""
+    dirty: Action | None = None
+    """What to do when your checkout has uncommitted changes. `abort` unless set."""
+    skills: Literal["offer", "wait"] | None = None
+    """Whether a run waits for the answer to a skill that an agent proposes. `offer`, which does not wait, unless set."""
+    unmoved_base: Literal["review", "deliver"] | None = None
+    """Whether a merge is reviewed again when the base has not moved. `deliver`, which does not, unless set."""
+    push: Annotated[bool, Strict()] | None = None
+    """Whether to push the branch and open a pull request. True unless set."""

@@ -1,0 +1,198 @@
+"""Recovery of branch and workspace when a run is resumed: both are put where the record says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
+
+from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct, WorkspaceTampered
+from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
+from podium.core.work import StepRecord, StepStatus
+from podium.core.workspaces import CommitSeen, Snapshot, WorkspaceRecord
+from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
+from podium.jobs.pipeline.stage_evaluation import paths_in
+from podium.ports import EventQuery, Workspace
+
+_MOVES_BRANCH = ("settle:", "merge:", "checks:", "archive")
+"""Steps whose record says where the branch is."""
+_BEFORE = ("preflight", "workspace")
+"""Steps that are done before a workspace is come back to."""
+_SETTLES = re.compile(r"settle:(.+?)(?::asked[0-9]+)?#([0-9]+)")
+_WORKS = ("work", "integrate")
+_PAGE = 1000
+_MOST_LISTED = 5
+
+
+def delivered_head(steps: Sequence[StepRecord]) -> str:
+    """The commit that came back last by a run's record; empty when none did.
+
+    A host whose repository has it can go on with the run, whatever became of the workspace.
+    """
+    for step in sorted(steps, key=lambda each: each.ordinal, reverse=True):
+        moves = step.key.startswith(_MOVES_BRANCH) and step.status is StepStatus.COMPLETED
+        head = step.output.get("head") if moves and isinstance(step.output, dict) else None
+        if isinstance(head, str) and head:
+            return head
+    return ""
+
+
+async def come_back(
+    kit: PipelineKit, job: PipelineJob, run_id: str, made: WorkspaceRecord
+) -> Workspace:
+    """The run's workspace, standing where its next step starts from. Raises `NeedsHuman` when it cannot be."""
+    steps = await kit.purse.store.read(lambda view: view.steps(run_id))
+    returning = _Returning(
+        kit, job, run_id, made, delivered_head(steps) or made.base, await _begun(kit, run_id)
+    )
+    try:
+        return await returning.workspace()
+    except UserMustAct as error:
+        raise NeedsHuman(
+            f"the run cannot go on in this workspace: {error}; then `podium resume {run_id}`, or begin again with "
+            f"`podium retry {run_id} --from workspace`"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The step that was begun last, or that a person went back to since."""
+
+    step: str = ""
+    retried: bool = False
+
+
+async def _begun(kit: PipelineKit, run_id: str) -> _Begun:
+    begun, after = _Begun(), 0
+    while True:
+        types = ("run_retried", "step_started")
+        query = EventQuery(run_id=run_id, types=types, after_seq=after, limit=_PAGE)
+        events = await kit.journal.read(query)
+        for event in events:
+            begun = _after(begun, event)
+        if len(events) < _PAGE:
+            return begun
+        after = events[-1].seq
+
+
+def _after(begun: _Begun, event: Event) -> _Begun:
+    body = event.body
+    if isinstance(body, RunRetried) and body.discarded_steps:
+        return _Begun(body.discarded_steps[0], retried=True)
+    if isinstance(body, StepStarted) and body.step not in _BEFORE:
+        return _Begun(body.step)
+    return begun
+
+
+@dataclass(frozen=True)
+class _Returning:
+    kit: PipelineKit
+    job: PipelineJob
+    run_id: str
+    made: WorkspaceRecord
+    head: str
+    """Where the record says that the branch is."""
+    begun: _Begun
+
+    async def workspace(self) -> Workspace:
+        gone = await self.kit.workspaces.missing(self.made.id)
+        if gone:
+            workspace = await self._made_again(gone)
+        else:
+            workspace = await self.kit.workspaces.open(self.made.id)
+            await self._refuse_moved(workspace)
+            await self._keep_uncommitted(workspace)
+        delivered = await workspace.delivered()
+        # Past the record is where a killed step leaves it, which finds its own commits again.
+        as_it_was = not gone and not self.begun.retried and await workspace.holds(self.head)
+        if delivered != self.head and not as_it_was:
+            await self._put(workspace)
+        return workspace
+
+    async def _refuse_moved(self, workspace: Workspace) -> None:
+        """What somebody else put on the branch is his: nothing is built on it, and nothing takes it off."""
+        branch = self.made.branch
+        if self.begun.retried or not await workspace.holds(self.head):
+            return
+        if not await workspace.holds(branch):
+            short, was = branch.removeprefix("refs/heads/"), await workspace.delivered()
+            raise NotPossibleNow(
+                f"{short!r} was at {was[:12]}, and somebody else moved or deleted it; keep what is there under "
+                f"another name (`git branch NAME {short}`), then say `git update-ref {branch} {was}`"
+            )
+
+    async def _keep_uncommitted(self, workspace: Workspace) -> None:
+        """A step begins with a clean worktree; what a person left in it since is kept, and told."""
+        if not self.begun.step or self._settles:
+            return
+        since = self.kit.clock.now()
+        # The step itself answers both.
+        with suppress(WorkspaceTampered, LockHeld):
+            changed = (await workspace.state()).changed
+            kept = await workspace.snapshot("found when the run went on") if changed else None
+            # An older one has the same in it: that was told, or is what a turn left.
+            if kept is not None and kept.at >= since:
+                listed = ", ".join(changed[:_MOST_LISTED])
+                more = f" and {len(changed) - _MOST_LISTED} more" * (len(changed) > _MOST_LISTED)
+                await self._tell(
+                    f"Not committed in the workspace: {listed}{more}. Kept as {kept.ref}; the next step starts "
+                    "without that."
+                )
+
+    async def _made_again(self, gone: str) -> Workspace:
+        short = self.made.branch.removeprefix("refs/heads/")
+        wish = self.kit.wish(self.made.task, base=self.job.base, branch=short, run_id=self.run_id)
+        workspace, kept = await self.kit.workspaces.rebuild(self.made, wish, self.head)
+        if kept is not None and self._settles and await workspace.delivered() == self.head:
+            # The turn is recorded and its commits are not: they were beside the folder that is gone.
+            await workspace.restore(kept)
+        where = f" What only the old one had is kept as {kept.ref}." if kept is not None else ""
+        await self._tell(
+            f"The workspace was made again from {self.head[:12]} of {short!r}, in "
+            f"{workspace.record.path}: {gone}.{where}"
+        )
+        return workspace
+
+    async def _put(self, workspace: Workspace) -> None:
+        """Branch and worktree as they were before the step."""
+        tip, keep = await self._start(workspace)
+        why = f"going back before {self.begun.step or 'the next step'}"
+        kept = await workspace.stand_at(self.head, why, tip=tip, keep=keep)
+        await self._tell(_words(workspace, self.head, self.begun.step, kept))
+
+    async def _start(self, workspace: Workspace) -> tuple[str, Sequence[str]]:
+        """Where the worktree stands when the step begins, and which files lie in it uncommitted."""
+        if not self._settles or not await workspace.holds(self.head):
+            return self.head, ()
+        name, number = self._settles.groups()
+        commits = await workspace.history(self.head)
+        if name in self.job.spec.stages and self.job.spec.stages[name].does in _WORKS:
+            own = list(takewhile(lambda each: not self._is_ours(each), commits))
+            return (own[-1].id if own else self.head), ()
+        label = f"{name}-{number}"
+        filed = [c for c in commits if self._is_ours(c) and c.trailers.get("Podium-Step") == label]
+        if not filed:
+            return self.head, ()
+        # What the agent wrote is in the commit that the step made of it.
+        await workspace.reset(filed[0].id, f"going back before {self.begun.step}")
+        return self.head, paths_in(await workspace.diff(self.head))
+
+    def _is_ours(self, commit: CommitSeen) -> bool:
+        return commit.trailers.get("Podium-Run") == self.run_id
+
+    @property
+    def _settles(self) -> re.Match[str] | None:
+        return _SETTLES.fullmatch(self.begun.step)
+
+    async def _tell(self, text: str) -> None:
+        # Not by the flow's context, which takes notes for told already while it replays.
+        await self.kit.journal.append(self.run_id, NoteTaken(text=text))
+
+
+def _words(workspace: Workspace, head: str, step: str, kept: Snapshot | None) -> str:
+    short = workspace.record.branch.removeprefix("refs/heads/")
+    before = f", as before {step}" if step else ""
+    where = f" Where it was is kept as {kept.ref} ({kept.commit[:12]})." if kept is not None else ""
+    return f"{short!r} and its workspace are at {head[:12]} again{before}.{where}"

@@ -1,0 +1,37 @@
+"""Playbook: an agent with no hands follows a playbook. Here: what it is told."""
+
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.jobs.playbook.criteria import commands_of, disagreements, tools_of
+    from podium.jobs.playbook.models import playbook_schema, profile_schema
+    from podium.jobs.playbook.prompt import Settled, build_prompt, fitting, settle
+
+__all__ = [
+    "Settled",
+    "build_prompt",
+    "commands_of",
+    "disagreements",
+    "fitting",
+    "playbook_schema",
+    "profile_schema",
+    "settle",
+    "tools_of",
+]
+
+export_lazily(
+    __name__,
+    {
+        "commands_of": "criteria",
+        "disagreements": "criteria",
+        "tools_of": "criteria",
+        "Settled": "prompt",
+        "fitting": "prompt",
+        "settle": "prompt",
+        "build_prompt": "prompt",
+        "playbook_schema": "models",
+        "profile_schema": "models",
+    },
+)

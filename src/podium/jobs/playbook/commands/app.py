@@ -1,0 +1,253 @@
+"""Command group `podium playbook`: `check`, `schema` and `sample`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.screen import Screen
+from podium.core.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.core.model import Json
+from podium.jobs.playbook.commands.run import given_inputs, restore, run
+from podium.render.text import counted, shown_line
+
+if TYPE_CHECKING:
+    from podium.jobs.playbook.loader import LoadedPlaybook
+    from podium.jobs.playbook.models import Profile, Prompt
+
+
+def sample(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Which one. Left out: list them.")
+    ] = "",
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="A new folder. Else one of its name.")
+    ] = None,
+) -> None:
+    """Lay out a playbook that comes with Podium, with a plugin to try it on and a scripted agent.
+
+    \b
+    Example:
+      podium playbook sample
+      podium playbook sample fix-failing-test
+      cd fix-failing-test && podium playbook run playbook.md
+    """
+    from podium.jobs.playbook.samples import lay_out, sample_names
+
+    screen = Screen(json=context.obj.json)
+    if not name:
+        names = sample_names()
+        screen.answer({"samples": names}, lambda: screen.line("\n".join(names)))
+        return
+    made = lay_out(name, folder or Path(name))
+    screen.answer(
+        made.model_dump(mode="json"),
+        lambda: screen.line(
+            f"{made.name} is in {made.folder}; next:\n  cd {shlex.quote(made.folder)} && {made.command}"
+        ),
+    )
+
+
+app = command_app(group=True)
+app.command()(run)
+app.command()(sample)
+app.command()(restore)
+
+BROKEN = 2
+
+
+@app.callback()
+def playbook() -> None:
+    """Let an agent without hands follow a playbook; check one and see its prompt."""
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="PLAYBOOK.md", help="The playbook.")],
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The plugin's profile. Else the nearest one upwards from here."
+        ),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+    ] = None,
+) -> None:
+    """Check a playbook and its profile, and print the prompt with its parts and their sizes.
+
+    Nothing is asked, run or written. Every fault stands on a line of its own with file, line, column
+    and field. Leaves with 0 when there is none, else with 2. Tokens are an estimate.
+
+    \b
+    Example:
+      podium playbook check bump.md --profile plugin-profile.yaml --input version=2.0
+    """
+    screen = Screen(json=context.obj.json)
+    here = context.obj.project or Path.cwd()
+    # Settings that cannot be used are no fault of the playbook's.
+    door = Door(context.obj, lenient=True)
+    checked = _checked(door, here, file, profile, inputs or [])
+    screen.answer(checked.record(), lambda: _tell(screen, checked))
+    if checked.faults:
+        raise typer.Exit(BROKEN)
+
+
+@app.command()
+def schema(
+    context: typer.Context,
+    front: Annotated[
+        bool, typer.Option("--playbook", help="That of a playbook's front matter instead.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of plugin-profile.yaml, for editors and other programs.
+
+    \b
+    Example:
+      podium playbook schema > plugin-profile.schema.json
+    """
+    import json
+
+    from podium.jobs.playbook import playbook_schema, profile_schema
+
+    screen = Screen(json=context.obj.json)
+    wanted = playbook_schema() if front else profile_schema()
+    screen.answer(wanted, lambda: screen.line(json.dumps(wanted, indent=2)))
+
+
+@dataclass
+class _Checked:
+    """What a check found out."""
+
+    playbook: str
+    profile: str = ""
+    faults: list[tuple[str, ConfigFault]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    prompt: Prompt | None = None
+
+    def fails(self, error: BadInput, file: str) -> None:
+        if isinstance(error, ConfigInvalid):
+            self.faults += [(getattr(each, "file", error.file), each) for each in error.faults]
+        else:
+            self.faults += [(file, ConfigFault(line)) for line in str(error).splitlines()]
+
+    def record(self) -> dict[str, Json]:
+        prompt = self.prompt
+        return {
+            "playbook": self.playbook,
+            "profile": self.profile,
+            "sound": not self.faults,
+            "faults": [_fault_record(*each) for each in self.faults],
+            "notes": self.notes,
+            "missing_inputs": list(prompt.missing) if prompt else [],
+            "sections": _section_records(prompt) if prompt else [],
+            "characters": len(prompt.text) if prompt else 0,
+            "estimated_tokens": prompt.estimated_tokens if prompt else 0,
+            "prompt": prompt.text if prompt else None,
+        }
+
+
+def _checked(
+    door: Door, here: Path, file: Path, profile: Path | None, inputs: list[str]
+) -> _Checked:
+    from podium.jobs.playbook.loader import read_playbook
+
+    checked = _Checked(str(file))
+    known = _profile(checked, here, profile)
+    loaded: LoadedPlaybook | None = None
+    try:
+        root = here if file.absolute().is_relative_to(here.absolute()) else None
+        loaded = read_playbook(file, root)
+    except BadInput as broken:
+        checked.fails(broken, str(file))
+    given = _given(checked, inputs)
+    if loaded and known:
+        checked.faults += [(str(file), each) for each in loaded.disagreements(known)]
+    if loaded and known and not checked.faults:
+        _build(door, checked, known, loaded, given)
+    return checked
+
+
+def _profile(checked: _Checked, here: Path, named: Path | None) -> Profile | None:
+    from podium.jobs.playbook.loader import find_profile, load_profile
+    from podium.jobs.playbook.models import PROFILE_FILE
+
+    try:
+        file = named or find_profile(here)
+        beneath = file.is_absolute() and file.is_relative_to(Path.cwd())
+        file = file.relative_to(Path.cwd()) if beneath else file
+        checked.profile = str(file)
+        return load_profile(file)
+    except BadInput as broken:
+        checked.fails(broken, checked.profile or PROFILE_FILE)
+        return None
+
+
+def _given(checked: _Checked, written: list[str]) -> dict[str, str]:
+    try:
+        return given_inputs(written)
+    except BadInput as broken:
+        checked.fails(broken, "--input")
+        return {}
+
+
+def _build(
+    door: Door, checked: _Checked, profile: Profile, loaded: LoadedPlaybook, given: dict[str, str]
+) -> None:
+    from podium.jobs.playbook import build_prompt
+    from podium.jobs.playbook.loader import notes_on, secret_inputs, surroundings
+
+    try:
+        if given:
+            secret_inputs(given, Podium(door.configuration, os.environ).redactor)
+        prompt = build_prompt(profile, loaded.playbook, given, surroundings(), sample=True)
+    except BadInput as broken:
+        checked.fails(broken, "--input")
+        return
+    checked.prompt = prompt
+    checked.notes = notes_on(profile, loaded.playbook, prompt)
+
+
+def _fault_record(file: str, fault: ConfigFault) -> dict[str, Json]:
+    return {
+        "file": file,
+        "line": fault.line,
+        "column": fault.column,
+        "field": fault.key,
+        "problem": fault.problem,
+    }
+
+
+def _section_records(prompt: Prompt) -> list[dict[str, Json]]:
+    return [
+        {"name": each.name, "characters": len(each.text), "estimated_tokens": each.estimated_tokens}
+        for each in prompt.sections
+    ]
+
+
+def _tell(screen: Screen, checked: _Checked) -> None:
+    if checked.prompt is None:
+        for file, fault in checked.faults:
+            screen.line(shown_line(fault.sentence(file)))
+        screen.aside(f"podium: {counted(len(checked.faults), 'fault')}; nothing can be run with it")
+        return
+    prompt = checked.prompt
+    screen.line(f"{checked.playbook}: sound, with {checked.profile}")
+    rows = [list(map(str, each.values())) for each in _section_records(prompt)]
+    total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
+    screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
+    for note in checked.notes:
+        screen.line(f"note: {shown_line(note)}")
+    screen.line("\nThe prompt:\n")
+    screen.line(prompt.text)

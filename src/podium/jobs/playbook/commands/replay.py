@@ -1,0 +1,169 @@
+"""Command `podium replay`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.app.id_lookup import find_id
+from podium.cli.app import command_app
+from podium.cli.commands.trace import STDIN, bring_up_to_date, names_a_file, piped_trace
+from podium.cli.context import Door
+from podium.core.errors import BadInput, UnknownId
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.render.text import shown_line
+from podium.store.trace import TraceWriter
+from podium.store.trace_reader import open_trace
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.jobs.playbook.replay import Difference, Found, Replayed
+    from podium.ports import Store
+
+
+LONGEST_SHOWN = 300
+
+app = command_app()
+
+
+@app.command()
+def replay(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|FILE", help="Id of a run or a short form; or a trace, `-` for stdin."
+        ),
+    ],
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder that the run worked in, if its trace was moved. It need not be there.",
+        ),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a new trace that names no folder of this machine and replays anywhere.",
+        ),
+    ] = None,
+) -> None:
+    """Let a recorded run of a playbook happen again, without its model and without its effects.
+
+    The model's answers, what tools gave back, people's answers and the time are taken from the trace;
+    the prompt, the tools, the policy and the flow are today's, and so are playbook and profile where
+    their files still are. Every event is compared. Leaves with 0 when all of them are the same, with 1
+    when one differs, which is then shown, and with 2 when the trace cannot be replayed.
+
+    \b
+    Example:
+      podium replay 9d1f5a6b
+      podium replay .podium/runs/RUN/execution_trace.jsonl
+      podium replay trace.jsonl --json
+      podium replay 9d1f5a6b --export trace.jsonl
+    """
+    door = Door(context.obj)
+    named = None if root is None else str(root.resolve())
+    if export is not None and (export.exists() or not export.parent.is_dir()):
+        raise BadInput(f"{str(export)!r} is there already, or its folder is not; name another file")
+    replayed, trace = door.run(lambda podium: _replayed(podium, source, named, export is not None))
+    if export is not None and replayed.is_same:
+        export.write_bytes(trace)
+    door.screen.answer(_as_json(replayed), lambda: _tell(door, replayed))
+    if not replayed.is_same:
+        raise typer.Exit(1)
+
+
+async def _replayed(
+    podium: Podium, source: str, root: str | None, export: bool
+) -> tuple[Replayed, bytes]:
+    """What came of it, and the trace for others if all is the same."""
+    from podium.jobs.playbook.replay import Replayed, exported, journal_difference
+    from podium.jobs.playbook.replay import replay as replay_recording
+
+    found = await _found(podium, source)
+    roots = found.roots if root is None else (root,)
+    changed = await journal_difference(podium, found.recording) if found.is_own else None
+    if changed is not None:
+        return Replayed(found.recording, found.recording.before(changed.seq), changed), b""
+    replayed = await replay_recording(
+        podium, found.recording, job=found.job, roots=roots, settings=found.settings
+    )
+    wanted = export and replayed.is_same
+    return replayed, await exported(podium, found, replayed.root) if wanted else b""
+
+
+async def _found(podium: Podium, source: str) -> Found:
+    from podium.jobs.playbook.replay import found_file, found_run, read_recording
+
+    if names_a_file(source):
+        file = piped_trace() if source == STDIN else open_trace(Path(source))
+        with file:
+            recording = read_recording(file, "stdin" if source == STDIN else source)
+        return found_file(podium, recording, None if source == STDIN else Path(source))
+    if not podium.has_record:
+        raise UnknownId("run", source)
+    store: Store = await podium.store()
+    run_id = await store.read(lambda view: find_id(view, "run", source))
+    run = await store.read(lambda view: view.run(run_id))
+    if run is None:
+        raise UnknownId("run", source)
+    folder = podium.folders.state / "runs"
+    if problem := await bring_up_to_date(store, folder, run_id):
+        raise BadInput(f"the trace of run {run_id} could not be brought up to date: {problem}")
+    with open_trace(TraceWriter(folder).path(run_id)) as file:
+        recording = read_recording(file, f"the trace of run {short_id(run_id)}")
+    return await found_run(podium, recording, run)
+
+
+def _as_json(replayed: Replayed) -> dict[str, Json]:
+    found = replayed.difference
+    return {
+        "run": replayed.recording.run_id,
+        "same": replayed.is_same,
+        "verbatim": replayed.is_verbatim,
+        "recorded_events": len(replayed.recording.events),
+        "same_events": len(replayed.lines),
+        "difference": found.record() if found else None,
+    }
+
+
+def _tell(door: Door, replayed: Replayed) -> None:
+    screen, count = door.screen, len(replayed.recording.events)
+    found = replayed.difference
+    if found is None:
+        how = ", byte for byte" if replayed.is_verbatim else ""
+        screen.line(f"{count} events, the same{how}")
+        return
+    screen.line(f"event {found.seq} of {count} differs: {found.type}")
+    for line in _lines(found):
+        screen.line(line)
+    if any(each.field == "digest" for each in found.fields):
+        screen.aside(
+            "a digest covers the tool, its arguments and the folder it works in; if that folder was moved, "
+            "say where it was: --root DIR"
+        )
+
+
+def _lines(found: Difference) -> list[str]:
+    lines = [f"  {found.why}"] if found.why else []
+    for each in found.fields:
+        lines += [
+            f"  {each.field}",
+            f"    recorded: {_shown(each.recorded)}",
+            f"    now:      {_shown(each.now)}",
+        ]
+    return lines
+
+
+def _shown(value: Json) -> str:
+    if value is None:
+        return "(nothing)"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shown_line(text, LONGEST_SHOWN)

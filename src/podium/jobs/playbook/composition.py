@@ -1,0 +1,271 @@
+"""Composition of a run: its job, gate, tools and MCP-only agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.agents.turn_step import Player
+from podium.app.agent_builder import build_agent
+from podium.app.dry_run import NoDoors
+from podium.app.flow_builders import when_needed
+from podium.config.flow_options import flow_options
+from podium.core.errors import BadInput, ConfigInvalid
+from podium.core.protected_paths import is_guarded, lies_in_zone
+from podium.core.turns import TurnLimits
+from podium.jobs.playbook import build_prompt, tools_of
+from podium.jobs.playbook.deps import Bench, PlaybookKit
+from podium.jobs.playbook.flow import follow_playbook
+from podium.jobs.playbook.loader import load_profile, read_playbook, secret_inputs, surroundings
+from podium.jobs.playbook.models import OWN_LIMITS, PROFILE_FILE, Playbook, PlaybookOptions, Profile
+from podium.jobs.playbook.run_models import PLAYBOOK, Ground, PlaybookJob
+from podium.ports import Agent, Enclosures, Flow, FlowBody, HookDoors, ToolDoor
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.app.folder_confinement import PlaybookFence
+    from podium.jobs.playbook.profile_gate import ProfileGate
+    from podium.tools import LocalToolbox, Registry
+
+
+ALWAYS = ("finish",)
+"""Tools that every agent is given: saying that it is done is no risk."""
+WITHOUT_HANDS = ("api", "scripted", "gemini", "claude", "codex")
+"""Kinds of agents that can be without hands, or never had any."""
+
+
+def playbook_job(
+    podium: Podium,
+    playbook: Playbook,
+    profile: Profile,
+    *,
+    root: Path,
+    agent: str = "",
+    inputs: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> PlaybookJob:
+    """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
+    if not root.is_dir():
+        raise BadInput(f"there is no folder {str(root)!r} to work in")
+    _refuse_places_of_podium(podium, root.resolve())
+    _refuse_steering(profile)
+    options = _options(podium)
+    given = dict(inputs or {})
+    secret_inputs(given, podium.redactor)
+    facts = surroundings()
+    job = PlaybookJob(
+        playbook=playbook,
+        profile=profile,
+        inputs=given,
+        facts=facts,
+        agent=chosen_agent(podium, agent or options.agent),
+        root=str(root.resolve()),
+        tools=_tools(podium, playbook, profile),
+        limits=playbook.head.limits.completed_by(options.limits).completed_by(OWN_LIMITS),
+        dry_run=dry_run,
+    )
+    # What does not fit is said now, and not by a run that was begun.
+    build_agent(podium, job.agent, NoDoors(), desk=podium.enclosures)
+    build_prompt(profile, playbook, given, facts)
+    return job
+
+
+def _options(podium: Podium) -> PlaybookOptions:
+    return PlaybookOptions.model_validate(flow_options(podium.configuration, PLAYBOOK))
+
+
+def chosen_agent(podium: Podium, name: str) -> str:
+    """The agent's name, checked. Raises `BadInput` where it is not known which is meant, or it has hands."""
+    agents = podium.settings.agents
+    if name in podium.made_agents:
+        return name
+    if not agents:
+        raise BadInput(
+            f"no agent is known here; add one to {podium.folders.project_file}, such as\n"
+            "  agents:\n"
+            "    gemini: {kind: api, model: 'google:gemini-2.5-flash', env: {GEMINI_API_KEY: 'secret://GEMINI_API_KEY'}}"
+        )
+    listed = ", ".join(sorted(agents))
+    if not name and len(agents) > 1:
+        raise BadInput(
+            f"say which agent follows the playbook: --agent NAME, or `flows: playbook: agent:` in podium.yaml; "
+            f"agents: {listed}"
+        )
+    name = name or next(iter(agents))
+    if name not in agents:
+        raise BadInput(f"podium.yaml has no agent {name!r}; agents: {listed}")
+    if agents[name].kind not in WITHOUT_HANDS:
+        raise BadInput(
+            f"agent {name!r} is of kind {agents[name].kind!r}, whose own tools cannot be switched off; a playbook is "
+            f"followed by agents of these kinds: {', '.join(WITHOUT_HANDS)}"
+        )
+    return name
+
+
+def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, ...]:
+    """Those that both files allow, by name. Raises `BadInput` for one that there is not."""
+    specs = registry_for(profile).specs()
+    known = [spec.name for spec in specs]
+    wanted = tools_of(profile, playbook.head)
+    if wanted is None:
+        return tuple(spec.name for spec in specs if spec.offered != "by_name")
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise BadInput(
+            f"there is no tool {', '.join(map(repr, unknown))}; tools: {', '.join(known)}"
+        )
+    return tuple(dict.fromkeys((*wanted, *ALWAYS)))
+
+
+def registry_for(profile: Profile, within: Enclosures | None = None) -> Registry:
+    """The tools of our own, and the plugin's checks as one of them, which run in the fences `within`."""
+    from podium.tools import Registry, builtin_tools, checks_tool
+
+    commands = profile.commands.model_dump(exclude_none=True)
+    checks = (checks_tool(commands, profile.secrets, within),) if commands else ()
+    return Registry([*builtin_tools(), *checks])
+
+
+async def build_playbook(podium: Podium) -> Flow:
+    """The flow with the agents and tools of this project."""
+    from podium.engine import FlowDefinition
+
+    return FlowDefinition(PLAYBOOK, when_needed(lambda: _playbook(podium)), input_type=PlaybookJob)
+
+
+async def _playbook(podium: Podium) -> FlowBody:
+    from podium.jobs.playbook.profile_gate import off_limits
+    from podium.jobs.playbook.working_folder import grounds_of
+
+    kit = PlaybookKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        purse=await podium.purse(),
+        grounds=grounds_of(podium),
+        off_limits=off_limits,
+        bench=lambda job, ground: bench_for(podium, job, ground),
+    )
+    return follow_playbook(kit)
+
+
+async def bench_for(
+    podium: Podium,
+    job: PlaybookJob,
+    ground: Ground,
+    agent_behind: Callable[[HookDoors], Agent] | None = None,
+) -> Bench:
+    """Agent and tools of one run, behind a door of their own.
+
+    `agent_behind` makes another agent than the settings', which needs no socket to come in by.
+    """
+    from podium.app.folder_confinement import DeskFence
+    from podium.jobs.playbook.profile_gate import off_limits, profile_gate
+    from podium.sandbox import HookDoor
+
+    root, named = Path(ground.root), off_limits(job.profile)
+    gate, zones = profile_gate(podium.configuration, job.profile), podium.gate.closed_paths
+
+    def closed(path: str) -> bool:
+        return named(path) or lies_in_zone(path, zones) or is_guarded(path)
+
+    def hidden(path: str) -> bool:
+        # Certificates that everybody has look like keys, and programs break without them.
+        real = str(root / path)
+        return not path.endswith(".pem") and gate.passed_over(real, str(root))
+
+    # The plugin's own checks go through all of it; what an agent thinks of itself does not.
+    whole = _fence(podium, closed)
+    narrow = _fence(podium, closed, hidden)
+    registry = registry_for(job.profile, whole)
+
+    async def behind(gate: ProfileGate, fence: Enclosures) -> tuple[ToolDoor, LocalToolbox]:
+        door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=fence)
+        return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=fence)
+
+    door, toolbox = await behind(gate, narrow)
+    open_gate = profile_gate(podium.configuration, job.profile, closed=False)
+    _, prover = await behind(open_gate, whole)
+    doors = HookDoor(
+        door,
+        toolbox,
+        await podium.journal(),
+        redact=podium.redactor.text,
+        hands=False,
+        listens=agent_behind is None,
+    )
+    if agent_behind is not None:
+        player = Player(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
+        return Bench(player, prover)
+    desk = DeskFence(podium.enclosures, ground.root)
+    settings = podium.settings.agents.get(job.agent)
+    player = Player(
+        role=PLAYBOOK,
+        agent=build_agent(podium, job.agent, doors, desk=desk),
+        allowed_tools=job.tools,
+        own_tools=(),
+        limits=settings.limits if settings else TurnLimits(),
+    )
+    return Bench(player, prover)
+
+
+def _fence(
+    podium: Podium,
+    closed: Callable[[str], bool],
+    hidden: Callable[[str], bool] = lambda path: False,
+) -> PlaybookFence:
+    from podium.app.folder_confinement import PlaybookFence
+    from podium.policy import exec_rules
+
+    empty = podium.folders.user_state / "empty"
+    return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+
+
+def _refuse_steering(profile: Profile) -> None:
+    """Raises `BadInput` for secrets under names that would make a command run something else."""
+    from podium.tools.builtin.commands import STEERING
+
+    if caught := [name for name in profile.secrets if re.search(STEERING, name)]:
+        raise BadInput(
+            f"{PROFILE_FILE}: secrets: {', '.join(caught)} would steer what a command runs; give it another name"
+        )
+
+
+def _refuse_places_of_podium(podium: Podium, root: Path) -> None:
+    """Raises `BadInput` for a folder in which an agent would work on Podium's own memory."""
+    folders = podium.folders
+    own = [folders.user_state, folders.user_config]
+    if root != folders.project.resolve():
+        own.append(folders.state)
+    for place in own:
+        kept = place.resolve()
+        if kept.is_relative_to(root) or root.is_relative_to(kept):
+            raise BadInput(
+                f"{str(root)!r} holds what Podium itself keeps ({str(kept)!r}), which no agent may touch; "
+                "name the plugin's own folder with --root DIR"
+            )
+
+
+def job_of_files(
+    podium: Podium,
+    file: Path,
+    *,
+    profile: Path | None = None,
+    root: Path | None = None,
+    agent: str = "",
+    inputs: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> PlaybookJob:
+    """The job, with everything looked at. Raises `BadInput`, or `ConfigInvalid` with every fault at its place."""
+    place = root or podium.folders.project
+    if not place.is_dir():
+        raise BadInput(f"there is no folder {str(place)!r}; name one with --root DIR")
+    beneath = file.absolute().is_relative_to(podium.folders.project.absolute())
+    loaded = read_playbook(file, podium.folders.project if beneath else None)
+    known = load_profile(profile or place)
+    if faults := loaded.disagreements(known):
+        raise ConfigInvalid(str(file), faults)
+    return playbook_job(
+        podium, loaded.playbook, known, root=place, agent=agent, inputs=inputs, dry_run=dry_run
+    )

@@ -1,0 +1,201 @@
+"""Dependencies of the flow, and an agent held to the limits of a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from podium.agents.budget_tracker import BEGINNING, Purse
+from podium.agents.turn_step import Player
+from podium.core.decisions import CountedScope, Usage, spent_since, usage_counted
+from podium.core.errors import BudgetSpent, TimedOut
+from podium.core.events import ModelAnswered
+from podium.core.turns import Reply, Stop, StopKind, Turn, TurnLimits
+from podium.jobs.playbook.models import PlaybookLimits, Profile
+from podium.jobs.playbook.run_models import Changes, Ground, PlaybookJob
+from podium.ports import Agent, Clock, EventQuery, Store, Toolbox, View
+
+
+class Grounds(Protocol):
+    """Folders to work in, and the way back to what they were."""
+
+    async def prepare(
+        self, run_id: str, root: str, is_closed: Callable[[str], bool], *, as_copy: bool
+    ) -> Ground:
+        """Keep what is there so that it can be put back, or copy it away and work in the copy.
+
+        `is_closed` says of a path, from the root on, whether nobody may change it.
+
+        The same run gets the same ground when it asks again. Raises `NotPossibleNow` when a copy
+        cannot be made.
+        """
+        ...
+
+    async def changes(self, ground: Ground, root: str, is_closed: Callable[[str], bool]) -> Changes:
+        """What is different now from what was prepared."""
+        ...
+
+    async def leave(self, ground: Ground) -> None:
+        """Remove a copy. What was worked on in place stays as it is."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The agent of one run behind its door, held to the plugin's profile, and the tools of those who prove."""
+
+    player: Player
+    prover: Toolbox
+    """What Podium itself runs the criteria with."""
+
+
+@dataclass(frozen=True)
+class PlaybookKit:
+    """What the story needs."""
+
+    store: Store
+    clock: Clock
+    purse: Purse
+    grounds: Grounds
+    off_limits: Callable[[Profile], Callable[[str], bool]]
+    """Whether a path, from the root on, is one that the profile lets nobody change."""
+    bench: Callable[[PlaybookJob, Ground], Awaitable[Bench]]
+    """Puts agent and tools together. Raises `BadInput` for an agent that nobody knows or that cannot
+    be without hands."""
+
+
+MOST_ANSWERS = 1_000_000
+_KINDS: dict[str, StopKind] = {"turns": "turns", "tokens": "tokens", "usd": "usd"}
+
+
+class LimitedAgent:
+    """Gives each turn what is left of the run's limits. A limit ends the turn with a reply, not an error.
+
+    So what was achieved by then can be looked at and proved.
+    """
+
+    def __init__(self, agent: Agent, store: Store, clock: Clock, limits: PlaybookLimits) -> None:
+        self._agent = agent
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+
+    @property
+    def name(self) -> str:
+        return self._agent.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        left = await self._store.read(lambda view: self._left(view, turn))
+        spent = next(_spent(left, self._limits), None)
+        if spent is not None:
+            return self._stopped(spent, Usage())
+        try:
+            reply = await self._agent.ask(turn.model_copy(update={"limits": left}))
+            return reply.model_copy(update={"stopped": reply.stopped or _overrun(left, reply)})
+        except BudgetSpent as error:
+            if error.scope != "turn" or error.measure not in _KINDS:
+                raise
+            stop = Stop(kind=_KINDS[error.measure], reason=str(error))
+            return self._stopped(stop, error.usage)
+        except TimedOut as error:
+            if self._limits.minutes is None:
+                raise
+            reason = f"the agent has worked for {self._limits.minutes:g} minutes"
+            return self._stopped(Stop(kind="minutes", reason=reason), error.usage)
+
+    def _again(self, view: View, turn: Turn) -> Usage:
+        """What was recorded with an attempt at this very turn, and is counted again as it is remembered."""
+        recorded = self._counted(view, turn, "step")
+        answers = [
+            each.answer.usage for each in _answered(view, turn) if each.step == turn.step_key
+        ]
+        return Usage(
+            input_tokens=min(recorded.input_tokens, sum(each.input_tokens for each in answers)),
+            output_tokens=min(recorded.output_tokens, sum(each.output_tokens for each in answers)),
+            usd=min(recorded.usd, sum(each.usd for each in answers)),
+        )
+
+    def _counted(self, view: View, turn: Turn, scope: CountedScope) -> Usage:
+        return usage_counted(
+            lambda counter: view.counted(counter, BEGINNING),
+            scope,
+            turn.run_id,
+            turn.step_key,
+            self._clock.now(),
+        )
+
+    def _stopped(self, stop: Stop, usage: Usage | None) -> Reply:
+        used = usage or Usage(turns=1, complete=False)
+        return Reply(text="", agent=self.name, stopped=stop, usage=used)
+
+    def _left(self, view: View, turn: Turn) -> TurnLimits:
+        """What earlier turns of the run have left; this one may have been begun before a crash."""
+        limits, run_id = self._limits, turn.run_id
+        used = spent_since(self._again(view, turn), self._counted(view, turn, "run"))
+        calls = sum(
+            each.step_key != turn.step_key and each.agent != "" for each in view.calls(run_id)
+        )
+        seconds = None if limits.minutes is None else limits.minutes * 60
+        others = sum(each.step != turn.step_key for each in _answered(view, turn))
+        # What the agent's own settings say of one turn holds beside it, but for the time: here one turn
+        # may be the whole of the work.
+        own = turn.limits
+        tokens = _less(limits.tokens, used.input_tokens + used.output_tokens)
+        return TurnLimits(
+            seconds=_less(seconds, used.seconds),
+            tokens=_whole(_lower(own.tokens, tokens)),
+            usd=_lower(own.usd, _less(limits.usd, used.usd)),
+            turns=_whole(_lower(own.turns, _less(limits.turns, others))),
+            tool_calls=_whole(_less(limits.tool_calls, calls)),
+            same_results=limits.same_results,
+        )
+
+
+def _answered(view: View, turn: Turn) -> list[ModelAnswered]:
+    query = EventQuery(run_id=turn.run_id, types=("model_answered",), limit=MOST_ANSWERS)
+    bodies = (event.body for event in view.events(query))
+    return [body for body in bodies if isinstance(body, ModelAnswered)]
+
+
+def _less(limit: float | None, used: float) -> float | None:
+    return None if limit is None else max(limit - used, 0.0)
+
+
+def _lower(one: float | None, other: float | None) -> float | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[Stop]:
+    """Limits that have nothing left before the turn begins."""
+    kinds: tuple[tuple[StopKind, float | None, float | None], ...] = (
+        ("minutes", left.seconds, limits.minutes),
+        ("tokens", left.tokens, limits.tokens),
+        ("usd", left.usd, limits.usd),
+        ("turns", left.turns, limits.turns),
+        ("tool_calls", left.tool_calls, limits.tool_calls),
+    )
+    for kind, rest, limit in kinds:
+        if rest is not None and rest <= 0:
+            yield Stop(kind=kind, reason=f"the run's limit of {limit:g} {_named(kind)} is used up")
+
+
+def _overrun(left: TurnLimits, reply: Reply) -> Stop | None:
+    """A limit that the turn went beyond without being stopped: not every medium tells of its use on the way."""
+    used = reply.usage
+    tokens = used.input_tokens + used.output_tokens
+    if left.tokens is not None and tokens > left.tokens:
+        reason = f"it used {tokens} tokens where {left.tokens} were left, and told of it at its end"
+        return Stop(kind="tokens", reason=reason)
+    if left.usd is not None and used.usd > left.usd:
+        reason = f"it used {used.usd:g} USD where {left.usd:g} were left, and told of it at its end"
+        return Stop(kind="usd", reason=reason)
+    return None
+
+
+def _named(kind: StopKind) -> str:
+    return {"tool_calls": "tool calls", "usd": "USD", "turns": "answers"}.get(kind, kind)

@@ -1,0 +1,378 @@
+"""Pages of a playbook: front matter, steps and includes; no page outside the root is read."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile
+from pathlib import Path
+
+from podium.core.errors import ConfigFault, ConfigInvalid
+from podium.jobs.playbook.models import PlaybookStep
+from podium.jobs.playbook.template import fence_after
+
+INCLUDE = "include"
+"""The language of a code block whose lines are other pages, to be put in its place."""
+LONGEST_LINE = 10_000
+MOST_FRONT_LINES = 2_000
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
+_CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|#]|\d{1,9}[.)])(?:\s|$)")
+
+
+@dataclass(frozen=True)
+class PageFault:
+    """What is wrong with a page, and where, counted from 1."""
+
+    line: int
+    column: int
+    problem: str
+
+
+@dataclass(frozen=True)
+class PageLine:
+    """A line of a page's body."""
+
+    number: int
+    text: str
+    """Of a heading its words alone."""
+    level: int = 0
+    """Of a heading: 1 for a step, more for what is within it. Else 0."""
+    include: str = ""
+    """The page that stands in this line's place."""
+    code: bool = False
+    before: int = 0
+    """How many characters of the line stand before the text."""
+
+
+@dataclass
+class Page:
+    """One file of Markdown, read."""
+
+    front: str = ""
+    """The YAML between the marks, moved down so that its lines keep their numbers. Empty: none."""
+    title: PageLine | None = None
+    lines: list[PageLine] = field(default_factory=list)
+    faults: list[PageFault] = field(default_factory=list)
+
+
+def read_page(text: str) -> Page:
+    """Read a page. What is wrong with it is in its `faults`, all at once."""
+    page = Page()
+    lines = re.split(r"\r\n?|\n", text.removeprefix("\ufeff"))
+    first = _take_front_matter(page, lines)
+    body = _Body(page)
+    for number, line in enumerate(lines[first:], start=first + 1):
+        if len(line) > LONGEST_LINE:
+            page.faults.append(
+                PageFault(number, 1, f"the line is longer than {LONGEST_LINE} characters; fold it")
+            )
+        body.take(number, line[:LONGEST_LINE])
+    body.end()
+    _set_levels(page)
+    return page
+
+
+def _take_front_matter(page: Page, lines: list[str]) -> int:
+    """How many lines the front matter takes, its marks included."""
+    if lines[0].rstrip() != "---":
+        return 0
+    for number, line in enumerate(lines[1 : MOST_FRONT_LINES + 1], start=1):
+        if line.rstrip() in ("---", "..."):
+            page.front = "\n" + "\n".join(lines[1:number]) + "\n"
+            return number + 1
+    page.faults.append(PageFault(1, 1, "the front matter never ends; put `---` on a line after it"))
+    return len(lines)
+
+
+class _Body:
+    """Goes through the lines, knowing what is code and what a comment."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._fence = ""
+        self._fenced_at = 0
+        self._includes = False
+        self._comment_at: tuple[int, int] | None = None
+
+    def take(self, number: int, line: str) -> None:
+        if not self._fence:
+            line = self._without_comments(number, line)
+        before, self._fence = self._fence, fence_after(line, self._fence)
+        if not before and not self._fence:
+            self._prose(number, line.rstrip())
+            return
+        if not before:
+            self._includes = line.strip().lstrip("`~").strip() == INCLUDE
+            self._fenced_at = number
+        if not self._includes:
+            self._add(PageLine(number, line.rstrip(), code=True))
+        elif before and self._fence and line.strip():
+            self._add(PageLine(number, "", include=line.strip()))
+
+    def end(self) -> None:
+        if self._fence:
+            self._fault(
+                self._fenced_at, 1, "the code block never ends; close it with its own fence"
+            )
+        if self._comment_at:
+            self._fault(*self._comment_at, "the comment never ends; close it with `-->`")
+
+    def _prose(self, number: int, line: str) -> None:
+        if atx := _ATX.match(line):
+            words = _CLOSING_MARKS.sub("", line[atx.end() :]).strip()
+            if not words:
+                self._fault(number, 1, "the heading says nothing; write what the step is")
+            self._add(PageLine(number, words, level=len(atx[1]), before=atx.end()))
+        elif (mark := _UNDERLINE.match(line)) and self._can_be_heading():
+            above = self._page.lines[-1]
+            words = above.text.strip()
+            self._page.lines[-1] = replace(
+                above,
+                text=words,
+                level=1 if mark[1][0] == "=" else 2,
+                before=above.text.index(words),
+            )
+        else:
+            self._add(PageLine(number, line))
+
+    def _can_be_heading(self) -> bool:
+        """Only one line of plain words, alone, is made a heading by the marks beneath it."""
+        lines = self._page.lines
+        if not lines or not _is_words(lines[-1]):
+            return False
+        return len(lines) < 2 or not _is_words(lines[-2])
+
+    def _without_comments(self, number: int, line: str) -> str:
+        """The line with blanks for comments, so that the rest stays in its column."""
+        kept = ""
+        while len(kept) < len(line):
+            at = len(kept)
+            mark = "-->" if self._comment_at else "<!--"
+            found = line.find(mark, at)
+            end = len(line) if found < 0 else found + (3 if self._comment_at else 0)
+            kept += " " * (end - at) if self._comment_at else line[at:end]
+            if found < 0:
+                break
+            self._comment_at = None if self._comment_at else (number, found + 1)
+        return kept
+
+    def _add(self, line: PageLine) -> None:
+        self._page.lines.append(line)
+
+    def _fault(self, line: int, column: int, problem: str) -> None:
+        self._page.faults.append(PageFault(line, column, problem))
+
+
+def _is_words(line: PageLine) -> bool:
+    plain = not line.level and not line.code
+    return plain and bool(line.text.strip()) and not _NO_PARAGRAPH.match(line.text)
+
+
+def _set_levels(page: Page) -> None:
+    """Make the highest headings steps. One that stands alone above all others is the page's title."""
+    headings = [line for line in page.lines if line.level]
+    highest = min((line.level for line in headings), default=0)
+    alone = [line for line in headings if line.level == highest] == headings[:1]
+    others = len(headings) > 1 or any(line.include for line in page.lines)
+    if headings and alone and others:
+        page.title = headings[0]
+        page.lines.remove(headings[0])
+        highest = min((line.level for line in headings[1:]), default=0)
+    page.lines = [
+        replace(line, level=line.level - highest + 1) if line.level else line for line in page.lines
+    ]
+
+
+def steps_of(lines: Iterable[tuple[str, PageLine]]) -> tuple[str, tuple[PlaybookStep, ...]]:
+    """What stands before the first step, and the steps, of lines that each come with their file."""
+    parts: list[tuple[str, PageLine, list[str]]] = []
+    introduction: list[str] = []
+    for file, line in lines:
+        if line.level == 1:
+            parts.append((file, line, []))
+            continue
+        marks = "#" * min(6, line.level + 1)
+        text = f"{marks} {line.text}" if line.level else line.text
+        (parts[-1][2] if parts else introduction).append(text)
+    steps = (
+        PlaybookStep(title=heading.text, text=_joined(texts), file=file, line=heading.number)
+        for file, heading, texts in parts
+    )
+    return _joined(introduction), tuple(steps)
+
+
+def _joined(lines: list[str]) -> str:
+    return "\n".join(lines).strip("\n")
+
+
+LARGEST_FILE_BYTES = 200_000
+LARGEST_WHOLE = 500_000
+"""Characters of all pages together, each counted as often as it is included."""
+MOST_PAGES = 50
+DEEPEST = 5
+
+
+class PlacedFault(ConfigFault):
+    """A fault that knows its file: a playbook may be of several."""
+
+    def __init__(
+        self,
+        file: str,
+        problem: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        key: str = "",
+    ) -> None:
+        super().__init__(problem, line=line, column=column, key=key)
+        self.file = file
+
+    def sentence(self, file: str) -> str:
+        return super().sentence(self.file)
+
+
+@dataclass
+class Gathered:
+    """All pages of a playbook, in their places."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    """Name of the file → its text, in the order in which they were met."""
+    pages: dict[str, Page] = field(default_factory=dict)
+    lines: list[tuple[str, PageLine]] = field(default_factory=list)
+    title: PageLine | None = None
+    faults: list[ConfigFault] = field(default_factory=list)
+
+
+class PageLoader:
+    """Reads a page and those it includes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._found = Gathered()
+        self._pages = 0
+        self._characters = 0
+
+    def gather(self, path: Path) -> Gathered:
+        """All of it. Raises `ConfigInvalid` when the playbook itself cannot be read at all."""
+        text = read_text(path, str(path))
+        self._found.lines = self._visit(path, str(path), text, ())
+        self._found.title = self._found.pages[str(path)].title
+        return self._found
+
+    def _visit(
+        self, path: Path, name: str, text: str, above: tuple[Path, ...]
+    ) -> list[tuple[str, PageLine]]:
+        page = self._page(name, text)
+        self._characters += len(text)
+        lines: list[tuple[str, PageLine]] = []
+        ended = False
+        for line in page.lines:
+            if line.include:
+                inner = self._included(path, name, line, (*above, path.resolve()))
+                ended = ended or any(each.level for _, each in inner)
+                lines += inner
+                continue
+            if ended and line.text.strip() and not line.level:
+                self._fault(
+                    name, line, "stands after the steps of an included page; put a heading above it"
+                )
+            ended = ended and not (line.level or line.text.strip())
+            lines.append((name, line))
+        return lines
+
+    def _page(self, name: str, text: str) -> Page:
+        if name not in self._found.pages:
+            page = read_page(text)
+            self._found.texts[name] = text
+            self._found.pages[name] = page
+            self._found.faults += [
+                PlacedFault(name, each.problem, line=each.line, column=each.column)
+                for each in page.faults
+            ]
+        return self._found.pages[name]
+
+    def _included(
+        self, path: Path, name: str, line: PageLine, above: tuple[Path, ...]
+    ) -> list[tuple[str, PageLine]]:
+        # By their words alone: what a name leads to must not depend on links among its folders.
+        wanted = Path(os.path.normpath(path.parent / line.include))
+        inner_name = os.path.normpath(Path(name).parent / line.include)
+        if problem := self._refused(wanted, line.include, above):
+            self._fault(name, line, problem)
+            return []
+        self._pages += 1
+        try:
+            text = read_text(wanted, inner_name)
+        except ConfigInvalid as unreadable:
+            why = "; ".join(each.problem for each in unreadable.faults)
+            self._fault(name, line, f"{line.include!r} cannot be included: {why}")
+            return []
+        lines = self._visit(wanted, inner_name, text, above)
+        while lines and lines[-1][1].text == "":
+            lines.pop()
+        return [
+            *dropwhile(lambda each: each[1].text == "", lines),
+            (name, replace(line, include="")),
+        ]
+
+    def _refused(self, wanted: Path, written: str, above: tuple[Path, ...]) -> str:
+        """Why a page is not included; empty when it is."""
+        if written.startswith(("/", "~")) or "\\" in written or "\0" in written:
+            return "name the page by its path from this file on, with `/` between parts"
+        if not written.endswith(".md"):
+            return f"{written!r} is no page: their names end with `.md`"
+        try:
+            real = wanted.resolve()
+        except (OSError, RuntimeError):
+            return f"{written!r} leads nowhere"
+        if not real.is_relative_to(self._root):
+            return f"{written!r} lies outside the root; keep playbooks beneath it"
+        if real in above:
+            circle = " → ".join(each.name for each in (*above[above.index(real) :], real))
+            return f"pages include each other in a circle: {circle}"
+        if len(above) > DEEPEST:
+            return f"pages include each other more than {DEEPEST} deep; flatten them"
+        if self._pages >= MOST_PAGES:
+            return f"more than {MOST_PAGES} pages are included; leave some out"
+        if self._characters > LARGEST_WHOLE:
+            return f"all pages together are longer than {LARGEST_WHOLE:,} characters; shorten them"
+        return ""
+
+    def _fault(self, name: str, line: PageLine, problem: str) -> None:
+        self._found.faults.append(PlacedFault(name, problem, line=line.number, column=1))
+
+
+def read_text(path: Path, name: str) -> str:
+    """The text of a small file. Raises `ConfigInvalid`, also when it is missing, too big or no text."""
+    try:
+        # Opening a named pipe would wait for its other end.
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unusable(name, "is not a plain file")
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except FileNotFoundError:
+        raise _unusable(name, "there is no such file") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise _unusable(name, f"cannot be read: {why}") from None
+    if len(content) > LARGEST_FILE_BYTES:
+        raise _unusable(name, f"is larger than {LARGEST_FILE_BYTES // 1000} kB; shorten it")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _unusable(name, "is not UTF-8 text; save it as UTF-8", line) from None
+
+
+def _unusable(name: str, problem: str, line: int | None = None) -> ConfigInvalid:
+    return ConfigInvalid(name, [ConfigFault(problem, line=line)])
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -1,0 +1,250 @@
+"""Recorded surroundings of a run: tool outcomes without effects, full call arguments, time, ids and deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from podium.core.decisions import (
+    Budget,
+    Call,
+    Decision,
+    GateContext,
+    Outcome,
+    Permit,
+    Quota,
+    Receipt,
+    Refusal,
+    ToolSpec,
+    Usage,
+    call_fingerprint,
+)
+from podium.core.errors import BadInput, NotPossibleNow, OutcomeUnknown
+from podium.core.events import (
+    ApprovalConsumed,
+    ApprovalRequested,
+    ModelAnswered,
+    ToolCompleted,
+    ToolFailed,
+    ToolInDoubt,
+    ToolRefused,
+    ToolRequested,
+    UsageRecorded,
+)
+from podium.core.json_schema import with_defaults
+from podium.core.model import Json
+from podium.core.processes import Ended, Spawn
+from podium.jobs.playbook.replay.recording import Recording, Tape
+from podium.ports import Checkpoint, Gate, Ids, Process, ToolDoor
+from podium.tools import Registry
+
+if TYPE_CHECKING:
+    from podium.tools import ToolScope
+
+
+CLOSE_SECONDS = 60.0
+"""Between the moment that a deadline was reckoned from and the event that tells of it."""
+
+
+class RecordedClock:
+    """Says the time of the event that is to come next. What lasted is told to it before it is asked."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._lasted = 0.0
+
+    def now(self) -> datetime:
+        event = self._tape.next or self._tape.events[-1]
+        return event.at
+
+    def monotonic(self) -> float:
+        lasted, self._lasted = self._lasted, 0.0
+        return lasted
+
+    def let_last(self, seconds: float) -> None:
+        """What is measured next will have lasted exactly so long: every measuring begins at zero."""
+        self._lasted = seconds
+
+
+class RecordedIds:
+    """Gives approvals the ids that they had. Asking again before the event happened gives the same id."""
+
+    def __init__(self, tape: Tape, others: Ids) -> None:
+        self._tape = tape
+        self._others = others
+
+    def new(self, prefix: str) -> str:
+        asked = _next_approval(self._tape) if prefix == "apr" else None
+        return asked.approval_id if asked else self._others.new(prefix)
+
+
+class RecordedDeadlines:
+    """The gate of today, whose deadlines fall on the recorded moments as long as they are as long as they were."""
+
+    def __init__(self, gate: Gate, tape: Tape, clock: RecordedClock) -> None:
+        self._gate = gate
+        self._tape = tape
+        self._clock = clock
+
+    def decide(self, call: Call, context: GateContext) -> Decision:
+        return self._gate.decide(call, context)
+
+    def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
+        return self._gate.quotas_for(call, context)
+
+    def passed_over(self, real_path: str, root: str) -> bool:
+        return self._gate.passed_over(real_path, root)
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        return self._gate.budgets
+
+    @property
+    def approval_seconds(self) -> float:
+        today, asked = self._gate.approval_seconds, _next_approval(self._tape)
+        if asked is None:
+            return today
+        recorded = (asked.deadline - self._clock.now()).total_seconds()
+        return recorded if abs(recorded - today) < CLOSE_SECONDS else today
+
+
+def _next_approval(tape: Tape) -> ApprovalRequested | None:
+    bodies = (body for _, body in tape.rest())
+    return next((body for body in bodies if isinstance(body, ApprovalRequested)), None)
+
+
+class Outcomes:
+    """What became of every call."""
+
+    def __init__(self, tape: Tape, clock: RecordedClock) -> None:
+        self._tape = tape
+        self._clock = clock
+        self._held: dict[str, asyncio.Event] = {}
+
+    def tools(self, registry: Registry) -> Registry:
+        """The same tools as registered today, with other hands."""
+        names = [spec.name for spec in registry.specs()]
+        return Registry([replace(registry.tool(name), handler=self._act) for name in names])
+
+    def hold(self, key: str) -> None:
+        """Let this call last until it is released."""
+        self._held[key] = asyncio.Event()
+
+    def release(self, key: str) -> None:
+        if key in self._held:
+            self._held.pop(key).set()
+
+    async def _act(self, arguments: dict[str, Json], scope: ToolScope) -> Outcome:
+        if (held := self._held.get(scope.key)) is not None:
+            await held.wait()
+        for at, body in self._tape.rest():
+            match body:
+                case ToolCompleted(call=key, result=result) if key == scope.key:
+                    self._clock.let_last(body.seconds)
+                    return Outcome(ok=True, result=result, usage=self._usage(at, body.tool))
+                case ToolFailed(call=key, result=result) if key == scope.key:
+                    self._clock.let_last(body.seconds)
+                    usage = self._usage(at, body.tool)
+                    return Outcome(ok=False, error=body.error, result=result, usage=usage)
+                case ToolInDoubt(call=key) if key == scope.key:
+                    raise OutcomeUnknown("it was not known whether it happened")
+        never: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        return await never  # its process was killed
+
+    def _usage(self, at: int, tool: str) -> Usage:
+        """What the call itself cost, told right behind its end."""
+        for _, body in self._tape.rest(at + 1):
+            if isinstance(body, UsageRecorded) and body.source == f"tool:{tool}":
+                return body.usage
+            if not isinstance(body, ApprovalConsumed):
+                break
+        return Usage()
+
+
+class RecordedFiles:
+    """A door before the door: calls come to it with the files that their commands named then."""
+
+    def __init__(self, door: ToolDoor, tape: Tape) -> None:
+        self._door = door
+        self._tape = tape
+
+    async def request(self, call: Call) -> Permit | Refusal:
+        return await self._door.request(self._as_it_was(call))
+
+    async def look_back(self, run_id: str, step_key: str) -> None:
+        await self._door.look_back(run_id, step_key)
+
+    async def settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+    ) -> Receipt:
+        return await self._door.settle(permit, outcome, checkpoint)
+
+    async def abandon(self, permit: Permit) -> Receipt:
+        return await self._door.abandon(permit)
+
+    def _as_it_was(self, call: Call) -> Call:
+        """The content of files is no part of a trace, and they may be others by now."""
+        for _, body in self._tape.rest():
+            if isinstance(body, ToolRequested | ApprovalRequested) and body.call == call.key:
+                return call.model_copy(update={"files": body.files})
+        return call.model_copy(update={"files": ()})
+
+
+class NoLauncher:
+    """Starts nothing."""
+
+    async def start(self, spawn: Spawn) -> Process:
+        raise NotPossibleNow("a replay starts no process")
+
+    async def run(self, spawn: Spawn) -> Ended:
+        raise NotPossibleNow("a replay starts no process")
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        raise NotPossibleNow("a replay starts no process")
+
+
+def wishes_in(recording: Recording, specs: Sequence[ToolSpec]) -> dict[str, dict[str, Json]]:
+    """Key of a call → its arguments. Raises `BadInput` for a call that was let pass and is not whole.
+
+    A refused call may be missing: what it held was a secret.
+    """
+    said = dict(_said(recording, {spec.name: spec for spec in specs}))
+    wishes: dict[str, dict[str, Json]] = {}
+    for event in recording.events:
+        body = event.body
+        if not isinstance(body, ToolRequested | ToolRefused):
+            continue
+        fingerprint = _fingerprint_in(body.call)
+        if call_fingerprint(body.tool, body.arguments) == fingerprint:
+            wishes[body.call] = body.arguments
+        elif fingerprint in said:
+            wishes[body.call] = said[fingerprint]
+        elif isinstance(body, ToolRequested):
+            raise BadInput(
+                f"{recording.name}: event {event.seq}: these are not all the arguments that {body.tool!r} was called "
+                "with: they were too large to be kept, or the trace was edited; it cannot be replayed"
+            )
+    return wishes
+
+
+def _said(
+    recording: Recording, specs: Mapping[str, ToolSpec]
+) -> Iterator[tuple[str, dict[str, Json]]]:
+    """What models wished for, by what their calls are known by."""
+    for event in recording.events:
+        if not isinstance(event.body, ModelAnswered):
+            continue
+        for wish in event.body.answer.calls:
+            if isinstance(wish.arguments, dict):
+                yield call_fingerprint(wish.tool, wish.arguments), wish.arguments
+                if (spec := specs.get(wish.tool)) is not None:
+                    whole = with_defaults(spec.input_schema, wish.arguments)
+                    yield call_fingerprint(wish.tool, whole), wish.arguments
+
+
+def _fingerprint_in(key: str) -> str:
+    """The middle of `run:step:fingerprint.index`; a step's name may hold colons too."""
+    return key.rpartition(":")[2].partition(".")[0]

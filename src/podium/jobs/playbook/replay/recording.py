@@ -1,0 +1,330 @@
+"""Recording of a run, read from its trace; how far it has been replayed, and how two events differ."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from podium.core.errors import BadInput
+from podium.core.events import AnyEvent, Event, PlaybookBegan, RunQueued, read_body
+from podium.core.model import Json
+from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
+from podium.store.trace_reader import Traced, TraceReading
+
+MOST_EVENTS = 200_000
+MOST_BYTES = 256 * 2**20
+"""A replay holds all of a trace in memory."""
+AT_REST = frozenset(
+    {
+        "run_succeeded",
+        "run_failed",
+        "run_cancelled",
+        "run_waiting",
+        "run_needed_human",
+        "run_parked",
+        "approval_granted",
+        "approval_rejected",
+        "approval_expired",
+        "signal_sent",
+    }
+)
+"""What the last event can be when nobody is at work on the run."""
+_ENVELOPE = ("run", "seq", "at")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One event of a trace."""
+
+    seq: int
+    at: datetime
+    body: AnyEvent
+    data: dict[str, Json]
+    """Flat, as today's Podium would write it down."""
+    is_verbatim: bool
+    """Whether the line says exactly that, byte for byte."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A whole trace of one run of a playbook."""
+
+    name: str
+    run_id: str
+    events: tuple[Recorded, ...]
+
+    @property
+    def began(self) -> PlaybookBegan:
+        """Raises `BadInput` when the playbook was never begun."""
+        for event in self.events:
+            if isinstance(event.body, PlaybookBegan):
+                return event.body
+        raise BadInput(
+            f"{self.name}: the run ended before its playbook began, so there is nothing to replay"
+        )
+
+    def before(self, seq: int) -> tuple[dict[str, Json], ...]:
+        """The events before this one."""
+        return tuple(event.data for event in self.events[: seq - 1])
+
+    def job(self) -> PlaybookJob:
+        """What the run was given. Raises `BadInput` where the trace does not say it."""
+        if not self.began.job:
+            raise BadInput(
+                f"{self.name}: the trace does not say what the run was given; it is older than replay is"
+            )
+        try:
+            return PlaybookJob.model_validate(self.began.job)
+        except ValidationError as error:
+            raise BadInput(
+                f"{self.name}: event {self._began_at()}: what the run was given does not fit: "
+                f"{_first_fault(error)}"
+            ) from None
+
+    def _began_at(self) -> int:
+        return next(each.seq for each in self.events if isinstance(each.body, PlaybookBegan))
+
+
+def read_recording(file: BinaryIO, name: str) -> Recording:
+    """All of a trace. Raises `BadInput` for one that is damaged, cut off, too large or no playbook's."""
+    reading = TraceReading(file, name)
+    events = tuple(_whole(reading.events(), name))
+    if reading.faults:
+        raise BadInput(f"{reading.faults[0]}; a damaged trace cannot be replayed")
+    if not events:
+        raise BadInput(f"{name} holds no events")
+    if reading.torn:
+        raise BadInput(f"{name} is cut off behind event {events[-1].seq}: its last line has no end")
+    recording = Recording(name, str(events[0].data["run"]), events)
+    _refuse_others(recording)
+    return recording
+
+
+def _whole(traced: Iterable[Traced], name: str) -> Iterable[Recorded]:
+    size = 0
+    for number, each in enumerate(traced, start=1):
+        size += len(each.line)
+        if number > MOST_EVENTS or size > MOST_BYTES:
+            raise BadInput(
+                f"{name} is too large to be replayed: at most {MOST_EVENTS} events and "
+                f"{MOST_BYTES // 2**20} MB are"
+            )
+        yield _recorded(each, name)
+
+
+def _recorded(traced: Traced, name: str) -> Recorded:
+    data = traced.data
+    place = f"{name}: event {data['seq']}"
+    try:
+        body = read_body({key: value for key, value in data.items() if key not in _ENVELOPE})
+        event = Event.model_validate(
+            {
+                "run_id": data["run"],
+                "position": 0,
+                "body": body,
+                "seq": data["seq"],
+                "at": data["at"],
+            }
+        )
+    except ValidationError as error:
+        raise BadInput(
+            f"{place} ({str(data['type'])[:40]!r}) is none that this Podium knows: {_first_fault(error)}"
+        ) from None
+    if body.version > type(body).model_fields["version"].default:
+        raise BadInput(f"{place} was written by a newer Podium (version {body.version})")
+    line = event.line()
+    return Recorded(event.seq, event.at, body, line, line == data and list(line) == list(data))
+
+
+def _refuse_others(recording: Recording) -> None:
+    name, first, last = recording.name, recording.events[0], recording.events[-1]
+    if first.seq != 1 or not isinstance(first.body, RunQueued):
+        raise BadInput(
+            f"{name} does not begin with the beginning of a run; its first lines are missing"
+        )
+    if first.body.flow != PLAYBOOK:
+        raise BadInput(
+            f"{name} is of a run of flow {first.body.flow!r}; only runs of playbooks can be replayed"
+        )
+    if any(event.data["run"] != recording.run_id for event in recording.events):
+        raise BadInput(f"{name} holds events of more than one run")
+    if last.body.type not in AT_REST:
+        raise BadInput(
+            f"{name} ends in the middle of its run, behind event {last.seq} ({last.body.type}): it was cut off, or "
+            f"the run is still at work or was killed; `podium resume {recording.run_id}` goes on with it"
+        )
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'it'}: {fault['msg']}"
+
+
+OF_THE_PROCESS: dict[str, tuple[str, ...]] = {
+    # Which process took the run; each has a name of its own.
+    "run_started": ("owner",),
+    # What the machine is called.
+    "run_pinned": ("host",),
+    # Measured by that machine's clock between two of its moments, which are not recorded themselves.
+    "step_completed": ("seconds",),
+}
+"""Type of event → fields that come from where and when it happened. They are taken as recorded."""
+ALWAYS_TAKEN = ("at",)
+"""The time of each event is given back to the run as it was."""
+SMALLEST_SHARE = 1e-12
+"""Sums of the same numbers, made by a database and by Python, differ by less than this."""
+MOST_FIELDS = 10
+LONGEST_SHOWN = 200
+
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """One field that is not the same. None stands for a field that is not there."""
+
+    field: str
+    recorded: Json
+    now: Json
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first event that did not come again as it was recorded."""
+
+    seq: int
+    type: str
+    fields: tuple[FieldDifference, ...] = ()
+    why: str = ""
+    """In words, where it is not about fields."""
+
+    def record(self) -> dict[str, Json]:
+        return {
+            "seq": self.seq,
+            "type": self.type,
+            "why": self.why,
+            "fields": [
+                {"field": each.field, "recorded": each.recorded, "now": each.now}
+                for each in self.fields
+            ],
+        }
+
+
+def as_recorded(now: Json, then: Json, event_type: str) -> dict[str, Json]:
+    """The event with what belongs to process, machine and moment taken from the record."""
+    taken = (*ALWAYS_TAKEN, *OF_THE_PROCESS.get(event_type, ()))
+    return {
+        name: then[name] if name in taken and name in then else _near(value, then.get(name))
+        for name, value in now.items()
+    }
+
+
+def difference(now: dict[str, Json], then: dict[str, Json]) -> Difference | None:
+    """What is not the same. None: nothing."""
+    if now == then:
+        return None
+    fields = tuple(_differing(now, then, ""))[:MOST_FIELDS]
+    return Difference(seq=then["seq"], type=then["type"], fields=fields)
+
+
+def _near(now: Json, then: Json) -> Json:
+    """The recorded number where both are the same but for rounding."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        return {name: _near(value, then.get(name)) for name, value in now.items()}
+    if isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
+        return [_near(*pair) for pair in zip(now, then, strict=True)]
+    if isinstance(now, float) and isinstance(then, float):
+        return then if math.isclose(now, then, rel_tol=SMALLEST_SHARE) else now
+    return now
+
+
+def _differing(now: Json, then: Json, place: str) -> Iterator[FieldDifference]:
+    if isinstance(now, dict) and isinstance(then, dict):
+        for name in dict.fromkeys((*then, *now)):
+            one, other = now.get(name, _MISSING), then.get(name, _MISSING)
+            if one != other:
+                yield from _differing(one, other, f"{place}.{name}" if place else name)
+    elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
+        for number, (one, other) in enumerate(zip(now, then, strict=True)):
+            if one != other:
+                yield from _differing(one, other, f"{place}[{number}]")
+    else:
+        yield FieldDifference(place, _shown(then, now), _shown(now, then))
+
+
+def _shown(value: Json, other: Json) -> Json:
+    """The value; of a long text the part around where it begins to be another one."""
+    if value is _MISSING:
+        return None
+    if not isinstance(value, str) or len(value) <= LONGEST_SHOWN:
+        return value
+    start = 0
+    if isinstance(other, str):
+        pairs = zip(value, other, strict=False)
+        same = next(
+            (at for at, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(value), len(other))
+        )
+        start = max(0, same - LONGEST_SHOWN // 4)
+    part = value[start : start + LONGEST_SHOWN]
+    return f"{'…' if start else ''}{part}{'…' if start + LONGEST_SHOWN < len(value) else ''}"
+
+
+class Tape:
+    """Moves on by one for each event that happened again as it was recorded. Stops for good at the first that did not."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.events = recording.events
+        self.place = 0
+        """Number of events that have happened again."""
+        self.lines: list[dict[str, Json]] = []
+        self.difference: Difference | None = None
+        self._news = asyncio.Event()
+
+    @property
+    def next(self) -> Recorded | None:
+        return self.events[self.place] if self.place < len(self.events) else None
+
+    @property
+    def is_over(self) -> bool:
+        return self.difference is not None or self.next is None
+
+    def rest(self, start: int | None = None) -> Iterator[tuple[int, AnyEvent]]:
+        """What is still to come, with its place."""
+        begin = self.place if start is None else start
+        return ((at, self.events[at].body) for at in range(begin, len(self.events)))
+
+    def advance(self, lines: Sequence[dict[str, Json]]) -> None:
+        if lines:
+            self.lines.extend(lines)
+            self.place += len(lines)
+            self.stir()
+
+    def differs(self, difference: Difference) -> None:
+        """Only the first counts: what comes behind it follows from it."""
+        self.difference = self.difference or difference
+        self.stir()
+
+    def stir(self) -> None:
+        """Let whoever waits for news look again."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def news(self) -> None:
+        await self._news.wait()
+
+    async def reached(self, place: int) -> None:
+        """Return when all before this place has happened again."""
+        while self.place < place:
+            await self.news()
+
+    async def moved(self, place: int) -> None:
+        """Return when it stands elsewhere, or is over."""
+        while self.place == place and not self.is_over:
+            await self.news()

@@ -1,0 +1,150 @@
+"""Verdict of a replay, and traces exported so that they replay on any machine."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.app.app import Podium
+from podium.core.errors import BadInput
+from podium.core.model import Json
+from podium.jobs.playbook.composition import registry_for
+from podium.jobs.playbook.replay.driver import Driver
+from podium.jobs.playbook.replay.recorded_store import Room
+from podium.jobs.playbook.replay.recorded_tools import RecordedClock, wishes_in
+from podium.jobs.playbook.replay.recording import Difference, Recording, Tape, read_recording
+from podium.jobs.playbook.replay.source import Found
+from podium.jobs.playbook.run_models import PlaybookJob
+from podium.testing import MemoryStore
+
+NEUTRAL_ROOT = "/podium/plugin"
+"""The root in traces that are to be replayed anywhere. There need not be such a folder."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of a replay."""
+
+    recording: Recording
+    lines: tuple[dict[str, Json], ...]
+    """The events that happened again, as a trace would have them."""
+    difference: Difference | None = None
+    root: str = ""
+    """The folder that it happened in again; there need not be one."""
+
+    @property
+    def is_same(self) -> bool:
+        return self.difference is None
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether a trace of the replay is the same, byte for byte."""
+        return self.is_same and all(event.is_verbatim for event in self.recording.events)
+
+
+async def replay(
+    podium: Podium,
+    recording: Recording,
+    *,
+    job: PlaybookJob,
+    roots: Sequence[str],
+    settings: Mapping[str, Json],
+) -> Replayed:
+    """Let the run happen again under today's tools, prompts and policy. Nothing outside of memory is changed.
+
+    Digests of calls cover the folder they are made in, which a trace does not name: of `roots`, where it
+    may have been, the first that fits is taken. `job` is what the run is given, `settings` are the terms that
+    it is started under. Raises `BadInput` for a trace that cannot be replayed.
+    """
+    tried: list[Replayed] = []
+    for root in dict.fromkeys((*filter(None, roots), NEUTRAL_ROOT)):
+        tried.append(await replay_at(podium, recording, job, root, settings))
+        if not _is_about_digests(tried[-1].difference):
+            return tried[-1]
+    return max(tried, key=lambda each: len(each.lines))
+
+
+async def replay_at(
+    podium: Podium,
+    recording: Recording,
+    job: PlaybookJob,
+    root: str,
+    settings: Mapping[str, Json],
+    *,
+    rebuilt: tuple[str, ...] = (),
+) -> Replayed:
+    """The same in one folder. Fields that are `rebuilt` may differ, and are then as they are now."""
+    tape = Tape(recording)
+    clean = podium.redactor.json_text
+    memory = MemoryStore(RecordedClock(tape), clean=clean)
+    wishes = wishes_in(recording, registry_for(job.profile).specs())
+    placed = job.model_copy(update={"root": root})
+    try:
+        room = Room(tape, memory, clean, rebuilt)
+        await Driver(podium, room, placed, settings, wishes).drive()
+    finally:
+        await memory.close()
+    return Replayed(recording, tuple(tape.lines), tape.difference, root)
+
+
+def _is_about_digests(difference: Difference | None) -> bool:
+    return difference is not None and any(each.field == "digest" for each in difference.fields)
+
+
+HOME = "/podium/home"
+PROJECT = "/podium/project"
+HOST = "host"
+PREFIX = "/usr"
+
+
+async def exported(podium: Podium, found: Found, root: str) -> bytes:
+    """The trace of a run that worked in `root`. Raises `BadInput` when it cannot do without that name."""
+    job, terms = found.job, found.settings
+    there = _recording(_renamed(found.recording, _names(podium, root)), found.recording.name)
+    again = await replay_at(podium, there, job, NEUTRAL_ROOT, terms, rebuilt=("digest",))
+    if again.difference is None:
+        neutral = _recording(again.lines, found.recording.name)
+        again = await replay(podium, neutral, job=job, roots=(), settings=terms)
+    if again.difference is not None:
+        at, kind = again.difference.seq, again.difference.type
+        raise BadInput(
+            f"{found.recording.name}: event {at} ({kind}) depends on the folder that the run worked in; record it "
+            "with paths from that folder on"
+        )
+    return _written(again.lines)
+
+
+def _names(podium: Podium, root: str) -> dict[str, str]:
+    """Folders of this machine → what they are called elsewhere, the innermost first."""
+    names = {
+        # Tracebacks of commands name where Python lies.
+        sys.base_prefix: PREFIX,
+        podium.environ.get("HOME", ""): HOME,
+        str(podium.folders.user_state): HOME,
+        str(podium.folders.project.resolve()): PROJECT,
+        root: NEUTRAL_ROOT,
+    }
+    telling = [name for name in names if name not in ("", "/", PREFIX)]
+    return {name: names[name] for name in sorted(telling, key=len, reverse=True)}
+
+
+def _renamed(recording: Recording, names: Mapping[str, str]) -> tuple[dict[str, Json], ...]:
+    text = json.dumps([event.data for event in recording.events])
+    for name, other in names.items():
+        whole = rf"(?<![\w.-]){re.escape(json.dumps(name)[1:-1])}(?![\w.-])"
+        text = re.sub(whole, other, text)
+    lines: list[dict[str, Json]] = json.loads(text)
+    return tuple({**line, "host": HOST} if line["type"] == "run_pinned" else line for line in lines)
+
+
+def _recording(lines: tuple[dict[str, Json], ...], name: str) -> Recording:
+    return read_recording(io.BytesIO(_written(lines)), name)
+
+
+def _written(lines: tuple[dict[str, Json], ...]) -> bytes:
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    return text.encode(errors="backslashreplace")

@@ -1,0 +1,148 @@
+"""Models of a run: job, working folder, changes, criteria and result."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from podium.core.decisions import Usage
+from podium.core.model import Json, NonEmpty, Noun
+from podium.core.turns import Reply, Stop
+from podium.jobs.playbook.models import Playbook, PlaybookLimits, Profile
+
+PLAYBOOK = "playbook"
+"""The flow's name, and the role that its agent plays."""
+PROOF = "proof"
+"""The role in which Podium itself runs the success criteria."""
+
+
+class PlaybookJob(Noun):
+    """Everything a run of a playbook needs, as it was when it was started.
+
+    The texts are kept whole: what an agent does to the files meanwhile does not change the job.
+    """
+
+    playbook: Playbook
+    profile: Profile
+    inputs: dict[str, Json] = Field(default_factory=dict)
+    facts: dict[str, Json] = Field(default_factory=dict)
+    agent: NonEmpty
+    root: NonEmpty
+    """Real path of the folder it works in."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that its agent is given."""
+    limits: PlaybookLimits = PlaybookLimits()
+    """Those of the playbook, completed by the project's and Podium's own."""
+    dry_run: bool = False
+    """Work in a copy that is thrown away, and show what would have changed."""
+
+
+class Ground(Noun):
+    """The folder that a run's tools work in."""
+
+    root: NonEmpty
+    """Where it works: the job's root, or a copy of it."""
+    is_copy: bool = False
+    snapshot: str = ""
+    """What `podium playbook restore` puts back. Empty: nothing could be kept, and `why_none` says why."""
+    why_none: str = ""
+    closed: tuple[str, ...] = ()
+    """Places that nobody may change, the outermost, as they were there."""
+    left_out: tuple[str, ...] = ()
+    """What was not kept, in words: large files that git ignores, and what may not be read."""
+
+
+class Changes(Noun):
+    """What a run left different from what it found."""
+
+    paths: tuple[str, ...] = ()
+    """From the root on, in order; without what the folder's own git ignores."""
+    ignored: tuple[str, ...] = ()
+    """The changed paths that it does ignore, such as caches."""
+    trespasses: tuple[str, ...] = ()
+    """What should not have been changed, or planted, and was: a program found a way that no call named."""
+    diff: str = ""
+    """As git shows it, bounded."""
+    unknown: str = ""
+    """Why it could not be found out; empty when it could."""
+
+
+class PutBack(Noun):
+    """What putting a folder back to what it was changes, or has changed. Paths are from the root on."""
+
+    root: NonEmpty
+    written: tuple[str, ...] = ()
+    """Brought back, or brought back to what they were."""
+    removed: tuple[str, ...] = ()
+    """Not there at that time."""
+    conflicts: tuple[str, ...] = ()
+    """Those of them that somebody changed after Podium had let go of the folder."""
+    left_out: tuple[str, ...] = ()
+    """What was not kept and stays as it is, in words."""
+    seen: str = ""
+    """Stands for what the folder holds now."""
+    kept: str = ""
+    """Where that is kept, once it was put back; empty before."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.written, *self.removed}))
+
+
+class Criterion(Noun):
+    """One command that decides about success, and how it ended."""
+
+    command: str
+    met: bool
+    exit_code: int | None = None
+    why: str = ""
+    """Why it is not met, in a few words."""
+    said: Annotated[str, Field(max_length=20_000)] = ""
+    """The end of what it printed."""
+    output_sha256: str = ""
+    seconds: float = 0.0
+
+    @property
+    def ran(self) -> bool:
+        """Whether its end was seen. Where not, a person or a rule kept it from being run."""
+        return bool(self.output_sha256)
+
+    def record(self) -> dict[str, Json]:
+        return self.model_dump(mode="json")
+
+
+class Ending(Noun):
+    """How the agent's part of a run ended."""
+
+    reply: Reply
+    """Its last one."""
+    criteria: tuple[Criterion, ...] = ()
+    ends: int = 1
+    """How often it has ended; after all but the last of them it was asked again."""
+    why: str = ""
+    """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
+
+
+class PlaybookResult(Noun):
+    """How a run ended."""
+
+    met: bool
+    run_id: str = ""
+    words: str
+    """The agent's last ones: untrusted, and no proof of anything."""
+    criteria: tuple[Criterion, ...] = ()
+    ends: int = 1
+    """How often the agent has ended; after all but the last of them it was told what is not met, and asked again."""
+    given_up: str = ""
+    """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
+    stop: Stop | None = None
+    changes: Changes = Changes()
+    broken: str = ""
+    """Why it is no success whatever the criteria say. Empty: nothing of that kind."""
+    usage: Usage = Usage()
+    dry_run: bool = False
+
+    @property
+    def unmet(self) -> tuple[Criterion, ...]:
+        return tuple(each for each in self.criteria if not each.met)

@@ -1,0 +1,153 @@
+"""View of a run on the command line: each call as it happens, then which criteria are met."""
+
+from __future__ import annotations
+
+from podium.app.app import Podium
+from podium.app.run_list import Standing
+from podium.cli.context import Door
+from podium.cli.progress import LinesTelling, Progress, result_record
+from podium.cli.run_host import next_words
+from podium.core import events as e
+from podium.core.ids import short_id
+from podium.core.work import Run, RunStatus
+from podium.jobs.playbook.models import PROFILE_FILE
+from podium.jobs.playbook.run_models import Criterion, PlaybookResult
+from podium.render.event import describe, usage_words
+from podium.render.text import counted, safe_line, shown_line, shown_text
+
+_SHOWN: tuple[type[e.EventBody], ...] = (
+    e.PlaybookBegan,
+    e.ToolRequested,
+    e.ToolCompleted,
+    e.ToolFailed,
+    e.ToolRefused,
+    e.ToolInDoubt,
+    e.AgentStopped,
+    e.ApprovalRequested,
+    e.ApprovalGranted,
+    e.ApprovalRejected,
+    e.RunWaiting,
+    e.RunNeededHuman,
+    e.NoteTaken,
+)
+_LONGEST = 300
+_MOST_PATHS = 20
+_MOST_DIFF_LINES = 200
+_END = "end"
+
+
+class PlaybookTelling(LinesTelling):
+    """Shows one run from its launch, or from where it goes on, to its end."""
+
+    def __init__(self, door: Door, run: Run) -> None:
+        super().__init__(door, run)
+        self._result: PlaybookResult | None = None
+        self._calls = 0
+
+    def event(self, event: e.Event, progress: Progress) -> None:
+        if self._screen.json:
+            self._screen.record(event.line())
+        body = event.body
+        if isinstance(body, _SHOWN):
+            at = event.at.astimezone().strftime("%H:%M:%S")
+            words = safe_line(describe(body), _LONGEST)
+            progress.line(f"[{at}] {body.type.replace('_', ' ')}: {words}")
+        self._follow(body, progress)
+
+    def _follow(self, body: e.EventBody, progress: Progress) -> None:
+        match body:
+            case e.AgentAsked():
+                progress.doing(f"{body.agent} thinks")
+            case e.ToolRequested():
+                self._calls += 1
+                progress.doing(f"call {self._calls}: {body.tool}")
+            case e.ToolCompleted() | e.ToolFailed() | e.ToolRefused():
+                progress.doing("the agent thinks")
+            case e.AgentReplied():
+                progress.doing("proving")
+            case e.RunWaiting():
+                progress.doing("waiting for a person")
+
+    async def look_back(self, podium: Podium, run: Run) -> None:
+        store = await podium.store()
+        step = await store.read(lambda view: view.step(run.id, _END))
+        if step is not None and step.output is not None:
+            self._result = PlaybookResult.model_validate(step.output)
+
+    def end(self, stands: Standing, exit_code: int) -> None:
+        record = result_record(stands, exit_code)
+        if self._result is not None:
+            record["result"] = self._result.model_dump(mode="json")
+        self._screen.answer(record, lambda: self._report(stands))
+
+    def _report(self, stands: Standing) -> None:
+        run = stands.run
+        self._screen.line(f"run {run.id} {stands.shown_status}")
+        if self._result is not None:
+            self._show(self._result, run)
+        for words in self._next(stands):
+            self._screen.aside(words)
+
+    def _next(self, stands: Standing) -> list[str]:
+        run = stands.run
+        if run.status is not RunStatus.FAILED or self._result is None or run.failure is None:
+            return next_words(stands)
+        short = short_id(run.id)
+        return [
+            f"podium: {run.failure.message}",
+            f"`podium retry {short} --from prove` runs the criteria again, `--from follow` asks the agent anew",
+        ]
+
+    def _show(self, result: PlaybookResult, run: Run) -> None:
+        for criterion in result.criteria:
+            self._screen.line(_criterion_line(criterion))
+        if not result.criteria:
+            self._screen.line("no success criteria: nothing proves that it worked")
+        if result.stop is not None:
+            self._screen.line(f"stopped: {shown_line(result.stop.reason)}")
+        self._show_changes(result, run)
+        if result.words.strip():
+            self._screen.line(
+                f"\nthe agent said (no proof of anything):\n{shown_text(result.words.strip())}\n"
+            )
+        self._screen.line(
+            f"{usage_words(result.usage)}; `podium trace {short_id(run.id)}` shows every call"
+        )
+
+    def _show_changes(self, result: PlaybookResult, run: Run) -> None:
+        changes = result.changes
+        if changes.unknown:
+            self._screen.line(f"what was changed is not known: {shown_line(changes.unknown)}")
+            return
+        if not changes.paths:
+            self._screen.line("no file was changed")
+            return
+        would = "would change (dry run: nothing was)" if result.dry_run else "changed"
+        self._screen.line(f"{counted(len(changes.paths), 'file')} {would}:")
+        for path in changes.paths[:_MOST_PATHS]:
+            self._screen.line(f"  {shown_line(path)}")
+        if len(changes.paths) > _MOST_PATHS:
+            self._screen.line(f"  and {len(changes.paths) - _MOST_PATHS} more")
+        if PROFILE_FILE in changes.paths and not result.dry_run:
+            self._screen.line(f"  {PROFILE_FILE} is among them: look at it before the next run")
+        if changes.ignored:
+            self._screen.line(f"  and {counted(len(changes.ignored), 'file')} that git ignores")
+        if result.dry_run:
+            self._show_diff(changes.diff)
+        else:
+            self._screen.line(f"`podium playbook restore {short_id(run.id)}` puts all of it back")
+
+    def _show_diff(self, diff: str) -> None:
+        lines = diff.splitlines()
+        for line in lines[:_MOST_DIFF_LINES]:
+            self._screen.line(shown_line(line))
+        if len(lines) > _MOST_DIFF_LINES:
+            self._screen.line(f"… {len(lines) - _MOST_DIFF_LINES} more lines; --json has all")
+
+
+def _criterion_line(criterion: Criterion) -> str:
+    if criterion.met:
+        return f"  met      {shown_line(criterion.command)}"
+    last = criterion.said.strip().splitlines()
+    said = f"\n             {shown_line(last[-1], _LONGEST)}" if last else ""
+    return f"  NOT MET  {shown_line(criterion.command)}: {shown_line(criterion.why)}{said}"

@@ -1,0 +1,75 @@
+"""Working folders of runs, and restoring one to its state before a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.app.id_lookup import find_id
+from podium.core.errors import BadInput, LockHeld, NotPossibleNow
+from podium.core.work import Run
+from podium.jobs.playbook.run_models import PLAYBOOK, PutBack
+from podium.ports import RunQuery, View
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.git import FolderGrounds, FolderRestoring
+
+
+_MOST_RUNS = 10_000
+
+
+def grounds_of(podium: Podium) -> FolderGrounds:
+    """Keeps, copies and compares folders of this project's runs."""
+    from podium.git import FolderGrounds
+
+    return FolderGrounds(podium.repository_git, podium.folders.grounds)
+
+
+async def look_at_restoring(podium: Podium, run: str, *, undo: bool = False) -> PutBack:
+    """What putting the run's folder back would change. `undo` means back to before the last time.
+
+    Raises `LockHeld` while the run, or another one in the same folder, goes on, and `NotPossibleNow` when
+    nothing was kept.
+    """
+    return await (await _restoring(podium, run)).look(undo=undo)
+
+
+async def restore_playbook(
+    podium: Podium, run: str, shown: PutBack, *, undo: bool = False, over: bool = False
+) -> PutBack:
+    """Put the folder back to what it was before the run, if it still is as it was shown.
+
+    What is there now is kept first. `over` says that later changes of others may go.
+    """
+    restoring = await _restoring(podium, run)
+    return await restoring.put_back(shown, undo=undo, over=over)
+
+
+async def _restoring(podium: Podium, name: str) -> FolderRestoring:
+    from podium.git import FolderRestoring
+
+    store = await podium.store()
+    run = await store.read(lambda view: _ended_run(view, name))
+    return FolderRestoring(grounds_of(podium), run.id, run.finished_at)
+
+
+def _ended_run(view: View, name: str) -> Run:
+    run = view.run(find_id(view, "run", name))
+    if run is None or run.flow != PLAYBOOK:
+        raise BadInput(f"{name!r} is no run of a playbook; `podium runs` lists all")
+    root, dry_run = _folder_of(run)
+    if dry_run:
+        raise NotPossibleNow(f"run {run.id} worked in a copy, so there is nothing to put back")
+    for other in (run, *view.runs(RunQuery(flow=PLAYBOOK, limit=_MOST_RUNS))):
+        if not other.status.ended and _folder_of(other) == (root, False):
+            raise LockHeld(
+                f"run {other.id} of a playbook works in {root!r}; `podium cancel {other.id}` ends it, then the folder "
+                "can be put back"
+            )
+    return run
+
+
+def _folder_of(run: Run) -> tuple[str, bool]:
+    """Where it works, and whether in a copy of that."""
+    job = run.input if isinstance(run.input, dict) else {}
+    return str(job.get("root", "")), bool(job.get("dry_run"))

@@ -1,0 +1,1 @@
+"""Rehearsal of a policy: scenes of podium.yaml played against the gate."""

@@ -1,0 +1,43 @@
+"""Command `podium rehearse`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.run_host import host
+from podium.core.work import Run
+from podium.jobs.rehearsal.composition import FLOW, rehearsal_plan
+
+app = command_app()
+
+
+@app.command()
+def rehearse(
+    context: typer.Context,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+    ] = False,
+) -> None:
+    """Play the scenes of podium.yaml with their agents: a policy tried out before it matters.
+
+    With scripted agents this needs no model and no key. Every call passes the real gate and is
+    really performed, in this folder.
+
+    \b
+    Example:
+      podium rehearse --wait
+    """
+    door = Door(context.obj)
+    plan = rehearsal_plan(door.configuration).model_dump(mode="json")
+    terms = door.configuration.terms()
+
+    async def begin(podium: Podium) -> Run:
+        engine = await podium.hosting_engine()
+        return await engine.start(FLOW, plan, task=FLOW, settings=terms)
+
+    host(door, begin, wait=wait)

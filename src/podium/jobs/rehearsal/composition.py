@@ -1,0 +1,37 @@
+"""Composition of the rehearsal, and its plan from podium.yaml."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.app.agent_builder import players_by_role
+from podium.config.configuration import Configuration
+from podium.config.flow_options import flow_options
+from podium.core.errors import BadInput
+from podium.jobs.rehearsal.flow import RehearsalKit, RehearsalPlan, rehearsal
+from podium.ports import Flow
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
+
+FLOW = "rehearsal"
+
+
+async def build_rehearsal(podium: Podium) -> Flow:
+    """The flow with the agents of this project."""
+    from podium.engine import FlowDefinition
+
+    kit = RehearsalKit(player_for=await players_by_role(podium), purse=await podium.purse())
+    return FlowDefinition(FLOW, rehearsal(kit), input_type=RehearsalPlan)
+
+
+def rehearsal_plan(configuration: Configuration) -> RehearsalPlan:
+    """What podium.yaml says under `flows: rehearsal:`. Raises `BadInput` when there is nothing to play."""
+    place = str(configuration.folders.project)
+    plan = RehearsalPlan.model_validate({**flow_options(configuration, FLOW), "workspace": place})
+    if not plan.scenes:
+        raise BadInput(
+            "podium.yaml has no scenes to rehearse; list them under `flows: rehearsal: scenes:`"
+        )
+    return plan

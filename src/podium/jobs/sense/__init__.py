@@ -1,0 +1,84 @@
+"""Sense: a loop that reads a system's state, plans, and lets work orders go as far as the gate lets them."""
+
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.jobs.sense.candidate_status import standing_of
+    from podium.jobs.sense.deps import (
+        CANDIDATE,
+        ORDERS,
+        SENSE,
+        WORK_ORDER,
+        WORKER,
+        CandidateJob,
+        CandidateKit,
+        PlannerKit,
+        SenseJob,
+        SenseKit,
+        Weight,
+        WorkerKit,
+    )
+    from podium.jobs.sense.flow import candidate, sense
+    from podium.jobs.sense.options import SenseOptions
+    from podium.jobs.sense.orders.flow import work_order
+    from podium.jobs.sense.orders.inbox_tender import InboxTender
+    from podium.jobs.sense.tick import House, TickKit, begin_tick, loop, take_in, tick
+
+__all__ = [
+    "CANDIDATE",
+    "ORDERS",
+    "SENSE",
+    "WORKER",
+    "WORK_ORDER",
+    "CandidateJob",
+    "CandidateKit",
+    "House",
+    "InboxTender",
+    "PlannerKit",
+    "SenseJob",
+    "SenseKit",
+    "SenseOptions",
+    "TickKit",
+    "Weight",
+    "WorkerKit",
+    "begin_tick",
+    "candidate",
+    "loop",
+    "sense",
+    "standing_of",
+    "take_in",
+    "tick",
+    "work_order",
+]
+
+export_lazily(
+    __name__,
+    {
+        "candidate": "flow",
+        "CANDIDATE": "deps",
+        "ORDERS": "deps",
+        "SENSE": "deps",
+        "WORK_ORDER": "deps",
+        "WORKER": "deps",
+        "CandidateJob": "deps",
+        "CandidateKit": "deps",
+        "PlannerKit": "deps",
+        "SenseJob": "deps",
+        "SenseKit": "deps",
+        "Weight": "deps",
+        "WorkerKit": "deps",
+        "SenseOptions": "options",
+        "standing_of": "candidate_status",
+        "sense": "flow",
+        "InboxTender": "orders.inbox_tender",
+        "House": "tick",
+        "TickKit": "tick",
+        "begin_tick": "tick",
+        "loop": "tick",
+        "take_in": "tick",
+        "tick": "tick",
+        "work_order": "orders.flow",
+    },
+)

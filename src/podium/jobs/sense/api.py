@@ -1,0 +1,153 @@
+"""`/api/v1/candidates` and work orders: what the loop proposes, what is in the inbox, what was answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+
+from podium.app.approvals import reject
+from podium.core.decisions import Approval
+from podium.core.errors import NotPossibleNow, UnknownId
+from podium.core.model import Noun
+from podium.core.work import Run
+from podium.jobs.sense.candidate_lookup import approval_meant
+from podium.jobs.sense.candidates import (
+    CandidateSeen,
+    candidate_seen,
+    candidates_seen,
+    deploy_candidate,
+)
+from podium.jobs.sense.composition import sense_options
+from podium.jobs.sense.orders.work_order import ORDER_ID, Ack, Claim
+from podium.jobs.sense.orders.worker import inbox_of
+from podium.web.access.authentication import Approver, Viewer
+from podium.web.api.approvals import No
+from podium.web.api.requests import Name, NameAsked, Rows
+from podium.web.context import DeskHere
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
+
+class OrdersSeen(Noun):
+    """The inbox at one moment."""
+
+    waiting: tuple[str, ...] = ()
+    """Names of files that nobody has claimed, oldest first."""
+    passed_over: tuple[str, ...] = ()
+    """Files that are left where they are, and why."""
+    claimed: tuple[Claim, ...] = ()
+
+
+def see_orders(podium: Podium) -> OrdersSeen:
+    """What is on its way. Looks at folders, so it may block."""
+    inbox = inbox_of(podium, sense_options(podium))
+    waiting = tuple(inbox.waiting())
+    return OrdersSeen(
+        waiting=waiting, passed_over=tuple(inbox.passed_over), claimed=tuple(inbox.claims())
+    )
+
+
+def see_answer(podium: Podium, wo_id: str) -> Ack:
+    """What was answered to an order. Raises `UnknownId` where nothing was. May block."""
+    named = ORDER_ID.fullmatch(wo_id) is not None
+    found = inbox_of(podium, sense_options(podium)).answered(wo_id) if named else None
+    if found is None:
+        raise UnknownId("work order", wo_id)
+    return found
+
+
+router = APIRouter(tags=["candidates"])
+
+PATIENCE_SECONDS = 10.0
+"""How long a delivery is waited for; whoever serves its queue goes on with it."""
+
+
+class CandidateListed(Noun):
+    state: str
+    """Where it stands; what a worker said of it counts most."""
+    seen: CandidateSeen
+
+
+class CandidatesListed(Noun):
+    candidates: tuple[CandidateListed, ...]
+
+
+class CandidateShown(Noun):
+    state: str
+    seen: CandidateSeen
+    run: Run
+
+
+class OrdersListed(Noun):
+    """Files of work orders on their way."""
+
+    waiting: tuple[str, ...]
+    """Names of those in the inbox, oldest first."""
+    passed_over: tuple[str, ...]
+    """Those that are left where they are, and why."""
+    claimed: tuple[Claim, ...]
+
+
+@router.get("/candidates")
+async def list_candidates(
+    desk: DeskHere, person: Viewer, ended: bool = False, limit: Rows = 200
+) -> CandidatesListed:
+    """Candidates of which something is still to become, or with `ended` all, newest first."""
+    found = await candidates_seen(desk.podium, ended=ended, limit=limit)
+    return CandidatesListed(candidates=tuple(map(_listed, found)))
+
+
+@router.get("/candidates/{candidate}")
+async def show_candidate(desk: DeskHere, person: Viewer, candidate: Name) -> CandidateShown:
+    """One candidate, by the id of its work order, its run or its approval."""
+    seen, run = await candidate_seen(desk.podium, candidate)
+    return CandidateShown(state=seen.state, seen=seen, run=run)
+
+
+@router.post("/candidates/{candidate}/deploy")
+async def deploy(
+    desk: DeskHere, person: Approver, candidate: Name, approval: NameAsked = ""
+) -> CandidateListed:
+    """Say yes to a candidate and see it into the inbox. The yes is durable when this answers.
+
+    With `approval` it is for that one alone: refused when something else waits by now.
+    """
+    seen = await deploy_candidate(
+        desk.podium, candidate, by=person.approver, asked=approval, most_seconds=PATIENCE_SECONDS
+    )
+    return _listed(seen)
+
+
+@router.post("/candidates/{candidate}/reject")
+async def reject_candidate(desk: DeskHere, person: Approver, candidate: Name, no: No) -> Approval:
+    """Say no to a candidate that waits for somebody, for good."""
+    store, podium = await desk.store(), desk.podium
+    seen, _ = await candidate_seen(podium, candidate)
+    if not seen.standing.approval_id:
+        raise NotPossibleNow(f"candidate {seen.standing.wo_id} asks nobody; it is {seen.state}")
+    meant = await store.read(lambda view: approval_meant(view, seen.standing.approval_id))
+    return await reject(store, podium.clock, podium.ids, meant, by=person.approver, why=no.why)
+
+
+@router.get("/work-orders", tags=["work orders"])
+async def list_work_orders(desk: DeskHere, person: Viewer) -> OrdersListed:
+    """Work orders in the inbox, and those that a worker has taken."""
+    seen = await asyncio.to_thread(see_orders, desk.podium)
+    return OrdersListed(
+        waiting=tuple(seen.waiting),
+        passed_over=tuple(seen.passed_over),
+        claimed=tuple(seen.claimed),
+    )
+
+
+@router.get("/work-orders/{order}", tags=["work orders"])
+async def show_work_order(desk: DeskHere, person: Viewer, order: Name) -> Ack:
+    """What a worker answered to a work order: the acknowledgement in the outbox."""
+    return await asyncio.to_thread(see_answer, desk.podium, order)
+
+
+def _listed(seen: CandidateSeen) -> CandidateListed:
+    return CandidateListed(state=seen.state, seen=seen)

@@ -1,0 +1,78 @@
+"""Candidate that a person means: by its work order's id or a prefix of it, its run or its approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.core.decisions import ApprovalStatus
+from podium.core.errors import AmbiguousId, UnknownId
+from podium.core.work import Run
+from podium.ports import RunQuery, View
+
+CANDIDATE = "candidate"
+"""The flow whose runs are candidates."""
+PAGE = 500
+
+
+def candidate_runs(view: View) -> Iterator[Run]:
+    """Every candidate there ever was, newest first."""
+    query = RunQuery(flow=CANDIDATE, limit=PAGE)
+    while page := view.runs(query):
+        yield from page
+        query = query.model_copy(update={"before_id": page[-1].id})
+
+
+def wo_id_of(run: Run) -> str:
+    return str(run.input.get("wo_id", "")) if isinstance(run.input, dict) else ""
+
+
+def find_candidate(view: View, text: str) -> Run:
+    """Its run. Raises `UnknownId`, or `AmbiguousId` with the candidates."""
+    wanted = text.strip()
+    by_order = _by_order(view, wanted)
+    if len(by_order) > 1:
+        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in by_order])
+    found = by_order[0] if by_order else _by_own_id(view, wanted)
+    if found is None:
+        raise UnknownId("candidate", text)
+    return found
+
+
+def approval_meant(view: View, text: str) -> str:
+    """The id of the approval for which a work order's id stands; any other text as it is.
+
+    Raises `AmbiguousId` for a beginning of several.
+    """
+    wanted = text.strip()
+    if view.find_ids("approval", wanted):
+        return text
+    found = _by_order(view, wanted)
+    if len(found) > 1:
+        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in found])
+    asked = view.approvals(run_id=found[0].id) if found else []
+    pending = [each for each in asked if each.status is ApprovalStatus.PENDING]
+    return next((each.id for each in (*pending, *asked)), text)
+
+
+def _by_order(view: View, wanted: str) -> list[Run]:
+    if not wanted:
+        return []
+    found: dict[str, Run] = {}
+    for run in candidate_runs(view):
+        wo_id = wo_id_of(run)
+        if wo_id == wanted:
+            return [run]
+        if wo_id.startswith(wanted):
+            found.setdefault(wo_id, run)
+    # Whoever says a short form means what waits, not what has ended under a like name.
+    waiting = [run for run in found.values() if not run.status.ended]
+    return waiting or list(found.values())
+
+
+def _by_own_id(view: View, wanted: str) -> Run | None:
+    runs = [view.run(run_id) for run_id in view.find_ids("run", wanted)]
+    for approval_id in view.find_ids("approval", wanted):
+        approval = view.approval(approval_id)
+        runs.append(view.run(approval.run_id) if approval else None)
+    candidates = [run for run in runs if run is not None and run.flow == CANDIDATE]
+    return candidates[0] if len(candidates) == 1 else None

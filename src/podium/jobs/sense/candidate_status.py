@@ -1,0 +1,226 @@
+"""Status of candidates as their runs have it: which wait, which are closed unanswered, which subjects are not proposed again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
+from datetime import datetime, timedelta
+from functools import partial
+
+from podium.core.approval_steps import mark_expired
+from podium.core.decisions import ApprovalStatus
+from podium.core.errors import NotPossibleNow
+from podium.core.events import RunCancelRequested
+from podium.core.model import Json
+from podium.core.work import Mode, Run, RunStatus, terms_of
+from podium.jobs.sense.deps import CANDIDATE, SENSE, SenseKit
+from podium.jobs.sense.models import Candidate, CandidateStanding, Planned, PlannerStatus
+from podium.jobs.sense.orders.operation_writer import writer_said
+from podium.jobs.sense.orders.work_order import Ack
+from podium.ports import Engine, EventQuery, FlowContext, RunQuery, Step, Store, Tx, View
+
+AT_REST = (RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
+PUT_OFF = (
+    "put off: a quota is used up, the mode was lowered or a folder could not be written; it is tried again every "
+    "five minutes"
+)
+
+
+async def standings_of(store: Store, run: Run) -> tuple[CandidateStanding, ...]:
+    """Where the candidates of a plan stand once none of them goes on by itself."""
+    if run.status is not RunStatus.SUCCEEDED or not isinstance(run.result, dict):
+        return ()
+    runs: dict[str, str] = run.result["runs"]
+    held: dict[str, str] = run.result["held_back"]
+    planned = Planned.model_validate(run.result["planned"])
+    kept_back = [
+        CandidateStanding(
+            wo_id=each.wo_id,
+            state="held back",
+            why=held[each.wo_id],
+            title=each.suggestion.title,
+            target=each.item.target,
+        )
+        for each in planned.plan.candidates
+        if each.wo_id in held
+    ]
+    return (*await at_rest(store, runs), *kept_back)
+
+
+async def at_rest(store: Store, runs: dict[str, str]) -> list[CandidateStanding]:
+    found: list[CandidateStanding | None] = []
+    changes = store.changes()
+    async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
+        async for _ in changes:
+            found = await store.read(lambda view: _looked_at(view, runs))
+            if all(each is not None for each in found):
+                break
+    return [each for each in found if each is not None]
+
+
+def _looked_at(view: View, runs: dict[str, str]) -> list[CandidateStanding | None]:
+    found = [view.run(run_id) for run_id in runs.values()]
+    # One that the record has forgotten has ended long ago.
+    return [standing_of(view, run) for run in found if run is not None]
+
+
+def standing_of(view: View, run: Run) -> CandidateStanding | None:
+    """Where a candidate stands, by its run; None while it goes on by itself."""
+    standing = _standing(view, run)
+    if standing is None:
+        return None
+    return standing.model_copy(update={"cannot": writer_said(view, run.id)})
+
+
+def _standing(view: View, run: Run) -> CandidateStanding | None:
+    if run.status is RunStatus.SUCCEEDED:
+        return CandidateStanding.model_validate(run.result)
+    order: dict[str, Json] = run.input["order"]
+    asked = view.approvals(run_id=run.id)
+    weighed = asked[0].arguments if asked else {}
+    common = {
+        "wo_id": run.input["wo_id"],
+        "run_id": run.id,
+        "title": order.get("title", ""),
+        "target": order.get("target", ""),
+        "approval_id": asked[0].id if asked else "",
+        "tier": weighed.get("tier", ""),
+        "zones": tuple(weighed.get("zones", ())),
+    }
+    if run.status in AT_REST:
+        why = PUT_OFF if run.only_sleeps else f"waits for {run.waiting_for}"
+        if _is_gone(view, run):
+            why = f"{why}; the newest plan does not ask for it any more"
+        return CandidateStanding(state="waiting", why=why, **common)
+    if run.status is RunStatus.CANCELLED:
+        return CandidateStanding(state="expired", why=_why_cancelled(view, run), **common)
+    if run.status.ended:
+        why = run.failure.message if run.failure else str(run.status)
+        return CandidateStanding(state="refused", why=why, **common)
+    return None
+
+
+def _is_gone(view: View, run: Run) -> bool:
+    """Whether what it is about is no longer in the plan, as far as the last planner that answered knows."""
+    for newest in view.runs(RunQuery(flow=SENSE, statuses=(RunStatus.SUCCEEDED,), limit=1)):
+        planned: dict[str, Json] = newest.result["planned"]
+        if planned["status"] != PlannerStatus.OK or newest.created_at <= run.created_at:
+            return False
+        asked = (Candidate.model_validate(each) for each in planned["plan"]["candidates"])
+        return run.input["subject"] not in {each.subject for each in asked}
+    return False
+
+
+def _why_cancelled(view: View, run: Run) -> str:
+    wished = view.events(EventQuery(run_id=run.id, types=("run_cancel_requested",)))
+    for event in wished:
+        if isinstance(event.body, RunCancelRequested):
+            return event.body.why or f"cancelled by {event.body.by}"
+    return str(run.status)
+
+
+Answered = Callable[[str], Ack | None]
+"""What the worker said of an order, by its id. May block."""
+
+GRACE_SECONDS = 10.0
+"""So long a process that hosts a run may take to end it; then the next tick sees the end."""
+REAL_MODES = ("supervised", "autonomous")
+
+
+async def close_what_is_over(
+    engine: Engine, store: Store, run_ids: Iterable[str], *, answered: Answered, mode: Mode
+) -> bool:
+    """End the runs of candidates that nothing can become of, so that their subjects are free.
+
+    True: one of a dry run was ended for a higher mode, and is to be proposed anew.
+    """
+    ids = [*run_ids]
+    anew = False
+    for run in await store.read(lambda view: _resting(view, ids)):
+        done = await asyncio.to_thread(_answer_to, run, answered)
+        if done is not None:
+            await _end(
+                engine,
+                store,
+                run.id,
+                f"it was moved by hand, and the worker answered: {done.status}",
+            )
+        elif terms_of(run).mode == "dry-run" and mode in REAL_MODES:
+            why = f"it was of a dry run, which delivers nothing; now the mode is {mode}, and it is proposed anew"
+            anew |= await _end(engine, store, run.id, why)
+    return anew
+
+
+def _resting(view: View, run_ids: list[str]) -> list[Run]:
+    found = (view.run(run_id) for run_id in run_ids)
+    return [run for run in found if run is not None and run.status in AT_REST]
+
+
+def _answer_to(run: Run, answered: Answered) -> Ack | None:
+    ack = None
+    with suppress(NotPossibleNow, OSError):  # a folder that cannot be read tells nothing
+        ack = answered(run.input["wo_id"])
+    # One from before it was proposed is of another order with its name.
+    return ack if ack is not None and ack.finished_at >= run.created_at else None
+
+
+async def _end(engine: Engine, store: Store, run_id: str, why: str) -> bool:
+    """Whether it was ended. False: it has just come to an end of its own, or takes its time."""
+    try:
+        async with asyncio.timeout(GRACE_SECONDS):
+            with suppress(NotPossibleNow):
+                await engine.cancel(run_id, by=SENSE, why=why)
+            ended = (await engine.finish(run_id)).status is RunStatus.CANCELLED
+    except TimeoutError:
+        return False
+    if ended:
+        await store.write(lambda tx: _withdraw(tx, run_id))
+    return ended
+
+
+def _withdraw(tx: Tx, run_id: str) -> None:
+    for approval in tx.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,)):
+        # There is nothing left to say yes to, so its time has come.
+        mark_expired(tx, approval, approval.deadline)
+
+
+MOST_LOOKED_AT = 1_000
+SETTLED = ("delivered", "rejected", "approved")
+
+
+async def held_back(
+    ctx: FlowContext, kit: SenseKit, candidates: Sequence[Candidate]
+) -> dict[str, str]:
+    """Candidates that are not put forward now, each with why."""
+    if not candidates:
+        return {}
+
+    async def look(step: Step) -> dict[str, str]:
+        return await kit.store.read(partial(_found, kit, candidates))
+
+    return await ctx.step("held-back", look)
+
+
+def _found(kit: SenseKit, candidates: Sequence[Candidate], view: View) -> dict[str, str]:
+    since = view.now() - timedelta(seconds=kit.options.again_seconds)
+    newest: dict[str, Run] = {}
+    for run in view.runs(RunQuery(flow=CANDIDATE, limit=MOST_LOOKED_AT)):
+        if isinstance(run.input, dict):
+            newest.setdefault(str(run.input.get("subject")), run)
+    reasons = {
+        each.wo_id: _why(newest[each.subject], since)
+        for each in candidates
+        if each.subject in newest
+    }
+    return {wo_id: why for wo_id, why in reasons.items() if why}
+
+
+def _why(run: Run, since: datetime) -> str:
+    wo_id = run.input.get("wo_id")
+    if not run.status.ended:
+        return f"{wo_id} about the same subject waits already"
+    state = run.result.get("state", "") if isinstance(run.result, dict) else ""
+    if state in SETTLED and run.finished_at is not None and run.finished_at > since:
+        return f"{wo_id} about the same subject was {state} a short while ago"
+    return ""

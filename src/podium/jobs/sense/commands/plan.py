@@ -1,0 +1,171 @@
+"""`podium plan`."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.app import command_app
+from podium.cli.context import Door
+from podium.cli.screen import Screen
+from podium.core.model import Json
+from podium.jobs.sense.models import Candidate, ParsedPlan
+from podium.render.text import counted, safe_line
+
+if TYPE_CHECKING:
+    from podium.jobs.sense.planning.rule_language import Rule
+
+
+app = command_app(group=True)
+
+BROKEN = 2
+
+
+@app.callback()
+def plan() -> None:
+    """Parse a planner's plan, and check planning rules."""
+
+
+@app.command()
+def parse(
+    context: typer.Context,
+    input_: Annotated[str, typer.Option("--input", metavar="FILE", help="The plan; `-` is stdin.")],
+) -> None:
+    """Read a plan and say which work orders would come of it, and why the rest would not.
+
+    Nothing is made, written or asked. Leaves with 0 when the document can be read, whatever is in
+    it, else with 2.
+
+    \b
+    Example:
+      podium plan parse --input g/tools/samples/gmx_plan_idle.json
+      podium plan parse --input - --json < plan.json
+    """
+    from podium.jobs.sense.planning.plan_parser import parse_plan
+
+    screen = Screen(json=context.obj.json)
+    content, fault = _content(input_)
+    parsed = ParsedPlan(error=fault) if fault else parse_plan(content)
+    screen.answer(parsed.record(), lambda: _tell(screen, parsed))
+    if parsed.error:
+        screen.aside(f"podium: {parsed.error if fault else f'{input_!r}: {parsed.error}'}")
+        raise typer.Exit(BROKEN)
+
+
+@app.command()
+def schema(
+    context: typer.Context,
+    order: Annotated[bool, typer.Option("--order", help="The work order's instead.")] = False,
+) -> None:
+    """Print the JSON Schema of plans, or that of the work orders in the inbox.
+
+    \b
+    Example:
+      podium plan schema > gmx-plan.schema.json
+      podium plan schema --order
+    """
+    import json
+
+    from podium.jobs.sense.planning.plan_schema import plan_schema, work_order_schema
+
+    screen = Screen(json=context.obj.json)
+    wanted = work_order_schema() if order else plan_schema()
+    screen.answer(wanted, lambda: screen.line(json.dumps(wanted, indent=2)))
+
+
+@app.command()
+def rules(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A YAML file of rules.", show_default=False),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only say whether all is well.")] = False,
+) -> None:
+    """Show the rules that plan without a model, and try every rule on its own examples.
+
+    Without FILE these are the project's, or those that come with Podium. Faults and examples that do
+    not hold are told with file and line, and leave with 2.
+
+    \b
+    Example:
+      podium plan rules
+      podium plan rules my_rules.yaml --check
+    """
+    from podium.jobs.sense.planning.rules import load_rules, rules_file
+
+    door = Door(context.obj)
+    found = load_rules(file or rules_file(door.configuration))
+    rows = [_row(rule) for rule in found.book.rules]
+    examples = sum(row["examples"] for row in rows)
+    record: dict[str, Json] = {"file": found.name, "rules": rows, "examples": examples}
+
+    def words() -> None:
+        if not check:
+            headers = ("RULE", "SOURCE", "ACTION", "PRIORITY", "EXAMPLES", "ABOUT")
+            door.screen.table(
+                headers, [[str(row[name.lower()]) for name in headers] for row in rows]
+            )
+        held = f"{counted(len(rows), 'rule')}, {counted(examples, 'example')}: all hold"
+        door.screen.line(f"{found.name}: {held}")
+
+    door.screen.answer(record, words)
+
+
+def _row(rule: Rule) -> dict[str, Json]:
+    return {
+        "rule": rule.name,
+        "source": ", ".join(rule.when.sources),
+        "action": rule.item.action,
+        "priority": rule.item.priority,
+        "examples": len(rule.examples),
+        "about": rule.about,
+    }
+
+
+def _content(given: str) -> tuple[bytes, str]:
+    """The bytes, or why there are none. More than a plan may have are not read."""
+    from podium.jobs.sense.planning.plan_schema import MOST_BYTES
+
+    try:
+        if given == "-":
+            return sys.stdin.buffer.read(MOST_BYTES + 1), ""
+        # Opening a named pipe would wait for its other end.
+        with open(given, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no plain file")
+            return file.read(MOST_BYTES + 1), ""
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        return (
+            b"",
+            f"the plan {given!r} cannot be read ({why}); name a file that can, or `-` for stdin",
+        )
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _tell(screen: Screen, parsed: ParsedPlan) -> None:
+    screen.line(f"candidate_count: {len(parsed.candidates)}")
+    screen.line(f"skipped: {len(parsed.skipped_items)}")
+    for candidate in parsed.candidates:
+        _tell_candidate(screen, candidate)
+    for skipped in parsed.skipped_items:
+        title = f" ({safe_line(skipped.title, longest=80)})" if skipped.title else ""
+        screen.line(f"skipped item {skipped.index}{title}: {safe_line(skipped.reason)}")
+
+
+def _tell_candidate(screen: Screen, candidate: Candidate) -> None:
+    item, said = candidate.item, candidate.suggestion
+    screen.line(f"candidate {candidate.wo_id} [{item.priority}] {item.target}: {said.title}")
+    for number, task in enumerate(said.tasks, 1):
+        screen.line(f"  {number}. {safe_line(task, longest=200)}")
+    for op in said.ops:
+        screen.line(f"  op {safe_line(op.line, longest=200)}")

@@ -1,0 +1,303 @@
+"""`podium sense scaffold`, `install`, `uninstall` and `status`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.context import Door
+from podium.cli.screen import Screen
+from podium.config.folders import find_folders
+from podium.core.errors import BadInput, PodiumError, ToolMissing
+from podium.core.work import MODES, Mode
+from podium.jobs.sense.effective_options import sense_mode
+from podium.jobs.sense.io import (
+    SCHEDULERS,
+    Scaffolded,
+    last_tick,
+    schedule_of,
+    scheduler,
+    standings,
+    write_layout,
+)
+from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
+from podium.jobs.sense.io.schedulers import LABEL, Change, Schedule, SchedulerName, Standing
+from podium.render.text import moment, shown_line
+
+
+def tell_layout(screen: Screen, done: Scaffolded) -> None:
+    """A line for each thing that was written or is there already."""
+    for word in ("made", "replaced", "kept"):
+        for path in getattr(done, word):
+            screen.line(f"{word:9}{path}")
+    for path in done.backups:
+        screen.line(f"{'backup':9}{path}")
+    for reason in done.refused.values():
+        screen.aside(f"podium: {shown_line(reason)}")
+    screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
+
+
+def tell_changes(screen: Screen, changes: list[Change], how: str) -> None:
+    """What was done, and then the end of the command: 1 where a program refused."""
+
+    def words() -> None:
+        for change in changes:
+            _tell_change(screen, change, how)
+
+    records = [change.model_dump(mode="json") for change in changes]
+    screen.answer({"changes": records}, words)
+    raise typer.Exit(0 if all(change.done for change in changes) else 1)
+
+
+def _tell_change(screen: Screen, change: Change, how: str) -> None:
+    for path in change.written:
+        screen.line(f"{change.scheduler}: wrote {path}")
+    for path in change.backups:
+        screen.line(f"{change.scheduler}: what was there is kept as {path}")
+    for path in change.removed:
+        screen.line(f"{change.scheduler}: {_removed(change, path)}")
+    if change.loaded:
+        screen.line(f"{change.scheduler}: a tick {how}")
+    if not (change.written or change.removed or change.notes):
+        screen.line(f"{change.scheduler}: nothing of this root is installed")
+    for note in change.notes:
+        screen.line(f"{change.scheduler}: {note}")
+    if change.by_hand:
+        screen.pass_on(f"{change.by_hand}\n".encode())
+
+
+def _removed(change: Change, path: str) -> str:
+    """Files of their own are gone; of a crontab it was one line."""
+    return f"took its line out of {path}" if change.scheduler == "cron" else f"removed {path}"
+
+
+def standing_cells(standing: Standing) -> list[str]:
+    """A scheduler's row of the table."""
+    return [
+        standing.scheduler,
+        "yes" if standing.installed else "no",
+        {None: "", True: "yes", False: "no"}[standing.loaded],
+        "" if standing.last_exit is None else str(standing.last_exit),
+        standing.where,
+        standing.why,
+    ]
+
+
+PLANNERS = ("gemini", "claude", "codex", "opencode")
+"""Programs that plan. A scheduler's PATH is short, so their folders are added where they are found."""
+
+Root = Annotated[
+    Path | None, typer.Option("--root", metavar="DIR", help="The root; else the project's folder.")
+]
+Label = Annotated[str, typer.Option("--label", help="launchd's name for it.")]
+Which = Annotated[SchedulerName, typer.Argument(help="launchd, systemd or cron.")]
+OneOrAll = Annotated[SchedulerName | None, typer.Argument(help="One of them; else all.")]
+
+
+def add_set_up(app: typer.Typer) -> None:
+    """Give the four commands to the app of `podium sense`."""
+    for command in (scaffold, install, uninstall, status):
+        app.command()(command)
+
+
+def scaffold(
+    context: typer.Context,
+    root: Root = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace shims and samples; the old ones stay as .bak.")
+    ] = False,
+) -> None:
+    """Write the layout that the loop expects, with samples and shims. Never overwrites.
+
+    \b
+    Example:
+      podium sense scaffold --root ~/02luka
+    """
+    door = Door(context.obj)
+    folder = _made(root or door.options.project or Path.cwd())
+    done = write_layout(_schedule(folder), _samples(), force=force)
+    door.screen.answer(done.model_dump(mode="json"), lambda: tell_layout(door.screen, done))
+    raise typer.Exit(1 if done.refused else 0)
+
+
+def install(
+    context: typer.Context,
+    which: Which,
+    root: Root = None,
+    every: Annotated[
+        int, typer.Option("--every", metavar="SECONDS", min=1, help="Between ticks.")
+    ] = 300,
+    mode: Annotated[
+        Mode, typer.Option("--mode", help="How far scheduled ticks may go.")
+    ] = "sensing",
+    label: Label = LABEL,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Show what would be written, and write nothing.")
+    ] = False,
+) -> None:
+    """Have a tick started again and again by launchd, systemd or cron.
+
+    \b
+    Example:
+      podium sense install systemd
+      podium sense install launchd --print
+      podium sense install cron --every 600
+    """
+    door = Door(context.obj, lenient=True)
+    folder = _found(door, root)
+    schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
+    if only_print:
+        for note in not_written_down(os.environ):
+            door.screen.aside(f"podium: {note}")
+        _print(door, which, schedule)
+        return
+    _tell_lower_mode(door, mode)
+    change = door.run(
+        lambda podium: scheduler(which, machine_in(os.environ, podium.launcher)).install(schedule)
+    )
+    change = change.model_copy(update={"notes": (*not_written_down(os.environ), *change.notes)})
+    tell_changes(door.screen, [change], f"every {every} s in mode {mode}")
+
+
+def uninstall(
+    context: typer.Context, which: OneOrAll = None, root: Root = None, label: Label = LABEL
+) -> None:
+    """Take back what `install` wrote, and nothing else.
+
+    \b
+    Example:
+      podium sense uninstall systemd
+    """
+    door = Door(context.obj, lenient=True)
+    schedule = _schedule(_found(door, root), label=label)
+
+    async def work(podium: Podium) -> list[Change]:
+        names = (which,) if which else _in_use(SCHEDULERS)
+        machine = machine_in(os.environ, podium.launcher)
+        return [await scheduler(name, machine).uninstall(schedule) for name in names]
+
+    tell_changes(door.screen, door.run(work), "")
+
+
+def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> None:
+    """Say which schedulers start ticks of this root, and when the last tick was.
+
+    \b
+    Example:
+      podium sense status --json
+    """
+    door = Door(context.obj, lenient=True)
+    folder = _found(door, root)
+    schedule = _schedule(folder, label=label)
+    found = door.run(lambda podium: standings(schedule, machine_in(os.environ, podium.launcher)))
+    tick = last_tick(folder)
+    record = {
+        "root": str(folder),
+        "schedulers": [each.model_dump(mode="json") for each in found],
+        "last_tick": tick.model_dump(mode="json") if tick else None,
+    }
+
+    def words() -> None:
+        headers = ("SCHEDULER", "INSTALLED", "LOADED", "LAST EXIT", "WHERE", "WHY")
+        door.screen.table(headers, [standing_cells(each) for each in found])
+        if tick is None:
+            door.screen.line("no tick yet; `podium sense --once` makes one")
+            return
+        planner = f"; planner {tick.status}" if tick.status else ""
+        counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
+        door.screen.line(f"last tick {moment(tick.at)} ({counts}{planner})")
+        if tick.no_plan:
+            door.screen.line(shown_line(tick.no_plan))
+        for notice in tick.notices:
+            door.screen.line(f"notice: {shown_line(notice)}")
+
+    door.screen.answer(record, words)
+
+
+def _tell_lower_mode(door: Door, mode: Mode) -> None:
+    """Nobody who set a mode should wait for what scheduled ticks never do."""
+    try:
+        configured = sense_mode(door.configuration, {})
+    except PodiumError:
+        return  # a tick tells what is wrong with the settings
+    if MODES.index(mode) < MODES.index(configured):
+        door.screen.aside(
+            f"podium: podium.yaml says mode {configured}, and these ticks go no further than {mode}; install again "
+            f"with --mode {configured} to let them"
+        )
+
+
+def _made(folder: Path) -> Path:
+    """The root as a real path. It is made when the folder above it is there."""
+    folder = folder.expanduser()
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise BadInput(f"{str(folder)!r} is no folder; name one with --root") from None
+    except FileNotFoundError:
+        raise BadInput(
+            f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in"
+        ) from None
+    return folder.resolve()
+
+
+def _found(door: Door, root: Path | None) -> Path:
+    """The root that is there. What else is asked of the settings is asked of this project's."""
+    if root is not None:
+        door.options.project = root.expanduser()
+    return find_folders(os.environ, project=door.options.project).project
+
+
+def _schedule(root: Path, **wishes: object) -> Schedule:
+    found = (shutil.which(name) for name in PLANNERS)
+    folders = [str(Path(each).absolute().parent) for each in found if each]
+    home = home_in(os.environ)
+    return schedule_of(
+        root=str(root), program=_program(), folders=tuple(folders), home=home, **wishes
+    )
+
+
+def _program() -> str:
+    """The `podium` that this is: beside its Python, or as it was started."""
+    beside = Path(sys.executable).with_name("podium")
+    program = str(beside) if os.access(beside, os.X_OK) else shutil.which("podium")
+    if program is None:
+        raise ToolMissing(
+            "podium is no program on PATH; install it so that a scheduler can start it"
+        )
+    return str(Path(program).absolute())
+
+
+def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
+    """Elsewhere than on macOS the agent's file is a part of the layout, and goes only when it is named."""
+    return [name for name in names if name != "launchd" or sys.platform == "darwin"]
+
+
+def _samples() -> dict[str, str]:
+    """The sample plans that come with the flow."""
+    folder = files("podium.jobs.sense").joinpath("samples")
+    return {each.name: each.read_text("utf-8") for each in folder.iterdir() if each.name.endswith(".json")}  # fmt: skip
+
+
+def _print(door: Door, which: SchedulerName, schedule: Schedule) -> None:
+    async def work(podium: Podium) -> dict[str, str]:
+        return scheduler(which, machine_in(os.environ, podium.launcher)).shown(schedule)
+
+    shown = door.run(work)
+
+    def words() -> None:
+        for name, text in shown.items():
+            if len(shown) > 1:
+                door.screen.line(f"# {name}")
+            door.screen.pass_on(text.encode())
+
+    door.screen.answer({"scheduler": which, "files": shown}, words)

@@ -1,0 +1,204 @@
+"""`podium sense trust`: autonomy that was earned, granted or taken back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.app.app import Podium
+from podium.cli.app import command_app
+from podium.cli.context import Door, take_root
+from podium.cli.login import approver, identity
+from podium.core.decisions import Tier
+from podium.core.errors import BadInput, CallRefused
+from podium.core.model import Json
+from podium.jobs.sense import SenseOptions
+from podium.jobs.sense.composition import sense_options, trust_of
+from podium.jobs.sense.promotion import Promotion, demote, plan_promotion, promote
+from podium.jobs.sense.trust import Standing, standings
+from podium.render.text import counted, moment, shown_line
+
+trust_app = command_app()
+
+HEADERS = ("TARGET", "ZONE", "AGREED", "DISAGREED", "INCIDENTS", "GRANTED", "PROPOSAL")
+Target = Annotated[str, typer.Argument(metavar="TARGET", help="As the plans name it.")]
+Zones = Annotated[
+    list[str] | None,
+    typer.Option("--zone", metavar="ZONE", help="In this zone only; may be repeated."),
+]
+Root = Annotated[
+    Path | None, typer.Option("--root", metavar="DIR", help="The root; else the project's folder.")
+]
+
+
+@trust_app.callback(invoke_without_command=True)
+def trust(context: typer.Context, root: Root = None) -> None:
+    """See what autonomy the loop has earned, and grant it or take it back.
+
+    AGREED counts how often in a row people said yes to what autonomous mode would have done by
+    itself. An incident takes a grant back by itself; only a person gives one.
+
+    \b
+    Example:
+      podium sense trust
+      podium sense trust promote opal_api --zone state --up-to T1
+    """
+    take_root(context, root)
+    if context.invoked_subcommand is not None:
+        return
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> tuple[SenseOptions, Sequence[Standing], Sequence[str]]:
+        book = trust_of(podium)
+        known = standings(book.entries())
+        return sense_options(podium), known, book.faults
+
+    options, known, faults = door.run(work)
+    _tell(door, known, options.promote_after, faults)
+
+
+@trust_app.command("promote")
+def promote_(
+    context: typer.Context,
+    target: Target,
+    zone: Zones = None,
+    up_to: Annotated[
+        str, typer.Option("--up-to", metavar="TIER", help="T0, T1 or T2; else as far as agreed to.")
+    ] = "",
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also with fewer agreements than it takes.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    root: Root = None,
+) -> None:
+    """Let orders for a target be delivered unasked in autonomous mode. Your name is recorded.
+
+    Without --zone this is for the zones that have earned it. Leaves with 4 when there are fewer
+    agreements in a row than `promote_after` in podium.yaml says.
+
+    \b
+    Example:
+      podium sense trust promote opal_api
+      podium sense trust promote opal_api --zone state --up-to T1 --yes
+    """
+    take_root(context, root)
+    door = Door(context.obj)
+    tier = _tier(up_to)
+    who = approver(door)
+
+    async def look(podium: Podium) -> tuple[int, Promotion]:
+        needed = sense_options(podium).promote_after
+        known = standings(trust_of(podium).entries())
+        plan = plan_promotion(known, target, zone or (), up_to=tier, needed=needed, anyway=anyway)
+        return needed, plan
+
+    async def grant(podium: Podium) -> tuple[Sequence[Standing], Sequence[str]]:
+        book = trust_of(podium)
+        return promote(book, podium.clock, plan, by=who.name), book.faults
+
+    needed, plan = door.run(look)
+    if not yes:
+        _ask(door, plan)
+    known, faults = door.run(grant)
+    _tell(door, known, needed, faults)
+
+
+@trust_app.command("demote")
+def demote_(
+    context: typer.Context,
+    target: Target,
+    zone: Zones = None,
+    why: Annotated[str, typer.Option("--why", help="The reason, which is recorded.")] = "",
+    root: Root = None,
+) -> None:
+    """Take a target's autonomy back: its orders are asked about again.
+
+    \b
+    Example:
+      podium sense trust demote opal_api --why "its restarts made things worse"
+    """
+    take_root(context, root)
+    door = Door(context.obj)
+    who, _ = identity(door)
+
+    async def work(podium: Podium) -> tuple[int, Sequence[Standing], Sequence[str]]:
+        book = trust_of(podium)
+        left = demote(book, podium.clock, target, zone or (), by=who.name, why=why)
+        return sense_options(podium).promote_after, left, book.faults
+
+    needed, known, faults = door.run(work)
+    _tell(door, known, needed, faults)
+
+
+def _tier(text: str) -> Tier | None:
+    if not text:
+        return None
+    if text.upper() not in ("T0", "T1", "T2"):
+        raise BadInput(f"--up-to {text!r} is no tier that can be granted; say T0, T1 or T2")
+    return Tier[text.upper()]
+
+
+def _ask(door: Door, plan: Promotion) -> None:
+    for standing, tier in plan.grants:
+        door.screen.aside(
+            f"{shown_line(standing.target)} in {shown_line(standing.zone)}: orders up to {tier} would be delivered "
+            f"unasked in autonomous mode ({counted(standing.agreed, 'agreement')} in a row, "
+            f"{counted(standing.disagreed, 'disagreement')}, {counted(standing.incidents, 'incident')})"
+        )
+    if not sys.stdin.isatty():
+        raise BadInput("a promotion needs a person at a terminal, or --yes")
+    if typer.prompt("type yes to grant it", default="no", err=True).strip().lower() != "yes":
+        raise CallRefused("nothing was granted")
+
+
+def _tell(door: Door, known: Sequence[Standing], needed: int, faults: Sequence[str]) -> None:
+    rows = [_row(each, needed) for each in known]
+    record: dict[str, Json] = {
+        "promote_after": needed,
+        "standings": [
+            {**each.model_dump(mode="json"), "proposes": each.proposes(needed)} for each in known
+        ],
+        "faults": list(faults),
+    }
+
+    def words() -> None:
+        if rows:
+            door.screen.table(HEADERS, rows)
+        else:
+            door.screen.line(
+                "no target has earned anything yet; answers in supervised mode are what counts"
+            )
+        for each in known:
+            if each.why:
+                place = f"{each.target} in {each.zone}"
+                door.screen.aside(f"{shown_line(place)} was demoted: {shown_line(each.why)}")
+
+    door.screen.answer(record, words)
+    for fault in faults:
+        door.screen.aside(f"podium: {fault}")
+
+
+def _row(standing: Standing, needed: int) -> list[str]:
+    granted = "nothing"
+    if standing.granted is not None:
+        day = moment(standing.granted_at).partition(" ")[0]
+        granted = f"up to {standing.granted} by {standing.granted_by}, {day}"
+    # Agreements are counted anew after a promotion: those that are missing are for a higher tier.
+    further = "for a higher tier " if standing.granted is not None else ""
+    missing = needed - standing.agreed
+    proposal = f"{further}after {missing} more" if missing > 0 else ""
+    if standing.proposes(needed):
+        proposal = f"promote up to {max(standing.highest_agreed, Tier.T1)}"
+    return [
+        standing.target,
+        standing.zone,
+        str(standing.agreed),
+        str(standing.disagreed),
+        str(standing.incidents),
+        granted,
+        proposal,
+    ]

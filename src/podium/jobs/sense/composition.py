@@ -1,0 +1,389 @@
+"""Composition of the sense loop: record, trust book, planner, tick dependencies and its two flows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.app.flow_builders import when_needed
+from podium.core.decisions import Tier
+from podium.core.errors import PodiumError
+from podium.core.model import Json
+from podium.core.work import MODES, Mode, QueueSpec, Run, Terms, terms_of
+from podium.jobs.sense import (
+    CANDIDATE,
+    SENSE,
+    CandidateJob,
+    CandidateKit,
+    House,
+    PlannerKit,
+    SenseJob,
+    SenseKit,
+    SenseOptions,
+    TickKit,
+    Weight,
+    candidate,
+    sense,
+)
+from podium.jobs.sense.effective_options import options_in_force, sense_mode
+from podium.jobs.sense.idle_tick import MODE_VARIABLE
+from podium.jobs.sense.models import Bundle, PlannerStatus, TickOutcome
+from podium.jobs.sense.options import Profile
+from podium.jobs.sense.orders.work_order import Ack, WorkOrder, order_text
+from podium.jobs.sense.tick import due_at
+from podium.jobs.sense.trust import Standing, granted_tier, standings
+from podium.ports import Flow, FlowBody, Source, Toolbox
+
+if TYPE_CHECKING:
+    from podium.agents.turn_step import Player
+    from podium.app.app import Podium
+    from podium.config.configuration import Configuration
+    from podium.jobs.sense.io.record import FileRecord, FileTrustBook
+    from podium.jobs.sense.io.tick_files import RecordFiles
+    from podium.policy import RuleGate
+
+
+PLANNER = "planner"
+"""The role in which an agent plans."""
+
+
+def sense_options(podium: Podium) -> SenseOptions:
+    """What holds here. Raises `ConfigInvalid` at the place of a fault."""
+    return options_in_force(podium.configuration)
+
+
+def candidate_mode(podium: Podium, run: Run) -> str:
+    """How far a candidate may go now: as its run recorded, lowered by what is set today."""
+    return terms_of(run).mode_with(_todays_mode(podium))
+
+
+def _todays_mode(podium: Podium) -> Mode:
+    # A run has recorded its mode, which today's can only lower: where nobody set one, that one holds.
+    return sense_mode(podium.configuration, podium.environ, unsaid="autonomous")
+
+
+def sense_queue(configuration: Configuration) -> QueueSpec:
+    """The queue of candidates, as podium.yaml has it or as it comes."""
+    known = {spec.name: spec for spec in configuration.settings.queue_specs()}
+    return known.get(SENSE) or QueueSpec(name=SENSE)
+
+
+def state_folder(podium: Podium) -> Path:
+    """Where the loop keeps its own files."""
+    folder = podium.folders.make_state() / "sense"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def desk_of(podium: Podium) -> str:
+    """An empty folder for agents that only think."""
+    desk = state_folder(podium) / "desk"
+    desk.mkdir(mode=0o700, exist_ok=True)
+    return str(desk)
+
+
+def record_of(podium: Podium, options: SenseOptions) -> FileRecord:
+    from podium.jobs.sense.io.record import FileRecord
+    from podium.jobs.sense.planning.bundle import bundle_json
+
+    podium.folders.make_state()
+    return FileRecord(
+        podium.folders.project,
+        record_files(options),
+        clock=podium.clock,
+        redact=podium.redactor.text,
+        limit_bytes=options.log_bytes,
+        bundle_text=bundle_json,
+    )
+
+
+def record_files(options: SenseOptions) -> RecordFiles:
+    from podium.jobs.sense.io.tick_files import RecordFiles
+
+    layout = options.layout
+    return RecordFiles(log=layout.log, parser_log=layout.parser_log, telemetry=layout.telemetry)
+
+
+def trust_of(podium: Podium) -> FileTrustBook:
+    from podium.jobs.sense.io.record import FileTrustBook
+
+    return FileTrustBook(podium.folders.project, redact=podium.redactor.text)
+
+
+def known_standings(podium: Podium) -> tuple[Standing, ...]:
+    return standings(trust_of(podium).entries())
+
+
+def sources_of(podium: Podium, options: SenseOptions) -> list[Source]:
+    """The three the loop always has, and those that podium.yaml adds."""
+    from podium.jobs.sense.source_factory import build_sources
+
+    return build_sources(podium, options)
+
+
+def project_sources(configuration: Configuration) -> dict[str, str]:
+    """Commands and addresses of sources that the project's file brings, by name: they need trust."""
+    from podium.jobs.sense.source_factory import outside_commands
+
+    owners = [layer.name for layer in configuration.layers if SENSE in layer.settings.flows]
+    if owners[-1:] != ["project"]:
+        return {}
+    return outside_commands(options_in_force(configuration))
+
+
+async def tick_kit(
+    podium: Podium,
+    stack: AsyncExitStack | None = None,
+    *,
+    opening: Callable[[], None] = lambda: None,
+) -> TickKit:
+    """What a tick works with. Nothing is opened that an idle one does without.
+
+    With `stack`, this process serves the loop's queue from the first tick that plans until the stack is
+    closed. `opening` is called when that begins.
+    """
+    options = sense_options(podium)
+    mode = sense_mode(podium.configuration, podium.environ)
+    opened: list[House] = []
+
+    async def house() -> House:
+        if not opened:
+            opening()
+            engine = await podium.hosting_engine()
+            if stack is not None:
+                await stack.enter_async_context(engine.serve([sense_queue(podium.configuration)]))
+            terms = Terms(mode=mode, budgets=podium.settings.budgets.budgets())
+            settings = terms.model_dump(mode="json")
+            store = await podium.store()
+            opened.append(House(engine=engine, store=store, ids=podium.ids, settings=settings))
+        return opened[0]
+
+    def answered(wo_id: str) -> Ack | None:
+        from podium.jobs.sense.orders.worker import inbox_of
+
+        return inbox_of(podium, options).answered(wo_id)
+
+    return TickKit(
+        root=str(podium.folders.project),
+        mode=mode,
+        options=options,
+        sources=sources_of(podium, options),
+        record=record_of(podium, options),
+        clock=podium.clock,
+        house=house,
+        answered=answered,
+    )
+
+
+def idle_conditions(podium: Podium) -> dict[str, Json] | None:
+    """What an idle tick rests on, taken before it. None: no tick here is made from a note."""
+    from podium.jobs.sense.idle_tick import conditions
+
+    if podium.environ.get(MODE_VARIABLE, "").strip() not in ("", *MODES):
+        return None  # every tick tells that this is no mode
+    try:
+        before = conditions(podium.folders, podium.environ)
+    except (PodiumError, OSError):
+        return None
+    digests = {layer.name: layer.located.digest for layer in podium.configuration.layers}
+    same = all(before[name] == digests.get(name, "") for name in ("user", "project"))
+    return before if same else None
+
+
+def note_if_idle(podium: Podium, kit: TickKit, outcome: TickOutcome, before: Json) -> None:
+    """Let the ticks after this one be made from a note, where it found nothing to do and files alone can change that.
+
+    `before` is what `idle_conditions` gave. A note that cannot be written is done without.
+    """
+    from podium.jobs.sense.idle_tick import note_idle_tick
+    from podium.jobs.sense.io.sources.base import WatchedSource
+    from podium.jobs.sense.source_factory import own_prefixes
+
+    memory, record = kit.record.memory(), record_of(podium, kit.options)
+    selections = {
+        source.name: source.selection for source in kit.sources if isinstance(source, WatchedSource)
+    }
+    if (
+        not _is_plainly_idle(outcome)
+        or (memory.ticks, memory.run_id, memory.pending) != (outcome.tick, "", {})
+        or kit.record.faults
+        or len(selections) != len(kit.sources)
+        or idle_conditions(podium) != before
+        or _has_trust_news(podium)
+        or not _holds_nothing_to_hide(podium, outcome)
+    ):
+        return
+    with suppress(PodiumError, OSError):
+        note_idle_tick(
+            podium.folders.project,
+            record,
+            outcome.model_dump(mode="json"),
+            conditions=before,
+            sources=selections,
+            own=own_prefixes(kit.options.layout),
+            record_files=record_files(kit.options),
+            limit_bytes=kit.options.log_bytes,
+            due=due_at(kit.options, memory),
+        )
+
+
+def _is_plainly_idle(outcome: TickOutcome) -> bool:
+    """Whether the next one, if nothing changes, differs in its counters and times alone."""
+    shared = {"tick", "at", "seconds", "mode", "digest", "counts", "idle_ticks", "tokens"}
+    plain = TickOutcome(status=PlannerStatus.SKIPPED, **outcome.model_dump(include=shared))
+    return outcome == plain
+
+
+def _has_trust_news(podium: Podium) -> bool:
+    """Whether the book has entries that the next tick would hold for newer than this one."""
+    from podium.jobs.sense.io import last_tick
+
+    tick = last_tick(podium.folders.project)
+    return tick is None or any(entry.at > tick.at for entry in trust_of(podium).entries())
+
+
+def _holds_nothing_to_hide(podium: Podium, outcome: TickOutcome) -> bool:
+    from podium.jobs.sense.io.redaction import redacted
+
+    record, redact = outcome.model_dump(mode="json"), podium.redactor.text
+    summary = outcome.summary()
+    # A pattern may fit the number of a tick to come.
+    return (
+        not podium.settings.redact
+        and redacted(record, redact) == record
+        and redact(summary) == summary
+    )
+
+
+async def build_sense(podium: Podium) -> Flow:
+    """The flow of a tick that plans."""
+    from podium.engine import FlowDefinition
+
+    return FlowDefinition(SENSE, when_needed(lambda: _sense(podium)), input_type=SenseJob)
+
+
+async def _sense(podium: Podium) -> FlowBody:
+    options = sense_options(podium)
+    kit = SenseKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        purse=await podium.purse(),
+        options=options,
+        planner=await _planner(podium, options),
+    )
+    return sense(kit)
+
+
+async def _planner(podium: Podium, options: SenseOptions) -> PlannerKit:
+    name = options.planner
+    if name == "none":
+        return PlannerKit(name=name, absent="podium.yaml says `planner: none`")
+    if name == "rules":
+        return PlannerKit(name=name, rules=_rules(podium, options))
+    profile = options.profiles.get(options.profile)
+    if profile is None:
+        known = ", ".join(sorted(options.profiles)) or "none"
+        absent = f"podium.yaml has no profile {options.profile!r}; profiles: {known}"
+        return PlannerKit(name=name, absent=absent)
+    player = await thinker(podium, name, PLANNER, profile)
+    if isinstance(player, str):
+        return PlannerKit(name=name, absent=player)
+    return PlannerKit(name=name, player=player, profile=profile, desk=desk_of(podium))
+
+
+def _rules(podium: Podium, options: SenseOptions) -> Callable[[Bundle, datetime], Json]:
+    from podium.jobs.sense.planning.rules import load_rules, plan_by_rules
+
+    rules = load_rules(podium.folders.project / options.rules if options.rules else None).book
+    return lambda bundle, now: plan_by_rules(rules, bundle, now=now)
+
+
+async def thinker(
+    podium: Podium, name: str, role: str, profile: Profile | None = None
+) -> Player | str:
+    """An agent that only answers; or why there is none."""
+    from podium.agents import ContractedAgent
+    from podium.agents.turn_step import Player
+    from podium.app.agent_builder import build_medium
+    from podium.config.settings import AgentSettings
+    from podium.core.errors import UserMustAct
+    from podium.core.turns import TurnLimits
+
+    unlisted = AgentSettings(kind="gemini") if name == "gemini" else None
+    doors = await podium.hook_doors()
+    try:
+        model = profile.model if profile else ""
+        medium = build_medium(podium, name, doors, model=model, unlisted=unlisted)
+    except UserMustAct as error:
+        return str(error)
+    known = podium.settings.agents.get(name)
+    limits = known.limits if known else TurnLimits()
+    if profile is not None:
+        limits = limits.model_copy(update={"seconds": profile.timeout_seconds})
+    # Without a nonce: that an answer is no echo is seen by holding it against what was shown.
+    agent = ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
+    return Player(role=role, agent=agent, allowed_tools=(), limits=limits)
+
+
+async def build_candidate(podium: Podium) -> Flow:
+    """The flow that sees one candidate through."""
+    from podium.engine import FlowDefinition
+
+    body = when_needed(lambda: _candidate(podium))
+    return FlowDefinition(CANDIDATE, body, input_type=CandidateJob)
+
+
+async def _candidate(podium: Podium) -> FlowBody:
+    from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
+
+    options = sense_options(podium)
+    kit = CandidateKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        options=options,
+        weigh=await weigher(podium, options),
+        toolbox_for=_sense_toolboxes(podium, options),
+        order_text=order_text,
+        standings=lambda: known_standings(podium),
+        trust=trust_of(podium),
+        writer=await writer_of(podium, options),
+        show=await viewer(podium, options),
+        purse=await podium.purse(),
+        desk=desk_of(podium),
+    )
+    return candidate(kit)
+
+
+def _sense_toolboxes(
+    podium: Podium, options: SenseOptions
+) -> Callable[[WorkOrder, Weight], Awaitable[Toolbox]]:
+    """The loop's two tools, behind a gate that knows today's mode and what autonomy was granted."""
+    from podium.config.policy_layers import build_gate
+    from podium.jobs.sense.operations import sense_tools
+    from podium.jobs.sense.orders.policy import earned_layer, sense_layer
+    from podium.tools import Registry
+
+    registry = Registry(sense_tools(options.layout.inbox, options.layout.candidates))
+    own = sense_layer(options)
+    plain = build_gate(podium.configuration, (own,))
+
+    @lru_cache(maxsize=64)
+    def earned_gate(target: str, zones: tuple[str, ...], granted: Tier) -> RuleGate:
+        return build_gate(podium.configuration, (own, earned_layer(target, zones, granted)))
+
+    def gate_for(order: WorkOrder) -> RuleGate:
+        granted = granted_tier(known_standings(podium), order.target, order.zones)
+        return plain if granted is None else earned_gate(order.target, order.zones, granted)
+
+    async def toolbox_for(order: WorkOrder, weight: Weight) -> Toolbox:
+        gate = await asyncio.to_thread(gate_for, order)
+        mode = _todays_mode(podium)
+        door = await podium.tool_door(registry=registry, gate=gate, mode=mode)
+        return podium.toolbox_behind(door, registry=registry, gate=gate)
+
+    return toolbox_for

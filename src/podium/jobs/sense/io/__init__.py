@@ -1,0 +1,80 @@
+"""The files, and other places, by which other systems hand Podium their state and their work."""
+
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.jobs.sense.io.inbox import FolderInbox, InboxFolders
+    from podium.jobs.sense.io.installation import (
+        SCHEDULERS,
+        last_tick,
+        schedule_of,
+        scheduler,
+        standings,
+    )
+    from podium.jobs.sense.io.layout import Scaffolded, write_layout
+    from podium.jobs.sense.io.record import FileRecord, FileTrustBook
+    from podium.jobs.sense.io.sources import (
+        CommandSource,
+        Fence,
+        FiguresSource,
+        FileSource,
+        FolderSource,
+        GitSource,
+        HttpSource,
+        LogSource,
+        SourceKit,
+    )
+    from podium.jobs.sense.io.tick_files import RecordFiles
+
+__all__ = [
+    "SCHEDULERS",
+    "CommandSource",
+    "Fence",
+    "FiguresSource",
+    "FileRecord",
+    "FileSource",
+    "FileTrustBook",
+    "FolderInbox",
+    "FolderSource",
+    "GitSource",
+    "HttpSource",
+    "InboxFolders",
+    "LogSource",
+    "RecordFiles",
+    "Scaffolded",
+    "SourceKit",
+    "last_tick",
+    "schedule_of",
+    "scheduler",
+    "standings",
+    "write_layout",
+]
+
+export_lazily(
+    __name__,
+    {
+        "FolderInbox": "inbox",
+        "InboxFolders": "inbox",
+        "SCHEDULERS": "installation",
+        "last_tick": "installation",
+        "schedule_of": "installation",
+        "scheduler": "installation",
+        "standings": "installation",
+        "FileRecord": "record",
+        "Scaffolded": "layout",
+        "write_layout": "layout",
+        "CommandSource": "sources",
+        "Fence": "sources",
+        "FiguresSource": "sources",
+        "FileSource": "sources",
+        "FolderSource": "sources",
+        "GitSource": "sources",
+        "HttpSource": "sources",
+        "LogSource": "sources",
+        "SourceKit": "sources",
+        "RecordFiles": "tick_files",
+        "FileTrustBook": "record",
+    },
+)

@@ -1,0 +1,150 @@
+"""Installation of the loop under a scheduler, its removal, and its status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, ValidationError
+
+from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import Moment, Noun
+from podium.jobs.sense.io.safe_files import placed
+from podium.jobs.sense.io.schedulers import (
+    Cron,
+    Launchd,
+    Machine,
+    Schedule,
+    Scheduler,
+    SchedulerName,
+    Standing,
+    Systemd,
+)
+from podium.jobs.sense.io.schedulers.schedule import HOME
+from podium.jobs.sense.models import PlannerStatus, no_plan
+from podium.ports import Launcher
+
+SCHEDULERS: tuple[SchedulerName, ...] = ("launchd", "systemd", "cron")
+_DATABASE = "PODIUM_DATABASE_URL"
+MEMORY_FILE = ".podium/sense/memory.json"
+
+
+class LastTick(Noun):
+    """What the loop's memory says of the last tick."""
+
+    at: Moment
+    ticks: int
+    idle_ticks: int
+    status: str = ""
+    """How the planner fared when it was last asked."""
+    no_plan: str = ""
+    """Why it gave no plan then, in words."""
+    notices: tuple[str, ...] = ()
+    """What people were told with the last plan."""
+
+
+class _Remembered(Noun):
+    """As much of the loop's memory as is told here, whatever else a newer one holds."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    ticks: int
+    idle_ticks: int = 0
+    status: str | None = None
+    why: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
+    """The way of having ticks started that has this name."""
+    kinds: Mapping[str, type[Launchd] | type[Systemd] | type[Cron]] = {
+        "launchd": Launchd,
+        "systemd": Systemd,
+        "cron": Cron,
+    }
+    return kinds[name](machine)
+
+
+def schedule_of(**wishes: Any) -> Schedule:
+    """A schedule as it was asked for. Raises `BadInput` for what no scheduler can take."""
+    try:
+        return Schedule(**wishes)
+    except ValidationError as invalid:
+        raise BadInput("; ".join(_fault(dict(each)) for each in invalid.errors())) from None
+
+
+def home_in(environ: Mapping[str, str]) -> str | None:
+    """The home that a schedule has to name: None where nobody chose one."""
+    chosen = environ.get(HOME)
+    return str(Path(chosen).expanduser().resolve()) if chosen else None
+
+
+def machine_in(environ: Mapping[str, str], launcher: Launcher) -> Machine:
+    """This machine and its user, as schedulers need them."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
+    given = environ.get("XDG_CONFIG_HOME", "")
+    return Machine(
+        launcher=launcher,
+        home=home,
+        # The specification says that relative values are to be ignored.
+        config_home=Path(given) if given.startswith("/") else home / ".config",
+        platform=sys.platform,
+        uid=os.getuid(),
+    )
+
+
+def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What holds for whoever installs and not for scheduled ticks, a sentence each."""
+    if not environ.get(_DATABASE):
+        return ()
+    return (
+        f"{_DATABASE} is set here and not written down, for it holds a password: scheduled ticks will not have it, "
+        "and use the file in .podium/, unless you give it to the scheduler yourself",
+    )
+
+
+async def standings(schedule: Schedule, machine: Machine) -> tuple[Standing, ...]:
+    """How things stand with every scheduler."""
+    return tuple([await _standing(name, schedule, machine) for name in SCHEDULERS])
+
+
+async def _standing(name: SchedulerName, schedule: Schedule, machine: Machine) -> Standing:
+    try:
+        return await scheduler(name, machine).standing(schedule)
+    except (NotPossibleNow, OSError) as error:
+        return Standing(scheduler=name, why=str(error))
+
+
+def last_tick(root: Path) -> LastTick | None:
+    """None: there was none, or what is remembered of it cannot be read."""
+    try:
+        content = placed(root, MEMORY_FILE)
+        if content is None:
+            return None
+        memory = _Remembered.model_validate_json(content)
+        # The loop writes its memory at the end of every tick, also of an idle one.
+        at = datetime.fromtimestamp((root / MEMORY_FILE).stat().st_mtime, UTC)
+    except (NotPossibleNow, OSError, ValidationError):
+        return None
+    return LastTick(
+        at=at,
+        ticks=memory.ticks,
+        idle_ticks=memory.idle_ticks,
+        status=memory.status or "",
+        no_plan=_no_plan(memory),
+        notices=memory.notices,
+    )
+
+
+def _no_plan(memory: _Remembered) -> str:
+    known = next((each for each in PlannerStatus if each == memory.status), None)
+    return no_plan(known, memory.why)
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{'.'.join(map(str, fault['loc']))}: {message}"

@@ -1,0 +1,53 @@
+"""Places that tell something of a system's state: one small class for each kind, all fit the port `Source`."""
+
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.jobs.sense.io.sources.base import UntrustedSource, hiding
+    from podium.jobs.sense.io.sources.command_sources import CommandSource, Fence, GitSource
+    from podium.jobs.sense.io.sources.figures_source import FiguresSource
+    from podium.jobs.sense.io.sources.file_selection import FileSelection, SourceKit
+    from podium.jobs.sense.io.sources.file_sources import (
+        FileSource,
+        FolderSource,
+        LogSource,
+        shown_file,
+    )
+    from podium.jobs.sense.io.sources.http_source import HttpSource
+
+__all__ = [
+    "CommandSource",
+    "Fence",
+    "FiguresSource",
+    "FileSelection",
+    "FileSource",
+    "FolderSource",
+    "GitSource",
+    "HttpSource",
+    "LogSource",
+    "SourceKit",
+    "UntrustedSource",
+    "hiding",
+    "shown_file",
+]
+
+export_lazily(
+    __name__,
+    {
+        "CommandSource": "command_sources",
+        "Fence": "command_sources",
+        "FiguresSource": "figures_source",
+        "FileSource": "file_sources",
+        "FileSelection": "file_selection",
+        "FolderSource": "file_sources",
+        "GitSource": "command_sources",
+        "hiding": "base",
+        "HttpSource": "http_source",
+        "SourceKit": "file_selection",
+        "LogSource": "file_sources",
+        "shown_file": "file_sources",
+        "UntrustedSource": "base",
+    },
+)

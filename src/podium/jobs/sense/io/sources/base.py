@@ -1,0 +1,316 @@
+"""Base classes of sources: watched files and asked systems, their bytes as JSON values, secrets removed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
+
+from podium.core.model import Json, whole_text
+from podium.jobs.sense.io.redaction import redacted
+from podium.jobs.sense.io.sources.file_selection import (
+    SECOND_NS,
+    FileSelection,
+    Found,
+    NotSensed,
+    SourceKit,
+    mark_of,
+    settles,
+    without_login,
+)
+from podium.jobs.sense.models import Condition, Look, Sensed
+
+HIDDEN = "[hidden]"
+
+_NAMES = (
+    r"pass(?:word|wd|phrase)|secret|token|authorization|credentials?"
+    r"|(?:api|access|secret|private|auth)[_-]?key"
+)
+_NAMED = re.compile(
+    rf"""(?P<before>(?:{_NAMES})\\?["']?[ \t]{{0,3}}[=:][ \t]{{0,3}})"""
+    r"""(?P<value>(?:(?:bearer|basic|digest|token)[ \t]{1,3})?"""
+    r"""(?:\\"[^"\n]{1,1000}?\\"|"(?:[^"\\\n]|\\.){1,1000}"|'[^'\n]{1,1000}'|[^\s,;&]+))""",
+    re.IGNORECASE,
+)
+_TELLING_KEY = re.compile(rf"(?:{_NAMES})\Z", re.IGNORECASE)
+_NO_SECRETS = ("true", "false", "null", "none", "yes", "no", "required", "missing")
+
+
+def hiding(redact: Callable[[str], str]) -> Callable[[str], str]:
+    """The same, and what stands behind words such as password, token or api_key is hidden too."""
+
+    def redact_and_hide(text: str) -> str:
+        return _NAMED.sub(_hidden, redact(text))
+
+    return redact_and_hide
+
+
+def named_hidden(value: Json) -> Json:
+    """A copy of the JSON value in which texts under such a key are hidden whole."""
+    if isinstance(value, list):
+        return [named_hidden(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: HIDDEN if _TELLING_KEY.search(key) and _is_secret(item) else named_hidden(item)
+        for key, item in value.items()
+    }
+
+
+def _is_secret(value: Json) -> bool:
+    return isinstance(value, str) and bool(value) and value.lower() not in _NO_SECRETS
+
+
+def _hidden(found: re.Match[str]) -> str:
+    value = found["value"].strip("\\\"'")
+    if value.startswith("[redacted:") or not _is_secret(value):
+        return found[0]
+    return found["before"] + HIDDEN
+
+
+_FRESH_SECONDS = 10.0
+"""For so long what was found for the mark stands for a look, once."""
+
+
+class AskedSource(ABC):
+    """One thing that is asked for: once for a mark and the look after it."""
+
+    def __init__(self, kit: SourceKit, name: str, place: str) -> None:
+        """`place` is what it is called in a look: a command, an address, a path."""
+        self._kit = kit
+        self._name = name
+        self._place = place
+        self._kept: tuple[float, Look] | None = None
+
+    @abstractmethod
+    async def _ask(self) -> tuple[Condition, str, Json]:
+        """Condition, why, content. Raises `NotSensed`."""
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def mark(self) -> str:
+        look = await self._look()
+        self._kept = (self._kit.clock.monotonic(), look)
+        return look.mark
+
+    async def look(self) -> Look:
+        kept, self._kept = self._kept, None
+        if kept and self._kit.clock.monotonic() - kept[0] < _FRESH_SECONDS:
+            return kept[1]
+        return await self._look()
+
+    async def _look(self) -> Look:
+        condition: Condition
+        try:
+            condition, why, content = await self._ask()
+        except NotSensed as fault:
+            condition, why, content = fault.condition, fault.why, fault.content
+        redact = self._kit.redact
+        return _look_at(
+            Sensed(
+                source=self._name,
+                place=redact(whole_text(self._place)),
+                condition=condition,
+                why=redact(whole_text(why)),
+                content=redacted(named_hidden(content), redact),
+            )
+        )
+
+
+def _look_at(sensed: Sensed) -> Look:
+    """The look of a source that finds one thing and has to find it to know whether it changed."""
+    facts = (sensed.place, sensed.condition, sensed.why, sensed.stale, sensed.content)
+    return Look(source=sensed.source, found=(sensed,), total=1, mark=mark_of(*facts))
+
+
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_NS = 253_402_300_799 * SECOND_NS
+"""The end of the year 9999. File systems know later times, which no calendar of ours holds."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    signature: tuple[int, ...]
+    sensed: Sensed
+
+
+class WatchedSource(ABC):
+    """The files of one source, and what was found in them when they were last read."""
+
+    def __init__(self, kit: SourceKit, name: str, selection: FileSelection) -> None:
+        self._kit = kit
+        self._name = name
+        self.selection = selection
+        self._known: dict[str, _Known] = {}
+
+    @abstractmethod
+    def _read(self, found: Found) -> tuple[Condition, str, Json]:
+        """Condition, why, content of a file. Raises `NotSensed`."""
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def mark(self) -> str:
+        return await asyncio.to_thread(lambda: self.selection.mark(*self._files(), self._now_ns()))
+
+    async def look(self) -> Look:
+        return await asyncio.to_thread(lambda: self._look(*self._files()))
+
+    def _files(self) -> tuple[Sequence[Found], int]:
+        return self.selection.files(self._kit.root, self._kit.is_own)
+
+    def _look(self, files: Sequence[Found], total: int) -> Look:
+        now = self._now_ns()
+        sensed = tuple(self._sensed(file, now) for file in files)
+        places = {file.place for file in files}
+        self._known = {place: known for place, known in self._known.items() if place in places}
+        mark = self.selection.mark(files, total, now)
+        return Look(source=self._name, found=sensed, total=total, mark=mark)
+
+    def _sensed(self, found: Found, now: int) -> Sensed:
+        known = self._known.get(found.place)
+        if known is not None and known.signature == found.signature:
+            sensed = known.sensed
+        else:
+            sensed = self._read_safely(found)
+            if found.signature and not settles(found, now):
+                self._known[found.place] = _Known(found.signature, sensed)
+        stale = self.selection.is_stale(found, now)
+        return sensed.model_copy(update={"stale": True}) if stale else sensed
+
+    def _read_safely(self, found: Found) -> Sensed:
+        condition: Condition
+        try:
+            if found.fault:
+                raise found.fault
+            condition, why, content = self._read(found)
+        except NotSensed as fault:
+            condition, why, content = fault.condition, fault.why, fault.content
+        redact = self._kit.redact
+        return Sensed(
+            source=self._name,
+            place=redact(whole_text(found.place)),
+            condition=condition,
+            why=redact(whole_text(why)),
+            content=redacted(named_hidden(content), redact),
+            seen_at=moment_of(found.changed_ns) if found.signature else None,
+        )
+
+    def _now_ns(self) -> int:
+        return int(self._kit.clock.now().timestamp() * SECOND_NS)
+
+
+def moment_of(nanoseconds: int) -> datetime:
+    return _FIRST + timedelta(microseconds=max(0, min(nanoseconds, _LAST_NS)) // 1000)
+
+
+DEPTH_LIMIT = 40
+"""Deeper nesting is nobody's state, and would be too much for whoever walks it."""
+
+
+def understand(name: str, content: bytes) -> Json:
+    """By the ending of the name: JSON, YAML or text. Raises `NotSensed`."""
+    text = text_of(content)
+    ending = name.rpartition(".")[2].lower()
+    if ending not in ("json", "yaml", "yml"):
+        return text
+    if not text.strip():
+        raise NotSensed("malformed", "it is empty, as a file is that is only being written")
+    if ending == "json":
+        return json_value(text)
+    return _yaml_value(content)
+
+
+def understand_output(content: bytes) -> Json:
+    """JSON where it is, else text. Raises `NotSensed` when it is not even that."""
+    text = text_of(content)
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        return json_value(text)
+    except NotSensed:
+        return text
+
+
+def text_of(content: bytes) -> str:
+    if b"\0" in content:
+        raise NotSensed("binary", "it holds zero bytes, so it is no text")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotSensed("binary", f"it is no UTF-8 text: byte {error.start}") from None
+
+
+def json_value(text: str) -> Json:
+    try:
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise NotSensed("malformed", f"not JSON: {error.msg}: {where}") from None
+    except RecursionError:
+        raise NotSensed("malformed", "it nests too deep") from None
+    except ValueError as error:
+        raise NotSensed("malformed", f"not JSON: {error}") from None
+    _must_be_shallow(value)
+    return value
+
+
+def _yaml_value(content: bytes) -> Json:
+    # YAML takes a while to import, and a root without sessions does not need it.
+    from podium.jobs.sense.io.plain_yaml import NotPlain, parse_plain
+
+    try:
+        value = parse_plain(content)
+    except NotPlain as fault:
+        raise NotSensed("malformed", str(fault)) from None
+    if value is None:
+        raise NotSensed("malformed", "it holds no value")
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:20]} is no number")
+
+
+def _must_be_shallow(value: Json) -> None:
+    """Level by level, without recursion."""
+    level = [value]
+    for _ in range(DEPTH_LIMIT + 1):
+        level = [item for each in level for item in _inside(each)]
+        if not level:
+            return
+    raise NotSensed("malformed", f"it nests deeper than {DEPTH_LIMIT} levels")
+
+
+def _inside(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+NOT_TRUSTED = "nobody has trusted podium.yaml as it is now; read it, then say `podium trust`"
+
+
+class UntrustedSource(AskedSource):
+    """Stands where a command or an address would be, and says what a person has to do."""
+
+    def __init__(self, kit: SourceKit, name: str, wish: str) -> None:
+        """`wish` is the command or the address that the project's file names."""
+        super().__init__(kit, name, without_login(wish))
+
+    async def _ask(self) -> tuple[Condition, str, Json]:
+        raise NotSensed("unreadable", NOT_TRUSTED)

@@ -1,0 +1,163 @@
+"""Figures of the machine, coarse enough to stay the same while it idles, and the readings remembered between ticks."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+from pydantic import Field, ValidationError
+
+from podium.core.errors import NotPossibleNow
+from podium.core.model import Json, Moment, Noun, json_of
+from podium.jobs.sense.io.safe_files import opened_folder, read_plain, replace_file
+from podium.jobs.sense.io.sources.base import AskedSource
+from podium.jobs.sense.io.sources.file_selection import SourceKit, real_place, said_as_fault
+from podium.jobs.sense.io.tick_files import STATE
+from podium.jobs.sense.models import Condition
+
+MOST_READINGS = 8
+LONGEST = timedelta(days=14)
+"""What is older than that when a reading is taken says nothing of its trend."""
+APART = timedelta(hours=1)
+_LIMIT_BYTES = 20_000
+
+
+class Reading(Noun):
+    """How full the disk was when it was found to have moved on."""
+
+    at: Moment
+    percent: Annotated[int, Field(ge=0, le=100)]
+
+
+class Remembered(Noun):
+    """What is in the file."""
+
+    steps: dict[str, int] = Field(default_factory=dict)
+    """Figure → the step it was at: one that lies between two stays where it is, also for the next process."""
+    readings: tuple[Reading, ...] = ()
+    """Oldest first, at least an hour apart."""
+
+    def with_step(self, key: str, value: float) -> Remembered:
+        """The figure moves on when it is clearly beyond its step."""
+        before = self.steps.get(key)
+        if before is not None and abs(value - before) < 0.75:
+            return self
+        return self.model_copy(update={"steps": {**self.steps, key: round(value)}})
+
+    def with_reading(self, percent: int, now: datetime) -> Remembered:
+        """One more reading, if the disk has moved on and the last is old enough. Old ones are forgotten with it."""
+        # A clock that was set back leaves readings of the future behind.
+        past = [each for each in self.readings if each.at <= now]
+        if past and (past[-1].percent == percent or now - past[-1].at < APART):
+            return self
+        recent = [each for each in past if now - each.at <= LONGEST]
+        readings = (*recent, Reading(at=now, percent=percent))[-MOST_READINGS:]
+        return self.model_copy(update={"readings": readings})
+
+    def told(self, percent: int) -> dict[str, Json]:
+        """The readings as a planner sees them, the present one last. It is the same until the disk moves on."""
+        moved = not self.readings or self.readings[-1].percent != percent
+        known = self.readings[-MOST_READINGS + moved :]
+        shown = [each.percent for each in known] + [percent] * moved
+        if len(shown) < 2:
+            return {"disk_readings": shown}
+        trend = {
+            "from": shown[0],
+            "to": percent,
+            "readings": len(shown),
+            "hours": (known[-1].at - known[0].at) // timedelta(hours=1),
+            "last_reading_at": known[-1].at.isoformat(timespec="seconds"),
+        }
+        return {"disk_readings": shown, "disk_trend": trend}
+
+
+class FiguresFile:
+    """Holds it in the loop's state. A file that cannot be used is forgotten; one that cannot be written is done without."""
+
+    def __init__(self, root: Path, source: str) -> None:
+        self._root = root
+        self._name = f"figures-{quote(source, safe='')}.json"
+        self._kept: Remembered | None = None
+
+    def remembered(self) -> Remembered:
+        if self._kept is None:
+            self._kept = self._read()
+        return self._kept
+
+    def remember(self, remembered: Remembered) -> None:
+        """Written when it differs from what was there."""
+        if remembered == self.remembered():
+            return
+        self._kept = remembered
+        try:
+            with opened_folder(self._root, STATE, make=True, mode=0o700) as folder:
+                replace_file(folder, self._name, json_of(remembered).encode(), mode=0o600)
+        except (NotPossibleNow, OSError):
+            return  # this process still knows, and looking goes on
+
+    def _read(self) -> Remembered:
+        try:
+            with opened_folder(self._root, STATE) as folder:
+                return Remembered.model_validate_json(read_plain(folder, self._name, _LIMIT_BYTES))
+        except (NotPossibleNow, OSError, ValidationError):
+            return Remembered()
+
+
+_PROCESSES = Path("/proc")
+_PROCESSES_POWER = "processes_power_of_two"
+
+
+class FiguresSource(AskedSource):
+    """Use of the disk that a path lies on, load, and the order of the number of processes.
+
+    A figure moves on when it is clearly beyond the step it was at, so that one that lies between two steps does not
+    go back and forth. Where it was, and a few readings of the disk, are kept in the loop's state.
+    """
+
+    def __init__(self, kit: SourceKit, name: str, path: str = ".") -> None:
+        super().__init__(kit, name, path or ".")
+        self._path = path or "."
+        self._file = FiguresFile(kit.root, name)
+
+    async def _ask(self) -> tuple[Condition, str, Json]:
+        return "ok", "", await asyncio.to_thread(self._figures)
+
+    def _figures(self) -> dict[str, Json]:
+        measured = self._measured()
+        memory = self._file.remembered()
+        for key, value in measured.items():
+            memory = memory.with_step(key, value)
+        steady: dict[str, Json] = {key: memory.steps[key] for key in measured}
+        if _PROCESSES_POWER in steady:
+            steady["processes_about"] = 1 << steady.pop(_PROCESSES_POWER)
+        percent = steady["disk_used_percent"]
+        memory = memory.with_reading(percent, self._kit.clock.now())
+        self._file.remember(memory)
+        return {**steady, **memory.told(percent)}
+
+    def _measured(self) -> dict[str, float]:
+        real = self._kit.root / real_place(self._kit.root, self._path)
+        with said_as_fault(real):
+            disk = os.statvfs(real)
+        used = disk.f_blocks - disk.f_bfree
+        # As `df` counts: what only the system may use is not there for others.
+        figures = {"disk_used_percent": 100 * used / max(1, used + disk.f_bavail)}
+        if disk.f_files:
+            figures["files_used_percent"] = 100 * (disk.f_files - disk.f_ffree) / disk.f_files
+        figures["load_per_core"] = os.getloadavg()[2] / (os.cpu_count() or 1)
+        if processes := _processes():
+            figures[_PROCESSES_POWER] = math.log2(processes)
+        return figures
+
+
+def _processes() -> int:
+    """How many there are, where the system shows them as files. Zero: it does not."""
+    try:
+        return sum(each.name.isdecimal() for each in _PROCESSES.iterdir())
+    except OSError:
+        return 0

@@ -1,0 +1,179 @@
+"""Files that every tick of a root writes: lock, memory, log, telemetry. Imports no pydantic: an idle tick uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from podium.core.errors import NotPossibleNow
+from podium.jobs.sense.io.safe_files import (
+    append_whole,
+    held_alone,
+    opened_folder,
+    opened_with_lock,
+    read_plain,
+    replace_file,
+    saying,
+)
+from podium.platform.invisible_text import is_seen, written
+
+if TYPE_CHECKING:
+    from podium.core.model import Json, Moment
+    from podium.ports.engine import Clock
+
+
+KEPT = 5
+"""How many old ones there are beside the newest: `.1` is the youngest."""
+# A line takes microseconds; whoever keeps the file for longer is no writer of lines.
+_PATIENCE_SECONDS = 0.25
+
+
+class LineFile:
+    """One file of lines beneath a root. Several processes may add to it at the same time."""
+
+    def __init__(self, root: Path, relative: str, *, limit_bytes: int, mode: int = 0o644) -> None:
+        self._root = root
+        self._folder = str(PurePosixPath(relative).parent)
+        self._name = PurePosixPath(relative).name
+        self._limit_bytes = limit_bytes
+        self._mode = mode
+
+    def add(self, line: str) -> None:
+        """Add one line, whole or not at all. Raises `NotPossibleNow` when it cannot be written."""
+        data = f"{line}\n".encode(errors="backslashreplace")
+        with opened_folder(self._root, self._folder, make=True) as folder:
+            while not self._added(folder, data):
+                pass
+
+    def _added(self, folder: int, data: bytes) -> bool:
+        """False: the file was full, and is turned over now."""
+        with opened_with_lock(folder, self._name, mode=self._mode, patience_seconds=_PATIENCE_SECONDS) as file:  # fmt: skip
+            size = os.fstat(file).st_size
+            if size and size + len(data) > self._limit_bytes:
+                self._turn_over(folder)
+                return False
+            with saying(self._name):
+                append_whole(file, data)
+            return True
+
+    def _turn_over(self, folder: int) -> None:
+        names = [self._name, *(f"{self._name}.{number}" for number in range(1, KEPT + 1))]
+        with saying(self._name):
+            for older, newer in zip(reversed(names), reversed(names[:-1]), strict=False):
+                with suppress(FileNotFoundError):
+                    os.rename(newer, older, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+STATE = ".podium/sense"
+MEMORY = "memory.json"
+BOOK = "trust.jsonl"
+LOCK = "lock"
+
+_MEMORY_LIMIT_BYTES = 20_000_000
+_LONGEST_LINE = 20_000
+_Level = Literal["INFO", "WARNING"]
+
+
+@dataclass(frozen=True)
+class RecordFiles:
+    """Where the loop writes for other programs, from the root on."""
+
+    log: str
+    parser_log: str
+    telemetry: str
+
+
+class TickFiles:
+    """The files of one root. Log lines are written without secrets; documents are written as they are given."""
+
+    def __init__(
+        self,
+        root: Path,
+        files: RecordFiles,
+        *,
+        clock: Clock,
+        redact: Callable[[str], str],
+        limit_bytes: int = 5_000_000,
+    ) -> None:
+        """`limit_bytes`: so large a log or telemetry file is turned over."""
+        self._root = root
+        self._files = files
+        self._clock = clock
+        self._redact = redact
+        self._lines = {
+            place: LineFile(root, place, limit_bytes=limit_bytes)
+            for place in (files.log, files.parser_log, files.telemetry)
+        }
+        self._faults: dict[str, str] = {}
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What cannot be written just now, in words, each file once. Gone when it can be again."""
+        return tuple(self._faults.values())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Raises also `NotPossibleNow`, when the state folder cannot be written."""
+        what = f"the sense loop of {str(self._root)!r}"
+        with (
+            opened_folder(self._root, STATE, make=True, mode=0o700) as folder,
+            held_alone(folder, LOCK, what=what, since=self._clock.now()),
+        ):
+            yield
+
+    def log(self, text: str, *, at: Moment, kind: Literal["main", "parser"] = "main") -> None:
+        self._log(self._files.log if kind == "main" else self._files.parser_log, text, at)
+
+    def end_tick(self, summary: str, document: Mapping[str, Json]) -> None:
+        """A line in the log and one in the telemetry."""
+        # By the moment it ended: lines that the tick wrote before it are older.
+        self._log(self._files.log, summary, self._clock.now())
+        self._add(self._files.telemetry, json.dumps({**document, "event": "tick"}))
+
+    def keep(self, name: str, document: Callable[[], Json]) -> str:
+        """Put a JSON file into the state folder. Gives its path from the root on; empty if it could not be written."""
+        place = f"{STATE}/{name}"
+        with self._told(place):
+            content = json.dumps(document(), indent=2, default=str) + "\n"
+            with opened_folder(self._root, STATE, make=True, mode=0o700) as folder:
+                replace_file(folder, name, content.encode(), mode=0o600)
+        return "" if place in self._faults else place
+
+    def _log(self, place: str, text: str, at: Moment, level: _Level = "INFO") -> None:
+        self._add(
+            place,
+            f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} [{level}] {one_line(self._redact(text))}",
+        )
+
+    def _add(self, place: str, line: str) -> None:
+        with self._told(place):
+            self._lines[place].add(line)
+
+    @contextmanager
+    def _told(self, place: str) -> Iterator[None]:
+        try:
+            yield
+        except (NotPossibleNow, OSError) as error:
+            self._faults[place] = f"{place}: {error}"
+        except RecursionError:  # planners may nest without end
+            self._faults[place] = f"{place}: its values nest too deep to be written"
+        else:
+            self._faults.pop(place, None)
+
+
+def read_state(root: Path, name: str, limit_bytes: int = _MEMORY_LIMIT_BYTES) -> bytes:
+    """The content of a file in the state folder. Raises `FileNotFoundError` and `NotPossibleNow`."""
+    with opened_folder(root, STATE) as folder:
+        return read_plain(folder, name, limit_bytes)
+
+
+def one_line(text: str) -> str:
+    r"""The text on one line that steers no terminal: what cannot be seen is written out, as `\n` or `\x1b`."""
+    cut = text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
+    return "".join(char if char == " " or is_seen(char) else written(char) for char in cut)

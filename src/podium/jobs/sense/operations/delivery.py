@@ -1,0 +1,133 @@
+"""`file_candidate` and `deliver_order`: a work order becomes a file, once, in one step."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
+from podium.core.errors import ToolBroke
+from podium.core.model import Json
+from podium.jobs.sense.operations.file_edits import PATH, schema_of
+from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
+from podium.platform.safe_open import find_beneath, look_beneath, rename_beneath, write_beneath
+from podium.tools.file_changes import LARGEST_BYTES, fix, key_digest, place_of, recall, sha256_of
+from podium.tools.registry import Tool
+from podium.tools.scope import Handler, ToolScope, in_thread
+
+
+def file_candidate(candidates: str) -> Tool:
+    """The tool that puts orders into this folder, from the root on, for people to review."""
+    return Tool(_FILE_CANDIDATE, _into(candidates))
+
+
+def deliver_order(inbox: str) -> Tool:
+    """The tool that puts orders into this inbox, from the root on."""
+    return Tool(_DELIVER_ORDER, _into(inbox))
+
+
+def _into(folder: str) -> Handler:
+    async def handle(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+        path, content = place_of(scope), str(arguments["content"])
+        _refuse_elsewhere(path, folder, str(arguments["wo_id"]))
+        digest = sha256_of(content.encode())
+        if arguments.get("sha256", digest) != digest:
+            raise ToolBroke("`sha256` is not that of the content; hand over the order anew")
+        _refuse_other_order(content, arguments)
+        await in_thread(_put_once, scope, path, content.encode())
+        return {"wo_id": arguments["wo_id"], "path": path, "sha256": digest}
+
+    return handle
+
+
+def _refuse_elsewhere(path: str, folder: str, wo_id: str) -> None:
+    wanted = PurePosixPath(folder) / f"{wo_id}.yaml"
+    if PurePosixPath(path) != wanted:
+        raise ToolBroke(f"order {wo_id!r} belongs at {str(wanted)!r}, not at {path!r}")
+
+
+def _refuse_other_order(content: str, arguments: dict[str, Json]) -> None:
+    """What was judged are the arguments; what will be done is the content."""
+    # PyYAML takes a tenth of a second to load, and importing tools must stay quick.
+    import yaml
+
+    try:
+        order = WorkOrder.model_validate(yaml.safe_load(content))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ToolBroke(f"the content is no work order: {str(error)[:300]}") from None
+    tier = "" if order.tier is None else str(order.tier)
+    said = {"wo_id": order.id, "target": order.target, "tier": tier, "zones": list(order.zones)}
+    for name, value in said.items():
+        if name in arguments and arguments[name] != value:
+            raise ToolBroke(f"{name} is {value!r} in the order and {arguments[name]!r} in the call")
+
+
+def _put_once(scope: ToolScope, path: str, content: bytes) -> None:
+    """Put a file into its place, and never a second time: a reader may have taken it away by then.
+
+    The draft lies beside it under a name that readers pass over. Once the intent says that it is
+    complete, it is gone exactly when it was put into place.
+    """
+    draft = str(PurePosixPath(path).with_name(f".podium-{key_digest(scope)}.draft"))
+    intent = recall(scope)
+    if intent is None:
+        if _stands_there(scope, path, content):
+            fix(scope, {"drafted": True})
+            return
+        intent = fix(scope, {"drafted": False})
+    if not intent["drafted"]:
+        write_beneath(scope.root, draft, content, scope.key)
+        fix(scope, {"drafted": True})
+    if look_beneath(scope.root, draft) is not None:
+        _stands_there(scope, path, content)
+        rename_beneath(scope.root, draft, path)
+
+
+def _stands_there(scope: ToolScope, path: str, content: bytes) -> bool:
+    """Raises `ToolBroke` when something else does."""
+    present = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    if present is not None and present != content:
+        raise ToolBroke(
+            f"{path!r} is there already and says something else; it is not replaced. Give the order "
+            "another id"
+        )
+    return present is not None
+
+
+_ORDER_ARGUMENTS: dict[str, Json] = {
+    "wo_id": {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"},
+    "path": PATH,
+    "content": {"type": "string", "minLength": 1, "description": "The order as YAML."},
+}
+
+_FILE_CANDIDATE = ToolSpec(
+    name="file_candidate",
+    description="Put a proposed work order where people review it.",
+    tier=Tier.T1,
+    idempotent=True,
+    timeout_seconds=30,
+    receipt_fields=("wo_id", "path", "sha256"),
+    paths=(PathArgument(name="path", access=Access.WRITE),),
+    input_schema=schema_of(_ORDER_ARGUMENTS),
+    in_dry_run="act",
+)
+
+_DELIVER_ORDER = ToolSpec(
+    name="deliver_order",
+    description="Put a work order into the inbox, from which a worker takes it.",
+    tier=Tier.T1,
+    idempotent=True,
+    timeout_seconds=30,
+    receipt_fields=("wo_id", "path", "sha256"),
+    paths=(PathArgument(name="path", access=Access.WRITE),),
+    input_schema=schema_of(
+        {
+            **_ORDER_ARGUMENTS,
+            "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "target": {"type": "string"},
+            "zones": {"type": "array", "items": {"type": "string"}},
+            "tier": {"type": "string"},
+        }
+    ),
+    tier_argument="tier",
+    in_dry_run="ask",
+)

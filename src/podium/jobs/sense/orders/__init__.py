@@ -1,0 +1,1 @@
+"""Part of the sense job: orders."""

@@ -1,0 +1,354 @@
+"""Flow body of a work order: claimed from the inbox, performed operation by operation, answered, put away."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import TypeVar
+
+from podium.core.decisions import Approval, Outcome, PlanPlace, Refusal
+from podium.core.errors import (
+    NO_SPACE,
+    BadArguments,
+    BridgeUnusable,
+    NotPossibleNow,
+    PlanFailed,
+    StoreFull,
+    UnknownTool,
+)
+from podium.core.model import Json
+from podium.jobs.sense.deps import WORKER, Weight, WorkerKit
+from podium.jobs.sense.orders.operation_writer import Worded, with_ops
+from podium.jobs.sense.orders.release import (
+    BEGINNING,
+    answer_to,
+    free_name,
+    op_results,
+    release,
+    take_name,
+    was_done,
+)
+from podium.jobs.sense.orders.work_order import (
+    Ack,
+    AckStatus,
+    Claim,
+    OpenedOrder,
+    Operation,
+    OrderJob,
+    WorkOrder,
+)
+from podium.jobs.sense.trust import TrustEntry
+from podium.ports import FlowBody, FlowContext, Shelf, Step, Tx, View
+
+T = TypeVar("T")
+
+MOST_CRASHES = 10
+"""An operation that was begun so often and never ended has brought its worker down each time."""
+ANOTHER_ID = "if this is other work, choose another `id` and send it again"
+_NO_SPACE = os.strerror(errno.ENOSPC)
+"""In an operation's error: trying again would only fill up what is left."""
+BACKOFF_SECONDS = 2.0
+"""Before the second try; each further one waits twice as long."""
+
+
+class Poisonous(Exception):
+    """The order cannot be done; says why, under which status it is put away, and which operation stopped it."""
+
+    def __init__(self, status: AckStatus, why: str, op: int = 0) -> None:
+        super().__init__(why)
+        self.status = status
+        self.op = op
+
+
+def work_order(kit: WorkerKit) -> FlowBody:
+    """The flow, with its kit in hand."""
+
+    async def carry_out(ctx: FlowContext, job: OrderJob) -> Json:
+        order, poison = job.order, None
+        try:
+            order = await _usable(ctx, kit, job)
+            await _weighed(ctx, kit, order)
+            approval = await _released(ctx, kit, job)
+            for number, op in enumerate(order.ops, start=1):
+                await _do(ctx, kit, op, number, approval, order)
+        except Poisonous as found:
+            poison = found
+        ack = await _answered(ctx, kit, job, order, poison)
+        await _put_away(ctx, kit, job, "parked" if poison else "done", ack.error)
+        if poison:
+            # The order has its answer; the run must not pass for one that met its goal.
+            raise PlanFailed(f"order {ack.wo_id!r} is {ack.status}: {ack.error}")
+        return ack.model_dump(mode="json")
+
+    return carry_out
+
+
+async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
+    """The order with operations to perform. Raises `Poisonous`."""
+    order = job.order
+    if order is None or job.fault:
+        raise Poisonous("parked", job.fault or "it holds no order")
+    if before := await ctx.step("seen", partial(_seen_before, kit, order)):
+        raise Poisonous("duplicate", before)
+    options = kit.options
+    for looked in count():
+        worded = await with_ops(
+            ctx, order,
+            writer=kit.writer if not looked else None, store=kit.store, purse=kit.purse, desk=kit.desk,
+            options=options, show=kit.show,
+        )  # fmt: skip
+        order = worded.order
+        if order.ops:
+            return order
+        if not order.tasks:
+            raise Poisonous("parked", "it has neither `ops` nor `tasks`; say what is to be done")
+        place = f"{options.layout.claimed}/{job.claim}"
+        await ctx.ask_person(
+            "ops",
+            f"order {order.id!r} says in words what to do and has no `ops`{_why_none(worded)}; write them into "
+            f"{place!r}, then `podium resume {ctx.run.id}`",
+            index=looked,
+        )
+        opened = await ctx.step(
+            "open-again", partial(_opened, kit, job), index=looked, returns=OpenedOrder
+        )
+        if opened.fault or opened.order is None or opened.order.id != order.id:
+            raise Poisonous("parked", opened.fault or "the file holds another order now")
+        order = opened.order
+    raise AssertionError("looks are counted without end")
+
+
+def _why_none(worded: Worded) -> str:
+    return f", and none could be made ({worded.cannot})" if worded.cannot else ""
+
+
+async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:
+    """Why an order of this name must not be done now; empty when it may, and its name is taken then."""
+    before = await asyncio.to_thread(answer_to, kit.inbox, order.id)
+    if before is not None and before.status == "done":
+        # Also by this very run: it was answered under a record that is gone.
+        return f"an order {order.id!r} was done at {before.finished_at.isoformat()}; {ANOTHER_ID}"
+    now = kit.clock.now()
+    mine = await kit.store.write(lambda tx: take_name(tx, order.id, step.run_id, now))
+    return "" if mine else f"another order {order.id!r} is under way or was done; {ANOTHER_ID}"
+
+
+async def _opened(kit: WorkerKit, job: OrderJob, step: Step) -> OpenedOrder:
+    return await asyncio.to_thread(lambda: kit.inbox.open(_claim(kit, job, step.run_id)))
+
+
+async def _weighed(ctx: FlowContext, kit: WorkerKit, order: WorkOrder) -> None:
+    """Nothing is done of an order of which a part never could be. Raises `Poisonous`."""
+
+    async def look(step: Step) -> Weight:
+        return kit.weigh(order)
+
+    weight = await ctx.step("weigh", look, returns=Weight)
+    if weight.refused:
+        raise Poisonous("refused", weight.refused, weight.refused_op)
+
+
+async def _released(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> Approval | None:
+    """The yes under which it was delivered, as it holds for these very operations."""
+
+    async def look(step: Step) -> Approval | None:
+        known = await asyncio.to_thread(kit.trust.entries)
+        return await kit.store.write(lambda tx: release(tx, kit, job, step.run_id, known))
+
+    return await ctx.step("release", look, returns=Approval | None)
+
+
+async def _do(
+    ctx: FlowContext,
+    kit: WorkerKit,
+    op: Operation,
+    number: int,
+    approval: Approval | None,
+    order: WorkOrder,
+) -> None:
+    """The operation, tried a few times. Raises `Poisonous` when it cannot be done."""
+    tries = 0
+    for attempt in count():
+        name = f"call.again-{attempt}" if attempt else "call"
+        act = partial(_act, kit, op, number, approval, order)
+        found = await ctx.step(name, act, index=number, returns=Outcome | Refusal)
+        if isinstance(found, Refusal):
+            if found.approval_id is None:
+                why = f"op {number} ({op.line}): {found.decision.reason}"
+                raise Poisonous("refused", why, number)
+            wait = number * 1_000 + attempt
+            await ctx.wait(f"approval:{found.approval_id}", index=wait, until=found.deadline)
+            if attempt > kit.options.most_tries + MOST_CRASHES:
+                why = f"op {number} ({op.line}): nobody approved it in time"
+                raise Poisonous("refused", why, number)
+            continue
+        if found.ok:
+            return
+        tries += 1
+        if found.unknown or not _may_be_repeated(kit, op) or _NO_SPACE in found.error:
+            raise Poisonous("failed", f"op {number} ({op.line}) failed: {found.error}", number)
+        if tries >= kit.options.most_tries:
+            why = f"op {number} ({op.line}) failed {tries} times: {found.error}"
+            raise Poisonous("failed", why, number)
+        seconds = BACKOFF_SECONDS * 2 ** (tries - 1)
+        await ctx.sleep("again", index=number * 1_000 + attempt, seconds=seconds)
+    raise AssertionError("attempts are counted without end")
+
+
+def _may_be_repeated(kit: WorkerKit, op: Operation) -> bool:
+    """Whether a failed try did nothing that a second one would do again. A command may have."""
+    tool, _ = op.call
+    return any(spec.name == tool and spec.idempotent for spec in kit.toolbox.specs())
+
+
+async def _act(
+    kit: WorkerKit,
+    op: Operation,
+    number: int,
+    approval: Approval | None,
+    order: WorkOrder,
+    step: Step,
+) -> Outcome | Refusal:
+    crashed = await kit.store.write(lambda tx: _begun(kit, tx, step))
+    if crashed > MOST_CRASHES:
+        return Outcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
+    try:
+        kit.store.must_have_room()
+    except StoreFull as full:
+        # An answer, so that whoever sent the order knows: it may be sent again.
+        return Outcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
+    toolbox = kit.toolbox
+    tool, arguments = op.call
+    # What an agent made of words was led to by whatever that agent read.
+    composed = tuple(each for each in order.provenance if each.startswith("agent:"))
+    try:
+        call = toolbox.normalise(
+            tool, arguments,
+            run_id=step.run_id, step_key=step.key, index=0, role=WORKER, provenance=composed,
+        )  # fmt: skip
+    except (BadArguments, UnknownTool) as error:
+        return Outcome(ok=False, error=str(error))
+    place = PlanPlace(step=number, approval_id=approval.id if approval else None)
+    return await toolbox.perform(call.model_copy(update={"plan": place}), step.checkpoint)
+
+
+def _begun(kit: WorkerKit, tx: Tx, step: Step) -> int:
+    counter = f"order-op:{step.idempotency_key}"
+    tx.count(counter, kit.clock.now())
+    return int(tx.counted(counter, BEGINNING))
+
+
+async def _answered(
+    ctx: FlowContext,
+    kit: WorkerKit,
+    job: OrderJob,
+    order: WorkOrder | None,
+    poison: Poisonous | None,
+) -> Ack:
+    """Say in the outbox how it ended, and in the book of trust if it ended badly."""
+
+    async def write(step: Step) -> Ack:
+        wo_id = await _written(kit, partial(_addressee, kit, job, order))
+        ack = await kit.store.read(partial(_ack, kit, step.run_id, wo_id, order, poison))
+        if ack.status != "duplicate":
+            await _written(kit, partial(_acknowledge, kit, job, ack))
+        if order is not None and ack.status != "done":
+            now = kit.clock.now()
+            await kit.store.write(lambda tx: free_name(tx, order.id, step.run_id, now))
+        if order is not None and ack.status in ("failed", "refused"):
+            await _written(kit, partial(_incident, kit, order, ack))
+        return ack
+
+    return await ctx.step("ack", write, returns=Ack)
+
+
+def _addressee(kit: WorkerKit, job: OrderJob, order: WorkOrder | None) -> str:
+    """Under which name it is answered. A file that cannot be done never hides that an order of its id was."""
+    if order is None:
+        return job.file
+    return job.file if job.fault and was_done(kit.inbox, order.id) else order.id
+
+
+def _ack(
+    kit: WorkerKit,
+    run_id: str,
+    wo_id: str,
+    order: WorkOrder | None,
+    poison: Poisonous | None,
+    view: View,
+) -> Ack:
+    run, why = view.run(run_id), str(poison or "")
+    stopped = poison.op if poison else 0
+    return Ack(
+        wo_id=wo_id,
+        status=poison.status if poison else "done",
+        title=order.title if order else "",
+        target=order.target if order else "",
+        error=why,
+        run_id=run_id,
+        worker=run.owner or "" if run else "",
+        ops=op_results(view, run_id, order.ops, stopped=stopped, why=why) if order else (),
+        finished_at=kit.clock.now(),
+    )
+
+
+def _acknowledge(kit: WorkerKit, job: OrderJob, ack: Ack) -> None:
+    kit.inbox.acknowledge(ack)
+    if ack.status == "done" and answer_to(kit.inbox, job.file) is not None:
+        # What was said of this file while no id could be read in it is no longer so.
+        kit.inbox.acknowledge(ack.model_copy(update={"wo_id": job.file}))
+
+
+def _incident(kit: WorkerKit, order: WorkOrder, ack: Ack) -> None:
+    for zone in order.zones:
+        kit.trust.add(
+            TrustEntry(
+                kind="incident",
+                target=order.target or "-",
+                zone=zone,
+                wo_id=order.id,
+                why=ack.error,
+                at=ack.finished_at,
+            )
+        )
+
+
+async def _put_away(
+    ctx: FlowContext, kit: WorkerKit, job: OrderJob, shelf: Shelf, why: str
+) -> None:
+    async def move(step: Step) -> str:
+        def put_away() -> str:
+            return kit.inbox.put_away(_claim(kit, job, step.run_id), shelf, why)
+
+        return await _written(kit, put_away)
+
+    await ctx.step("put-away", move)
+
+
+def _claim(kit: WorkerKit, job: OrderJob, run_id: str) -> Claim:
+    """The claimed file, found by its run: its name may stand in the record without what looked like a secret."""
+    claims = kit.inbox.claims()
+    recorded = Claim(name=job.claim, file=job.file, run_id=run_id, worker="")
+    return next((each for each in claims if each.run_id == run_id), recorded)
+
+
+async def _written(kit: WorkerKit, write: Callable[[], T]) -> T:
+    """Write to a folder, on a full disk in space that was kept back for it.
+
+    What cannot be written now is written later: the order was done, and must be answered.
+    """
+    while True:
+        try:
+            return await asyncio.to_thread(write)
+        except (NotPossibleNow, OSError) as error:
+            if not (_is_full(error) and kit.store.make_room()):
+                raise BridgeUnusable(str(error)) from error
+
+
+def _is_full(error: BaseException) -> bool:
+    told = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(told, OSError) and told.errno in NO_SPACE

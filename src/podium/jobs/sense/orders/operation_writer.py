@@ -1,0 +1,214 @@
+"""Operations written from an order's text by an agent under a contract, and the evidence it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from podium.agents.budget_tracker import Purse
+from podium.agents.turn_step import Player, ask
+from podium.core.errors import StepFailed
+from podium.core.model import Json, Noun
+from podium.jobs.sense.deps import SENSE, OpsReply, SenseJob, recorded_without
+from podium.jobs.sense.models import Bundle, Sensed
+from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.orders.work_order import WorkOrder
+from podium.jobs.sense.planning.bundle import (
+    ONLY_DATA,
+    as_data,
+    bundle_json,
+    bundle_of,
+    clean_line,
+    cut,
+)
+from podium.jobs.sense.planning.plan_schema import operations_in_words, zones_in_words
+from podium.ports import FlowContext, Step, Store, View
+
+BUNDLE_BYTES = 40_000
+MOST_FILES = 10
+FILES_CHARACTERS = 60_000
+MOST_ANCESTORS = 5
+LONGEST_CANNOT = 1_000
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+
+ShowFile = Callable[[str], Sensed]
+"""A text file of the root, without secrets, or why it is not shown. May block."""
+
+
+class Evidence(Noun):
+    """As it was when the agent was asked."""
+
+    state: str = ""
+    """The bundle that was planned for, as JSON. Empty: nobody planned for it."""
+    files: tuple[Sensed, ...] = ()
+
+
+async def evidence(
+    ctx: FlowContext,
+    store: Store,
+    show: ShowFile,
+    order: WorkOrder,
+    safe_zones: Sequence[str],
+    *,
+    before: str,
+) -> Evidence:
+    """Looked at once for a run, and remembered. `before` is the step that it is for."""
+    run_id = ctx.run.id
+
+    async def look(step: Step) -> Evidence:
+        names = (order.delivered_by, step.run_id)
+        bundle = await store.read(lambda view: _bundle(view, names))
+        places = paths_in(order, safe_zones)
+        files = await asyncio.to_thread(lambda: tuple(_within(show(place) for place in places)))
+        return Evidence(state=_state(bundle) if bundle else "", files=files)
+
+    if await store.read(lambda view: recorded_without(view, run_id, "evidence", before=before)):
+        # Nothing was shown then, and where the order came from has to stay as it was approved.
+        return Evidence()
+    return await ctx.step("evidence", look, returns=Evidence)
+
+
+def paths_in(order: WorkOrder, safe_zones: Sequence[str]) -> list[str]:
+    """Paths in the order's words that lie in the zones, in the order in which they are named."""
+    words = "\n".join((order.title, order.summary, *order.tasks))
+    named = (found.rstrip(".") for found in _PATH.findall(words))
+    zones = tuple(f"{zone.rstrip('/')}/" for zone in safe_zones)
+    inside = (each for each in named if each.startswith(zones) and ".." not in each.split("/"))
+    return list(dict.fromkeys(inside))[:MOST_FILES]
+
+
+def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
+    """All of them, and of those that have no room any more the names."""
+    room = FILES_CHARACTERS
+    for each in files:
+        size = len(each.content) if isinstance(each.content, str) else 0
+        if size > room:
+            left_out = {"condition": "too_large", "why": "there is no room for it here"}
+            yield each.model_copy(update={**left_out, "content": None})
+        else:
+            room -= size
+            yield each
+
+
+def _bundle(view: View, names: Sequence[str]) -> Bundle | None:
+    """What was planned for when the order was proposed, found through the runs that led to it."""
+    for name in names:
+        run = view.run(name) if name else None
+        for _ in range(MOST_ANCESTORS):
+            if run is None:
+                break
+            if run.flow == SENSE:
+                return SenseJob.model_validate(run.input).bundle
+            run = view.run(run.parent_id) if run.parent_id else None
+    return None
+
+
+def _state(bundle: Bundle) -> str:
+    return bundle_json(bundle_of(bundle.root, bundle.looks, limit_bytes=BUNDLE_BYTES))
+
+
+def evidence_words(shown: Evidence) -> str:
+    """The sections of a prompt that hold it."""
+    return "\n\n".join(_sections(shown))
+
+
+def _sections(shown: Evidence) -> Iterator[str]:
+    if shown.state:
+        yield f"# The state of the system that led to it\n{as_data(shown.state)}"
+    for each in shown.files:
+        head = f"# The file {each.place}"
+        if isinstance(each.content, str) and each.condition == "ok":
+            yield f"{head}\n{as_data(each.content)}" if each.content else f"{head}\nIt is empty."
+        else:
+            yield f"{head}\nIt is not shown: {each.why or each.condition}."
+
+
+def writer_said(view: View, run_id: str) -> str:
+    """Why no operations could be made in this run, in the words of whom it asked. Empty: it asked nobody, or could."""
+    step = view.step(run_id, "operations")
+    output: Json = step.output if step is not None else None
+    payload = output.get("payload") if isinstance(output, dict) else None
+    cannot = payload.get("cannot") if isinstance(payload, dict) and not payload.get("ops") else ""
+    return cut(clean_line(cannot), LONGEST_CANNOT) if isinstance(cannot, str) else ""
+
+
+OPERATIONS = "operations"
+"""The step of the writer's answer."""
+FILES = "files"
+"""The source of what the writer is shown of files."""
+
+_PROMPT = """\
+You turn the steps of a work order, which are in words, into operations that a worker performs to the letter.
+
+{only_data}
+
+# The work order
+{order}
+
+{shown}# What to deliver
+`ops`: the operations that do what the steps say, no more and no less, in the order in which they are performed. When what \
+you are shown is not enough to be exact, give no operations, and say in `cannot` what is missing: a person reads it and \
+decides.
+
+# Rules
+- You have no tools. Use only what stands here.
+- Operations and their fields: {operations}.
+- {zones}
+- `edit` replaces a text that stands in its file exactly once: copy it letter by letter from the file as it is shown.
+"""
+
+
+@dataclass(frozen=True)
+class Worded:
+    """An order after its words were looked at."""
+
+    order: WorkOrder
+    """With operations, where it had some or some could be made."""
+    cannot: str = ""
+    """Why none could be made, says whoever was asked."""
+
+
+async def with_ops(
+    ctx: FlowContext,
+    order: WorkOrder,
+    *,
+    writer: Player | None,
+    store: Store,
+    purse: Purse,
+    desk: str,
+    options: SenseOptions,
+    show: ShowFile,
+) -> Worded:
+    """The order with operations. As it is where it has some, or where nobody could make any of its words."""
+    if order.ops or not order.tasks or writer is None:
+        return Worded(order)
+    shown = await evidence(ctx, store, show, order, options.safe_zones, before=OPERATIONS)
+    sources = (*order.provenance, *((FILES,) if shown.files else ()))
+    try:
+        reply = await ask(
+            ctx, writer, writing_prompt(order, shown, options), purse=purse, name=OPERATIONS,
+            workspace=desk, contract=OpsReply, provenance=sources,
+        )  # fmt: skip
+        made = OpsReply.model_validate(reply.payload)
+    except StepFailed as failed:
+        return Worded(order, f"the agent that makes operations failed: {failed}")
+    if not made.ops:
+        cannot = cut(clean_line(made.cannot), LONGEST_CANNOT)
+        return Worded(order, cannot or "the agent that makes operations gave none and no reason")
+    source = f"agent:{reply.agent or writer.agent.name}"
+    return Worded(order.model_copy(update={"ops": made.ops, "provenance": (*sources, source)}))
+
+
+def writing_prompt(order: WorkOrder, shown: Evidence, options: SenseOptions) -> str:
+    words = {"title": order.title, "summary": order.summary, "tasks": order.tasks}
+    found = evidence_words(shown)
+    return _PROMPT.format(
+        only_data=ONLY_DATA,
+        order=as_data(json.dumps(words, ensure_ascii=False, indent=1)),
+        shown=f"{found}\n\n" if found else "",
+        operations=operations_in_words(),
+        zones=zones_in_words(options.safe_zones, options.forbidden_zones),
+    )

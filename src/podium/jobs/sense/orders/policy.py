@@ -1,0 +1,269 @@
+"""Policy layers of the loop and its worker, and the confinement of commands in work orders."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from podium.app.confinement import protected_mounts, repositories_of, take_state_name
+from podium.config.folders import STATE_FOLDER
+from podium.config.settings import SandboxSettings
+from podium.core.decisions import Effect, Tier
+from podium.core.errors import CallRefused
+from podium.core.processes import Confinement, ExecRules, Held, Mount
+from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.orders.release import EARNED
+from podium.platform import make_private_folder
+from podium.policy import Policy, PolicyLayer
+
+LAUNCHERS = ("g/tools/gmx_clc_orchestrator.zsh", "g/tools/gmx_clc_parse_plan.py")
+HOUR, DAY = 3600.0, 86_400.0
+
+
+def worker_layer(options: SenseOptions) -> PolicyLayer:
+    """Orders write in safe zones and touch no forbidden one; what changes the bridge itself needs a person."""
+    layout = options.layout
+    zones = {
+        "safe": {"paths": options.safe_zones},
+        "forbidden": {"paths": options.forbidden_zones},
+        # An order that writes orders, or answers in the worker's name, must not do so by itself.
+        "bridge": {
+            "paths": (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks),
+            "write_tier": Tier.T2,
+        },
+        "loop-record": {
+            "paths": (*own_files(options), *steering(options)),
+            "write_tier": Tier.T2,
+        },
+        # A scheduler starts these with a person's rights, outside of every fence.
+        "launchers": {"paths": LAUNCHERS, "write_tier": Tier.T2},
+    }
+    # Its history lies outside the safe zones, and no path of the call says so.
+    no_commits = {
+        "name": "orders-commit-nothing",
+        "tool": "git_commit",
+        "roles": ("worker",),
+        "decision": Effect.DENY,
+        "why": "the repository's history lies outside the safe zones",
+    }
+    policy = Policy.model_validate({"zones": zones, "rules": (no_commits,)})
+    return PolicyLayer(origin="built-in", policy=policy)
+
+
+def own_files(options: SenseOptions) -> tuple[str, ...]:
+    """What the loop tells of itself, which orders may not rewrite."""
+    return (options.layout.log, options.layout.parser_log, options.layout.telemetry)
+
+
+def steering(options: SenseOptions) -> tuple[str, ...]:
+    """What the loop goes by: its rules, and what people are shown to move into the inbox."""
+    return (*((options.rules,) if options.rules else ()), options.layout.candidates)
+
+
+def unconfined_layer() -> PolicyLayer:
+    """Where the kernel holds nothing, no command of an order runs unasked, whatever rules for developers say."""
+    rule = {
+        "name": "orders-run-nothing-unconfined",
+        "tool": "run_command",
+        "roles": ("worker",),
+        "confined": False,
+        "decision": Effect.ASK,
+        "tier": Tier.T2,
+        "why": "nothing holds what a command of an order really does here",
+    }
+    return PolicyLayer(origin="user", policy=Policy.model_validate({"rules": (rule,)}))
+
+
+def sense_layer(options: SenseOptions) -> PolicyLayer:
+    """The loop itself writes candidates and orders, and nothing else; so many orders and no more."""
+    layout = options.layout
+    policy = Policy.model_validate(
+        {
+            "zones": {
+                "safe": {"paths": (layout.candidates, layout.inbox)},
+                "forbidden": {"paths": options.forbidden_zones},
+            },
+            "quotas": (
+                _quota("orders-per-hour", options.orders_per_hour, HOUR),
+                _quota("orders-per-day", options.orders_per_day, DAY),
+            ),
+        }
+    )
+    return PolicyLayer(origin="built-in", policy=policy)
+
+
+def earned_layer(target: str, zones: Sequence[str], granted: Tier) -> PolicyLayer:
+    """Leave to deliver orders for this target that act in these zones unasked in autonomous mode."""
+    rule = {
+        "name": EARNED,
+        "tool": "deliver_order",
+        "roles": ("sense",),
+        "modes": ("autonomous",),
+        "arguments": {
+            "target": {"equals": target},
+            "zones": {"one_of": tuple(zones)},
+        },
+        "decision": Effect.ALLOW,
+        "up_to_tier": granted,
+        "why": f"people granted autonomy for {target!r} in {', '.join(zones)} up to {granted}",
+    }
+    return PolicyLayer(origin="user", policy=Policy.model_validate({"rules": (rule,)}))
+
+
+def _quota(name: str, limit: int, seconds: float) -> dict[str, object]:
+    return {"name": name, "tool": "deliver_order", "limit": limit, "seconds": seconds}
+
+
+MOST_LOOKED_AT = 500_000
+"""Files of safe zones that are looked at for second names."""
+
+
+class OrderFence:
+    """Fences for the commands of orders; see `Enclosures`."""
+
+    def __init__(
+        self,
+        options: SenseOptions,
+        settings: SandboxSettings,
+        exec_rules: Callable[[], ExecRules],
+        empty: Path,
+    ) -> None:
+        """`empty` is a folder to show in place of what stays hidden."""
+        self._options = options
+        self._settings = settings
+        self._exec_rules = exec_rules
+        self._empty = empty
+
+    async def confinement(self, root: str) -> Confinement:
+        if self._settings.kind == "none":
+            return Confinement()
+        folder = Path(root)
+        self._refuse_shared_files(folder)
+        return Confinement(
+            kind="kernel",
+            mounts=tuple(self._mounts(folder)),
+            network=self._settings.network or "none",
+            hosts=self._settings.hosts if self._settings.network == "listed" else (),
+            execs=self._exec_rules().model_copy(update={"repositories": repositories_of(folder)}),
+        )
+
+    def held(self, root: str) -> Held | None:
+        if self._settings.kind != "kernel" or not self._settings.network:
+            return None
+        listed = self._settings.hosts if self._settings.network == "listed" else ()
+        return Held(network=self._settings.network, hosts=listed)
+
+    def _mounts(self, root: Path) -> Iterator[Mount]:
+        yield Mount(source=str(root), target=str(root))
+        for place in _plain_folders(root, self._options.safe_zones):
+            yield Mount(source=place, target=place, writable=True)
+        layout = self._options.layout
+        # Orders and answers are written by the worker alone.
+        bridge = (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks)
+        for place in bridge:
+            # One that is not there yet could be made by a command, and filled with answers of its own.
+            _make_plain_folder(root, place)
+        for place in _plain_folders(root, (*bridge, *steering(self._options))):
+            yield Mount(source=place, target=place)
+        self._hold_launchers(root)
+        for file in (
+            root / place
+            for place in (*LAUNCHERS, *own_files(self._options), *steering(self._options))
+        ):
+            if _is_plain_file(file):
+                yield Mount(source=str(file), target=str(file))
+        for zone in _plain_folders(root, _outermost(self._options.safe_zones)):
+            yield from protected_mounts(Path(zone), self._empty)
+        make_private_folder(self._empty)
+        take_state_name(root)
+        for hidden in _plain_folders(root, (*self._options.forbidden_zones, STATE_FOLDER)):
+            yield Mount(source=str(self._empty), target=hidden)
+
+    def _hold_launchers(self, root: Path) -> None:
+        """One that is not there yet could be made by a command, and started by a scheduler later on."""
+        from podium.jobs.sense.io.layout import place_shims
+
+        writable = list(_plain_folders(root, self._options.safe_zones))
+        held = [
+            each for each in LAUNCHERS if any((root / each).is_relative_to(z) for z in writable)
+        ]
+        if held and not all(os.path.lexists(root / each) for each in held):
+            place_shims(root)
+        for each in held:
+            if not _is_plain_file(root / each):
+                raise CallRefused(
+                    f"{each!r} is started by schedulers and is no plain file here, so that no command can be kept "
+                    "from it; replace it by one, or take it away"
+                )
+
+    def _refuse_shared_files(self, root: Path) -> None:
+        """A file with a second name outside of the safe zones would let a command write through it."""
+        names: Counter[tuple[int, int]] = Counter()
+        shared: dict[tuple[int, int], tuple[str, int]] = {}
+        for path, found in _files(root, self._options.safe_zones):
+            if found.st_nlink > 1:
+                inode = (found.st_dev, found.st_ino)
+                names[inode] += 1
+                shared[inode] = (path, found.st_nlink)
+        for inode, (path, links) in shared.items():
+            if names[inode] < links:
+                raise CallRefused(
+                    f"{os.path.relpath(path, root)!r} has another name (a hard link) outside of the safe zones, "
+                    "through which a command would write there; replace it by a copy"
+                )
+
+
+def _make_plain_folder(root: Path, place: str) -> None:
+    """Make it where it is not there. Raises `CallRefused` where a link or a file is in its way."""
+    folder = root
+    for name in Path(place).parts:
+        folder /= name
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            why = error.strerror
+        else:
+            why = "it is a link" if folder.is_symlink() else ""
+        if why:
+            raise CallRefused(
+                f"{place!r} must be a folder of the project before a command of an order is started, and "
+                f"{str(folder.relative_to(root))!r} cannot be one ({why}); put that right"
+            )
+
+
+def _is_plain_file(file: Path) -> bool:
+    return file.is_file() and file.resolve() == file
+
+
+def _plain_folders(root: Path, places: Iterable[str]) -> Iterator[str]:
+    """Those that are really there: a link would lead the mount somewhere else."""
+    for place in places:
+        path = root / place
+        if path.is_dir() and path.resolve() == path:
+            yield str(path)
+
+
+def _files(root: Path, places: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file in these places once. Raises `CallRefused` when there are too many to look at."""
+    seen = 0
+    for place in _outermost(places):
+        for folder, _, names in os.walk(root / place):
+            for name in names:
+                seen += 1
+                if seen > MOST_LOOKED_AT:
+                    raise CallRefused(
+                        f"the safe zones hold more than {MOST_LOOKED_AT} files, too many to look for hard links "
+                        "among; narrow `safe_zones`"
+                    )
+                path = os.path.join(folder, name)  # noqa: PTH118 - walks may be long
+                try:
+                    yield path, os.lstat(path)
+                except OSError:
+                    continue
+
+
+def _outermost(places: Iterable[str]) -> list[str]:
+    given = [Path(place) for place in dict.fromkeys(places)]
+    return [str(p) for p in given if not any(p != o and p.is_relative_to(o) for o in given)]

@@ -1,0 +1,255 @@
+"""Work orders: a closed set of operations, what performs each, how an order ended, and the order as YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+
+from podium.core.decisions import Tier, digest_of
+from podium.core.model import Json, Moment, NonEmpty, Noun
+
+ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+"""What an order may be called. It becomes the name of files, so nothing that means something in a path."""
+MOST_OPS = 100
+LONGEST_OUTPUT = 2_000
+"""Characters of what a program said that an answer carries."""
+
+
+def _checked_id(text: str) -> str:
+    if not ORDER_ID.fullmatch(text):
+        raise ValueError(
+            f"{text[:120]!r} is no id; use letters, digits, `-` and `_`, a letter or digit first, at most 100"
+        )
+    return text
+
+
+def _checked_path(text: str) -> str:
+    if any(char < " " or char == "\x7f" for char in text):
+        raise ValueError(f"{text[:120]!r} has a control character in it; name the place without")
+    return text
+
+
+def _tier_named(value: Json) -> Json:
+    if isinstance(value, str):
+        if value not in Tier.__members__:
+            raise ValueError(f"{value!r} is no tier; write one of {', '.join(Tier.__members__)}")
+        return Tier[value]
+    return value
+
+
+OrderId = Annotated[str, AfterValidator(_checked_id)]
+TierName = Annotated[Tier, BeforeValidator(_tier_named), PlainSerializer(str)]
+Path = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_checked_path)]
+Text = Annotated[str, Field(max_length=500_000)]
+
+OpName = Literal["write", "edit", "append", "mkdir", "move", "copy", "trash", "run", "session", "tool"]  # fmt: skip
+
+
+class Operation(Noun):
+    """One thing to do. Which fields it has follows from `op`."""
+
+    op: OpName
+    path: Path | None = None
+    """From the root on."""
+    to: Path | None = None
+    """With move and copy: the new place."""
+    content: Text | None = None
+    find: Annotated[str, Field(min_length=1, max_length=100_000)] | None = None
+    """With edit: the text that stands there exactly once."""
+    replace: Text | None = None
+    command: str | tuple[str, ...] | None = None
+    """A shell line of plain commands, or a program with its words."""
+    timeout_seconds: Annotated[float, Field(gt=0, le=600)] | None = None
+    session: OrderId | None = None
+    """With session: its name, such as `SESSION-DEMO-001`."""
+    values: dict[str, Json] | None = None
+    """With session: keys and what they become."""
+    tool: NonEmpty | None = None
+    arguments: dict[str, Json] | None = None
+    why: str = ""
+    """What it is for, in words. Changes nothing."""
+
+    @model_validator(mode="after")
+    def _has_its_fields(self) -> Operation:
+        needed, allowed = FIELDS[self.op]
+        given = self.model_fields_set - {"op", "why"}
+        given = {name for name in given if getattr(self, name) is not None}
+        if missing := [name for name in needed if name not in given]:
+            raise ValueError(f"op {self.op!r} needs {', '.join(missing)}")
+        if beyond := sorted(given - {*needed, *allowed}):
+            raise ValueError(f"op {self.op!r} takes no {', '.join(beyond)}")
+        return self
+
+    @property
+    def call(self) -> tuple[str, dict[str, Json]]:
+        """The registered tool that performs it, and its arguments."""
+        return _call_of(self)
+
+    @property
+    def line(self) -> str:
+        """What it does, in a line."""
+        what = self.path or self.session or self.tool or self.command or ""
+        shown = what if isinstance(what, str) else " ".join(what)
+        to = f" to {self.to}" if self.to else ""
+        return f"{self.op} {shown}{to}"
+
+
+FIELDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "write": (("path", "content"), ()),
+    "edit": (("path", "find", "replace"), ()),
+    "append": (("path", "content"), ()),
+    "mkdir": (("path",), ()),
+    "move": (("path", "to"), ()),
+    "copy": (("path", "to"), ()),
+    "trash": (("path",), ()),
+    "run": (("command",), ("timeout_seconds",)),
+    "session": (("session", "values"), ()),
+    "tool": (("tool",), ("arguments",)),
+}
+"""Operation → fields it must have, and may have."""
+
+OP_TOOLS: Mapping[str, str] = {
+    "write": "write_file",
+    "edit": "replace_in_file",
+    "append": "append_to_file",
+    "mkdir": "make_folder",
+    "move": "move_file",
+    "copy": "copy_file",
+    "trash": "trash_file",
+    "run": "run_command",
+    "session": "set_session",
+}
+"""Operation → the registered tool that performs it; `tool` names its own."""
+
+
+def _call_of(op: Operation) -> tuple[str, dict[str, Json]]:
+    if op.op == "tool":
+        return op.tool or "", dict(op.arguments or {})
+    needed, allowed = FIELDS[op.op]
+    given = {name: getattr(op, name) for name in (*needed, *allowed)}
+    arguments = {name: value for name, value in given.items() if value is not None}
+    if isinstance(op.command, tuple):
+        arguments["command"] = list(op.command)
+    return OP_TOOLS[op.op], arguments
+
+
+class WorkOrder(Noun):
+    """A task made concrete: a closed list of operations with the tier they add up to."""
+
+    id: OrderId
+    title: Annotated[str, Field(min_length=1, max_length=300)]
+    summary: Annotated[str, Field(max_length=10_000)] = ""
+    type: str = ""
+    target: str = ""
+    priority: Literal["low", "medium", "high"] = "medium"
+    tier: TierName | None = None
+    """What its operations add up to, as computed when it was made. The worker computes it anew."""
+    zones: tuple[str, ...] = ()
+    """Where its operations act, as computed then."""
+    provenance: tuple[str, ...] = ()
+    """What led to it: the planner, and the sources whose words it read."""
+    created_at: Moment | None = None
+    tasks: Annotated[tuple[Annotated[str, Field(max_length=4_000)], ...], Field(max_length=MOST_OPS)] = ()  # fmt: skip
+    """The work in words, where nobody has made operations of it yet."""
+    ops: Annotated[tuple[Operation, ...], Field(max_length=MOST_OPS)] = ()
+    delivered_by: str = ""
+    """Id of the run that put it into the inbox. A yes that was given there holds for its operations."""
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Digest of what is done: what an approval of the order is bound to."""
+        ops = [each.model_dump(mode="json", exclude_defaults=True) for each in self.ops]
+        return digest_of({"id": self.id, "target": self.target, "tasks": self.tasks, "ops": ops})
+
+
+class OrderJob(Noun):
+    """Input of a run that performs an order."""
+
+    claim: NonEmpty
+    """Name of the claimed file."""
+    file: NonEmpty
+    """Name under which it lay in the inbox."""
+    order: WorkOrder | None = None
+    """With a `fault` no more than its id and its title: whom to answer."""
+    fault: str = ""
+    """Why it cannot be done as it stands in the file."""
+    root: str = ""
+
+
+OpStatus = Literal["done", "failed", "refused", "skipped"]
+
+
+class OpResult(Noun):
+    """How one operation ended."""
+
+    number: int
+    """From 1."""
+    op: str
+    status: OpStatus
+    receipt: int | None = None
+    fields: dict[str, Json] = Field(default_factory=dict)
+    """Of its receipt."""
+    output: Annotated[str, Field(max_length=LONGEST_OUTPUT)] = ""
+    """With run: the end of what the program said, on standard output and then on standard error."""
+    error: str = ""
+
+
+AckStatus = Literal["done", "failed", "refused", "parked", "duplicate", "waiting"]
+
+
+class Ack(Noun):
+    """What the worker says of an order, for whoever sent it and for the next tick."""
+
+    wo_id: str
+    status: AckStatus
+    title: str = ""
+    target: str = ""
+    error: str = ""
+    run_id: str = ""
+    worker: str = ""
+    """Id of the worker that answered."""
+    ops: tuple[OpResult, ...] = ()
+    tries: int = 1
+    finished_at: Moment
+
+
+class Claim(Noun):
+    """A file that was taken out of the inbox, by one worker, in one rename."""
+
+    name: str
+    """Of the claimed file; says run and worker."""
+    file: str
+    """Name under which it lay in the inbox."""
+    run_id: str
+    """Of the run that performs it, fixed before the rename."""
+    worker: str
+
+
+class OpenedOrder(Noun):
+    """What a claimed file holds."""
+
+    order: WorkOrder | None = None
+    fault: str = ""
+    """Why it is no order, in words for whoever sent it."""
+
+
+def order_text(order: WorkOrder) -> str:
+    """The same text for the same order, in the order of its fields; what is not set is left out."""
+    # PyYAML takes a while to load, and most commands write no orders.
+    import yaml
+
+    record = order.model_dump(mode="json", exclude_defaults=True)
+    return str(
+        yaml.safe_dump(_plain(record), sort_keys=False, allow_unicode=True, width=100, indent=2)
+    )
+
+
+def _plain(value: Json) -> Json:
+    """YAML has lists and no tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

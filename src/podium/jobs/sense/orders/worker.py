@@ -1,0 +1,287 @@
+"""Composition of the order worker: its tools, gate, confinement, inbox, queues and flow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.app.flow_builders import when_needed
+from podium.core.decisions import Access, Call, Effect, GateContext, Tier
+from podium.core.errors import BadArguments, UnknownTool
+from podium.core.work import Mode, QueueSpec, Terms
+from podium.jobs.sense import (
+    ORDERS,
+    SENSE,
+    WORK_ORDER,
+    WORKER,
+    InboxTender,
+    SenseOptions,
+    Weight,
+    WorkerKit,
+)
+from podium.jobs.sense import work_order as work_order_flow
+from podium.jobs.sense.composition import desk_of, sense_options, thinker, trust_of
+from podium.jobs.sense.deps import WRITER, Weigh
+from podium.jobs.sense.effective_options import options_in_force
+from podium.jobs.sense.idle_tick import MODE_VARIABLE
+from podium.jobs.sense.models import lower_mode
+from podium.jobs.sense.orders.operation_writer import ShowFile
+from podium.jobs.sense.orders.policy import OrderFence
+from podium.jobs.sense.orders.work_order import Operation, OrderJob, WorkOrder, order_text
+from podium.jobs.sense.source_factory import own_paths
+from podium.ports import Flow, FlowBody, Toolbox
+
+if TYPE_CHECKING:
+    from podium.agents.turn_step import Player
+    from podium.app.app import Podium
+    from podium.config.configuration import Configuration
+    from podium.jobs.sense.io.inbox import FolderInbox
+    from podium.policy import RuleGate
+    from podium.tools import Registry
+
+
+REDACTED = "[redacted:"
+"""What stands in the record in place of a secret."""
+WORDS_ZONE = "words"
+"""Where orders act of which only words are known."""
+COMMANDS_ZONE = "commands"
+SHOWN_BYTES = 20_000
+"""A larger file is not shown to whoever makes operations of words."""
+
+
+def inbox_of(podium: Podium, options: SenseOptions) -> FolderInbox:
+    from podium.jobs.sense.io.inbox import FolderInbox, InboxFolders
+
+    layout = options.layout
+    folders = InboxFolders(
+        inbox=layout.inbox,
+        claimed=layout.claimed,
+        done=layout.done,
+        parked=layout.parked,
+        acks=layout.acks,
+    )
+    return FolderInbox(
+        podium.folders.project, folders, clock=podium.clock, redact=podium.redactor.text
+    )
+
+
+def takes_orders(configuration: Configuration) -> bool:
+    """Whether this project has an inbox of work orders: a folder, or a word about the loop in its settings."""
+    if any(SENSE in layer.settings.flows for layer in configuration.layers):
+        return True
+    options = options_in_force(configuration)
+    return (configuration.folders.project / options.layout.inbox).is_dir()
+
+
+def order_queues(configuration: Configuration) -> tuple[QueueSpec, ...]:
+    """The queues of the loop, which no podium.yaml needs to name."""
+    if not takes_orders(configuration):
+        return ()
+    named = {spec.name for spec in configuration.settings.queue_specs()}
+    own = (QueueSpec(name=SENSE), QueueSpec(name=ORDERS))
+    return tuple(spec for spec in own if spec.name not in named)
+
+
+async def inbox_tender(podium: Podium) -> InboxTender:
+    """What turns the files of the inbox into runs."""
+    mode = worker_mode(podium)
+    looks_only = mode in ("sensing", "dry-run")
+    return InboxTender(
+        inbox=inbox_of(podium, sense_options(podium)),
+        engine=await podium.hosting_engine(),
+        store=await podium.store(),
+        ids=podium.ids,
+        settings=Terms(mode=mode, budgets=podium.settings.budgets.budgets()).model_dump(
+            mode="json"
+        ),
+        root=str(podium.folders.project),
+        tell=podium.tell,
+        redact=podium.redactor.text,
+        paused=f"in {mode} mode nothing is done, so orders stay in the inbox" if looks_only else "",
+    )
+
+
+def worker_mode(podium: Podium) -> Mode:
+    """How far the worker goes: as set for everything, lowered by the environment as the loop is."""
+    return lower_mode(podium.settings.mode, podium.environ.get(MODE_VARIABLE, "").strip())
+
+
+async def build_work_order(podium: Podium) -> Flow:
+    """The flow that performs an order."""
+    from podium.engine import FlowDefinition
+
+    body = when_needed(lambda: _work_order(podium))
+    return FlowDefinition(WORK_ORDER, body, input_type=OrderJob)
+
+
+async def _work_order(podium: Podium) -> FlowBody:
+    options = sense_options(podium)
+    bench = await _bench(podium, options)
+    kit = WorkerKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        ids=podium.ids,
+        options=options,
+        inbox=inbox_of(podium, options),
+        toolbox=bench.toolbox,
+        weigh=lambda order: _weight(podium, bench, options, order),
+        order_text=order_text,
+        trust=trust_of(podium),
+        approval_seconds=bench.gate.approval_seconds,
+        writer=await writer_of(podium, options),
+        show=_viewer(podium, bench, options),
+        purse=await podium.purse(),
+        desk=desk_of(podium),
+    )
+    return work_order_flow(kit)
+
+
+async def writer_of(podium: Podium, options: SenseOptions) -> Player | None:
+    """Who makes operations of words; None: nobody."""
+    if not options.writer:
+        return None
+    found = await thinker(podium, options.writer, WRITER)
+    return None if isinstance(found, str) else found
+
+
+async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
+    """The files that whoever makes operations of words may see."""
+    return _viewer(podium, await _bench(podium, options), options)
+
+
+def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
+    """Those in the safe zones, where the gate lets everybody read."""
+    from podium.jobs.sense.io.sources import SourceKit, hiding, shown_file
+
+    root = podium.folders.project
+    kit = SourceKit(
+        root=root,
+        clock=podium.clock,
+        redact=hiding(podium.redactor.text),
+        is_own=own_paths(options.layout),
+        file_bytes=SHOWN_BYTES,
+    )
+
+    def may_see(path: str) -> bool:
+        inside = any(Path(path).is_relative_to(zone) for zone in options.safe_zones)
+        closed = any(zone in Path(path).parts for zone in options.forbidden_zones)
+        return inside and not closed and not bench.gate.passed_over(str(root / path), str(root))
+
+    return lambda place: shown_file(kit, place, may_see)
+
+
+async def weigher(podium: Podium, options: SenseOptions) -> Weigh:
+    """What an order adds up to, by the very gate that will judge its operations."""
+    bench = await _bench(podium, options)
+    return lambda order: _weight(podium, bench, options, order)
+
+
+class _Bench:
+    """The worker's tools, and what judges and holds them."""
+
+    def __init__(
+        self, registry: Registry, gate: RuleGate, toolbox: Toolbox, fence: OrderFence
+    ) -> None:
+        self.registry = registry
+        self.gate = gate
+        self.toolbox = toolbox
+        self.fence = fence
+
+
+async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
+    from podium.config.policy_layers import build_gate
+    from podium.jobs.sense.orders.policy import unconfined_layer, worker_layer
+    from podium.policy import exec_rules
+
+    registry = _registry(podium, options)
+    gate = build_gate(podium.configuration, (worker_layer(options), unconfined_layer()))
+    fence = OrderFence(
+        options, podium.configuration.sandbox, exec_rules, podium.folders.user_state / "empty"
+    )
+    mode = worker_mode(podium)
+    door = await podium.tool_door(registry=registry, gate=gate, enclosures=fence, mode=mode)
+    toolbox = podium.toolbox_behind(door, registry=registry, gate=gate, enclosures=fence)
+    return _Bench(registry, gate, toolbox, fence)
+
+
+def _registry(podium: Podium, options: SenseOptions) -> Registry:
+    from podium.jobs.sense.operations import order_tools
+    from podium.tools import Registry, builtin_tools
+
+    tools = [*builtin_tools(), *order_tools(options.layout.sessions)]
+    if options.pack:
+        from podium.jobs.operator.composition import open_pack
+        from podium.tools.packs import pack_tools
+
+        pack = open_pack(podium, options.pack)
+        state = podium.folders.state / "packs" / pack.name
+        tools += pack_tools(pack, settings=podium.environ, state=state)
+    return Registry(tools)
+
+
+def _weight(podium: Podium, bench: _Bench, options: SenseOptions, order: WorkOrder) -> Weight:
+    if REDACTED in order_text(order):
+        why = "it held a secret, which is not written down; let the program read a variable instead"
+        return Weight(tier=Tier.T4, refused=why)
+    if not order.ops:
+        return Weight(tier=Tier.T2, zones=(WORDS_ZONE,))
+    tier, zones = Tier.T0, dict[str, None]()
+    for number, op in enumerate(order.ops, start=1):
+        tool, arguments = op.call
+        try:
+            call = bench.toolbox.normalise(
+                tool, arguments, run_id="", step_key=f"op#{number}", index=0, role=WORKER
+            )
+        except (BadArguments, UnknownTool) as error:
+            why = f"op {number} ({op.line}): {error}"
+            return Weight(tier=Tier.T4, refused=why, refused_op=number)
+        decision = bench.gate.decide(call, _context(podium, bench, call))
+        if decision.effect is Effect.DENY:
+            why = f"op {number} ({op.line}): {decision.reason}{_where_else(options, call)}"
+            return Weight(tier=decision.tier, refused=why, refused_op=number)
+        tier = max(tier, decision.tier)
+        zones |= dict.fromkeys(_zones(podium, options, op, call))
+    return Weight(tier=tier, zones=tuple(zones))
+
+
+def _where_else(options: SenseOptions, call: Call) -> str:
+    """Where a write may go that was refused; nothing for what writes no file."""
+    if all(use.access is Access.READ for use in call.paths):
+        return ""
+    return f"; orders write in {', '.join(options.safe_zones)}"
+
+
+def _context(podium: Podium, bench: _Bench, call: Call) -> GateContext:
+    root = str(podium.folders.project)
+    held = bench.fence.held(root)
+    return GateContext(
+        tool=bench.registry.spec(call.tool),
+        mode="autonomous",
+        root=root,
+        confined=held is not None,
+        network=held.network if held else "open",
+        hosts=held.hosts if held else (),
+        now=podium.clock.now(),
+    )
+
+
+def _zones(podium: Podium, options: SenseOptions, op: Operation, call: Call) -> list[str]:
+    """The safe zones in which the operation changes something, or what stands in for one."""
+    if op.op == "run":
+        return [COMMANDS_ZONE]
+    if op.op == "tool":
+        return [f"tool:{op.tool}"]
+    root = podium.folders.project
+    if op.op == "session":
+        return [_zone_of(Path(options.layout.sessions), options)]
+    return [
+        _zone_of(Path(os.path.relpath(use.real, root)), options)
+        for use in call.paths
+        if use.access is not Access.READ
+    ]
+
+
+def _zone_of(path: Path, options: SenseOptions) -> str:
+    found = [zone for zone in options.safe_zones if path.is_relative_to(zone)]
+    return max(found, key=len, default="elsewhere")

@@ -1,0 +1,328 @@
+"""Parser from a planner's document to candidates. Never raises; an item is checked and cleaned, or skipped with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from podium.core.decisions import digest_of
+from podium.core.model import Json
+from podium.jobs.sense.models import Candidate, ParsedPlan, PlanItem, SkippedItem, Suggestion
+from podium.jobs.sense.orders.work_order import MOST_OPS, ORDER_ID, Operation
+from podium.jobs.sense.planning.bundle import clean_line, clean_text, cut, id_part, is_clean_line
+from podium.jobs.sense.planning.plan_schema import (
+    ACTIONS,
+    IDLE_TYPES,
+    LONGEST_SUMMARY,
+    LONGEST_TARGET,
+    LONGEST_TASK,
+    LONGEST_TITLE,
+    MESSAGE_KEYS,
+    MOST_ITEMS,
+    MOST_TASKS,
+    PRIORITIES,
+    TYPES,
+    Broken,
+    read_document,
+)
+from podium.platform.invisible_text import written_out
+
+_CLOSED = {"type": TYPES, "priority": PRIORITIES, "action": ACTIONS}
+_ONE_LINE_FIELDS = ("path", "to", "session", "tool")
+
+
+class Misfit(ValueError):
+    """This item is not used. Its words say why."""
+
+
+def read_item(index: int, data: Json) -> PlanItem:
+    """The item as a noun. Raises `Misfit` with the first thing that is wrong with it."""
+    if not isinstance(data, dict):
+        raise Misfit(f"the item is no object but {_shown(data)}")
+    known: dict[str, Any] = {name: _one_of(data, name, values) for name, values in _CLOSED.items()}
+    target = _target(data)
+    suggestion = _said(known["action"], target, data.get("wo_suggestion"))
+    return PlanItem(
+        index=index, target=target, message=_message(data), wo_suggestion=suggestion, **known
+    )
+
+
+def _message(data: Mapping[str, Json]) -> str:
+    """The item's own words. Planners have many names for them, and what they wanted to say must not be lost."""
+    given = (data.get(name) for name in MESSAGE_KEYS)
+    words = next((each for each in given if isinstance(each, str) and each.strip()), "")
+    return cut(clean_line(words[: LONGEST_SUMMARY * 2]), LONGEST_SUMMARY)
+
+
+def _said(action: str, target: str, said: Json) -> Suggestion | None:
+    if action == "create_wo":
+        return _suggestion(_mapping(said))
+    # Planners write null or {} where they suggest nothing.
+    return _words(target, _mapping(said)) if said not in (None, {}) else None
+
+
+def _one_of(data: Mapping[str, Json], name: str, values: Sequence[str]) -> str:
+    if name not in data:
+        raise Misfit(f"{name} is missing; write one of {', '.join(values)}")
+    value = data[name]
+    if not isinstance(value, str) or value not in values:
+        raise Misfit(f"unknown {name} {_shown(value)}; known: {', '.join(values)}")
+    return value
+
+
+def _target(data: Mapping[str, Json]) -> str:
+    if "target" not in data:
+        raise Misfit("target is missing; name what the item is about")
+    target = _text(data, "target", LONGEST_TARGET).strip()
+    if not target:
+        raise Misfit("target is empty; name what the item is about")
+    if not is_clean_line(target):
+        # Trust is kept by target: two that look alike must not be two.
+        raise Misfit(f"target {_shown(target)} holds characters that cannot be seen")
+    return clean_line(target)
+
+
+def _suggestion(said: Mapping[str, Json]) -> Suggestion:
+    """What a work order is made of."""
+    for name in ("wo_id_hint", "title"):
+        if name not in said:
+            raise Misfit(f"wo_suggestion.{name} is missing")
+    title = clean_line(_text(said, "title", LONGEST_TITLE))
+    if not title:
+        raise Misfit("wo_suggestion.title is empty; say what the work order is for")
+    return Suggestion(
+        wo_id_hint=_hint(said),
+        title=title,
+        summary=clean_text(_text(said, "summary", LONGEST_SUMMARY)),
+        tasks=_tasks(said.get("tasks")),
+        ops=_ops(said.get("ops")),
+    )
+
+
+def _words(target: str, said: Mapping[str, Json]) -> Suggestion:
+    """What an item says that makes no work order: its words alone count, so hint and title may be missing."""
+    given = dict(said)
+    summary = cut(clean_line(_text(said, "summary", LONGEST_SUMMARY)), LONGEST_TITLE)
+    given.setdefault("wo_id_hint", id_part(target))
+    given.setdefault("title", summary or target)
+    return _suggestion(given)
+
+
+def _hint(said: Mapping[str, Json]) -> str:
+    hint = said["wo_id_hint"]
+    if not isinstance(hint, str) or not ORDER_ID.fullmatch(hint):
+        raise Misfit(
+            f"wo_suggestion.wo_id_hint {_shown(hint)} makes no id; use letters, digits, `-` and `_`, "
+            "a letter or digit first, at most 100"
+        )
+    if not hint.upper().removeprefix("WO-").strip("-_"):
+        raise Misfit(f"wo_suggestion.wo_id_hint {_shown(hint)} says nothing; name what it is about")
+    # Ids are upper case, and two hints that differ in case only are one subject.
+    return hint.upper()
+
+
+def _tasks(tasks: Json) -> tuple[str, ...]:
+    if tasks is None:
+        return ()
+    if not isinstance(tasks, list):
+        raise Misfit(f"wo_suggestion.tasks must be a list of texts, not {_shown(tasks)}")
+    if len(tasks) > MOST_TASKS:
+        raise Misfit(f"wo_suggestion.tasks has {len(tasks)} tasks; at most {MOST_TASKS}")
+    by_name = {f"tasks[{number}]": task for number, task in enumerate(tasks)}
+    for name, task in by_name.items():
+        if not isinstance(task, str):
+            raise Misfit(f"wo_suggestion.{name} must be text, not {_shown(task)}")
+    cleaned = (clean_text(_text(by_name, name, LONGEST_TASK)) for name in by_name)
+    return tuple(task for task in cleaned if task)
+
+
+def _ops(ops: Json) -> tuple[Operation, ...]:
+    if ops is None:
+        return ()
+    if not isinstance(ops, list):
+        raise Misfit(f"wo_suggestion.ops must be a list of operations, not {_shown(ops)}")
+    if len(ops) > MOST_OPS:
+        raise Misfit(f"wo_suggestion.ops has {len(ops)} operations; at most {MOST_OPS}")
+    return tuple(_operation(number, op) for number, op in enumerate(ops))
+
+
+def _operation(number: int, data: Json) -> Operation:
+    try:
+        _check_texts(data)
+        op = Operation.model_validate(data)
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        place = "".join(f".{_name(part)}" for part in detail["loc"])
+        words = str(detail["msg"]).removeprefix("Value error, ")
+        raise Misfit(f"wo_suggestion.ops[{number}]{place}: {words}") from None
+    except Misfit as misfit:
+        raise Misfit(f"wo_suggestion.ops[{number}]: {misfit}") from None
+    return op
+
+
+def _check_texts(data: Json) -> None:
+    """Raise for what no file could hold, and for names in which something cannot be seen."""
+    if not isinstance(data, dict):
+        raise Misfit(f"an operation is an object with `op`, not {_shown(data)}")
+    inside: list[Json] = [data]
+    while inside:
+        value = inside.pop()
+        if isinstance(value, dict):
+            inside += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            inside += value
+        elif isinstance(value, str) and _is_damaged(value):
+            raise Misfit("a text holds a NUL or half of a surrogate pair")
+    for name in _ONE_LINE_FIELDS:
+        value = data.get(name)
+        if isinstance(value, str) and not is_clean_line(value):
+            raise Misfit(f"{name} {_shown(value)} holds characters that cannot be seen")
+
+
+def _is_damaged(text: str) -> bool:
+    return "\0" in text or any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    if isinstance(value, dict):
+        return value
+    if value is None:
+        raise Misfit("wo_suggestion is missing; action create_wo needs one")
+    raise Misfit(f"wo_suggestion must be an object, not {_shown(value)}")
+
+
+def _text(data: Mapping[str, Json], name: str, longest: int) -> str:
+    """The text as it is, once it is known to be one of fitting length. Not given: empty."""
+    value = data.get(name)
+    where = name if name == "target" else f"wo_suggestion.{name}"
+    if value is None and name not in ("target", "title"):
+        return ""
+    if not isinstance(value, str):
+        raise Misfit(f"{where} must be text, not {_shown(value)}")
+    if len(value) > longest:
+        raise Misfit(f"{where} has {len(value):,} characters; at most {longest:,}")
+    return value
+
+
+def _name(part: str | int) -> str:
+    return clean_line(str(part))[:40]
+
+
+def _shown(value: Json) -> str:
+    """The value in a few characters, all of which can be seen."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    shown = repr(value[:80] if isinstance(value, str) else value)
+    return cut(written_out(shown), 60)
+
+
+_LONGEST_ID = 100
+_DIGITS = 8
+
+
+def parse_plan(document: str | bytes | Json, *, salt: str = "") -> ParsedPlan:
+    """The plan as far as it can be used. `salt` sets work orders of equal items of two plans apart.
+
+    Text and bytes are read as JSON; anything else is taken for a document that was read before.
+    """
+    try:
+        plan = read_document(document)
+        head = {name: _head(plan, name) for name in ("timestamp", "source", "context_summary")}
+    except Broken as error:
+        return ParsedPlan(error=str(error))
+    taken = _Taken(salt)
+    for index, item in enumerate(plan["items"][:MOST_ITEMS]):
+        taken.take(index, item)
+    return ParsedPlan(
+        **head,
+        items=tuple(taken.items),
+        candidates=tuple(taken.candidates),
+        skipped_items=(*taken.skipped, *_beyond(plan["items"])),
+    )
+
+
+def _head(plan: Mapping[str, Json], name: str) -> str:
+    value = plan.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Broken(f"{name!r} must be text, not {type(value).__name__}; mend the plan")
+    if name == "context_summary":
+        return cut(clean_text(value[: LONGEST_SUMMARY * 2]), LONGEST_SUMMARY)
+    return cut(clean_line(value[: LONGEST_TITLE * 2]), LONGEST_TITLE)
+
+
+def _beyond(items: Sequence[Json]) -> Iterator[SkippedItem]:
+    more = len(items) - MOST_ITEMS
+    if more > 0:
+        reason = f"the plan has {len(items)} items and at most {MOST_ITEMS} are read: the last {more} are left out"  # fmt: skip
+        yield SkippedItem(index=MOST_ITEMS, reason=reason)
+
+
+@dataclass
+class _Taken:
+    """What has come of the items so far."""
+
+    salt: str
+    items: list[PlanItem] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    skipped: list[SkippedItem] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+    """What two equal items have in common → the first of them."""
+
+    def take(self, index: int, data: Json) -> None:
+        title = _title_of(data)
+        try:
+            item = read_item(index, data)
+            self._once(item)
+        except Misfit as misfit:
+            self.skipped.append(SkippedItem(index=index, reason=str(misfit), title=title))
+            return
+        self.items.append(item)
+        if reason := _why_no_order(item):
+            self.skipped.append(SkippedItem(index=index, reason=reason, title=title))
+        else:
+            self.candidates.append(Candidate(wo_id=order_id(item, self.salt), item=item))
+
+    def _once(self, item: PlanItem) -> None:
+        key = identity(item)
+        first = self.seen.setdefault(key, item.index)
+        if first != item.index:
+            raise Misfit(f"duplicate: item {first} says the same of {item.target!r}")
+
+
+def identity(item: PlanItem) -> str:
+    """At most one order is made for one target and hint, whatever its words."""
+    if item.action == "create_wo" and item.wo_suggestion:
+        return digest_of([item.target.casefold(), item.wo_suggestion.wo_id_hint])
+    return digest_of(item.model_dump(mode="json", exclude={"index"}))
+
+
+def _why_no_order(item: PlanItem) -> str:
+    """Why an item that fits the schema gives no candidate; empty when it does."""
+    if item.action == "alert":
+        return "action alert: people are told, nothing to create"
+    if item.action != "create_wo":
+        return f"action {item.action}: nothing to create"
+    if item.type in IDLE_TYPES:
+        return f"type {item.type}: nothing to do, so nothing to create"
+    return ""
+
+
+def order_id(item: PlanItem, salt: str = "") -> str:
+    """`WO-<HINT>-<8 hex>`: readable, fit for a file name, another one for each other item or salt."""
+    hint = item.wo_suggestion.wo_id_hint if item.wo_suggestion else item.type
+    said = item.model_dump(mode="json", exclude={"index", "message"})
+    digest = digest_of([said, salt]).removeprefix("sha256:")[:_DIGITS]
+    room = _LONGEST_ID - len("WO-") - len("-") - _DIGITS
+    return f"WO-{hint.upper().removeprefix('WO-')[:room].strip('-_')}-{digest}"
+
+
+def _title_of(data: Json) -> str:
+    """The title of an item of any shape, as far as it has one."""
+    said = data.get("wo_suggestion") if isinstance(data, dict) else None
+    title = said.get("title") if isinstance(said, dict) else None
+    return cut(clean_line(title[: LONGEST_TITLE * 2]), LONGEST_TITLE) if isinstance(title, str) else ""  # fmt: skip

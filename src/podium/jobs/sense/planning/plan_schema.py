@@ -1,0 +1,292 @@
+"""Plan schema v1 as published, and the strict, bounded reader of a plan's JSON document."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, get_args
+
+from podium.core.decisions import Tier
+from podium.core.model import Json
+from podium.jobs.sense.models import Action, ItemType, Priority
+from podium.jobs.sense.orders.work_order import FIELDS, MOST_OPS, ORDER_ID, Operation, WorkOrder
+from podium.platform.invisible_text import written_out
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+MOST_BYTES = 1_000_000
+MOST_DEPTH = 60
+MOST_ITEMS = 100
+MOST_TASKS = 100
+LONGEST_TITLE = 300
+LONGEST_SUMMARY = 10_000
+LONGEST_TASK = 4_000
+LONGEST_TARGET = 200
+
+TYPES: tuple[str, ...] = get_args(ItemType)
+PRIORITIES: tuple[str, ...] = get_args(Priority)
+ACTIONS: tuple[str, ...] = get_args(Action)
+
+MESSAGE_KEYS = ("message", "summary", "description", "details", "reason", "text", "title")
+"""Where an item's words may stand. The first is the one that planners are told of."""
+
+IDLE_TYPES = ("noop", "info")
+"""Of these types there is nothing to do, whatever the action says."""
+
+
+def plan_schema() -> dict[str, Json]:
+    """What a planner writes. Keys beyond it are no fault and mean nothing."""
+    return {
+        "$schema": DRAFT,
+        "title": "GMX plan, schema v1",
+        "description": "What a planner thinks should be done about the state of a system.",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "timestamp": _optional("When it was made."),
+            "source": _optional("Who made it."),
+            "context_summary": _optional("The state of the system in a sentence or two."),
+            "items": {"type": "array", "maxItems": MOST_ITEMS, "items": _published_item()},
+        },
+        "$defs": {"Operation": operation_schema()},
+    }
+
+
+def work_order_schema() -> dict[str, Json]:
+    """What lies in the inbox, one order to a file."""
+    schema: dict[str, Any] = WorkOrder.model_json_schema()
+    schema["properties"]["id"] |= _order_id()
+    # In files a tier is its name: numbers would say nothing to whoever reads them.
+    tiers = {"enum": [*Tier.__members__], "type": "string"}
+    schema["properties"]["tier"] = {"anyOf": [tiers, {"type": "null"}], "default": None}
+    schema["$defs"] = {"Operation": operation_schema()}
+    return {"$schema": DRAFT, **schema}
+
+
+def operation_schema() -> dict[str, Json]:
+    """One operation; which fields it has follows from `op`."""
+    fields = Operation.model_json_schema()["properties"]
+    fields["session"]["anyOf"][0] |= _order_id()
+    return {
+        "title": "Operation",
+        "description": "One thing to do. `op` says which fields it has.",
+        "type": "object",
+        "required": ["op"],
+        "oneOf": [_variant(op, fields) for op in FIELDS],
+    }
+
+
+def _variant(op: str, fields: dict[str, Any]) -> dict[str, Json]:
+    needed, allowed = FIELDS[op]
+    given = {name: _without_null(fields[name]) for name in (*needed, *allowed)}
+    why = {"type": "string", "description": "What it is for. Changes nothing."}
+    return {
+        "properties": {"op": {"const": op}, **given, "why": why},
+        "required": ["op", *needed],
+        "additionalProperties": False,
+    }
+
+
+def _without_null(field: dict[str, Any]) -> dict[str, Json]:
+    kinds = [kind for kind in field["anyOf"] if kind != {"type": "null"}]
+    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
+def item_schema() -> dict[str, Json]:
+    """An item of a plan, as a planner is shown it; the prompt says which fields an operation has."""
+    return _item(operation={"type": "object", "required": ["op"]})
+
+
+def _published_item() -> dict[str, Json]:
+    return _item(operation={"$ref": "#/$defs/Operation"}) | {
+        "if": {"properties": {"action": {"const": "create_wo"}}, "required": ["action"]},
+        "then": {
+            "required": ["wo_suggestion"],
+            "properties": {
+                "wo_suggestion": {"type": "object", "required": ["wo_id_hint", "title"]}
+            },
+        },
+    }
+
+
+def _item(*, operation: Json) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "required": ["type", "priority", "target", "action"],
+        "properties": {
+            "type": {"enum": [*TYPES]},
+            "priority": {"enum": [*PRIORITIES]},
+            "target": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_TARGET,
+                "description": "What it is about, such as `opal_api`, `clc_worker` or `bridge_inbox`.",
+            },
+            "action": {"enum": [*ACTIONS]},
+            "message": _optional(
+                "What people are told: with `alert` and `log` the reason, in a sentence or two.",
+                LONGEST_SUMMARY,
+            ),
+            "wo_suggestion": _suggestion(operation),
+        },
+    }
+
+
+def _suggestion(operation: Json) -> dict[str, Json]:
+    return {
+        "type": ["object", "null"],
+        "description": "The work order that is needed; with `create_wo` it must be there.",
+        "properties": {
+            "wo_id_hint": _order_id() | {"type": "string"},
+            "title": {"type": "string", "minLength": 1, "maxLength": LONGEST_TITLE},
+            "summary": _optional("What the order will accomplish.", LONGEST_SUMMARY),
+            "tasks": {
+                "type": ["array", "null"],
+                "maxItems": MOST_TASKS,
+                "items": {"type": "string", "maxLength": LONGEST_TASK},
+            },
+            "ops": {
+                "type": ["array", "null"],
+                "maxItems": MOST_OPS,
+                "items": operation,
+                "description": "The work as operations, where the planner knows them.",
+            },
+        },
+    }
+
+
+def _optional(description: str, longest: int | None = None) -> dict[str, Json]:
+    bound = {} if longest is None else {"maxLength": longest}
+    return {"type": ["string", "null"], "description": description, **bound}
+
+
+def _order_id() -> dict[str, Json]:
+    return {"pattern": f"^{ORDER_ID.pattern}$"}
+
+
+def operations_in_words() -> str:
+    """The operations of a work order, each with its fields."""
+    return "; ".join(_operations())
+
+
+def _operations() -> Iterator[str]:
+    for op, (needed, allowed) in FIELDS.items():
+        fields = [*needed, *(f"{name} if needed" for name in allowed)]
+        yield f"{op} ({', '.join(fields)})"
+
+
+def zones_in_words(safe_zones: Sequence[str], forbidden_zones: Sequence[str]) -> str:
+    """Where a work order may act."""
+    nothing = f" Nothing may touch: {', '.join(forbidden_zones)}." if forbidden_zones else ""
+    return (
+        f"Paths are relative to the root and lie in: {', '.join(safe_zones) or 'nowhere'}.{nothing}"
+    )
+
+
+class Broken(ValueError):
+    """No plan can be made of this document. Its words say why."""
+
+
+def read_document(document: str | bytes | Json) -> dict[str, Json]:
+    """The document with its list of items. Raises `Broken`."""
+    plan = _parsed(_text_of(document))
+    if not isinstance(plan, dict):
+        raise Broken(f"the plan is no JSON object but {_kind(plan)}; write {{\"items\": […]}}")  # fmt: skip
+    if "items" not in plan:
+        raise Broken("the plan has no 'items'; write them as a list, an empty one when nothing is to be done")  # fmt: skip
+    if not isinstance(plan["items"], list):
+        raise Broken(f"'items' must be a list, not {_kind(plan['items'])}")
+    return plan
+
+
+def _text_of(document: str | bytes | Json) -> str:
+    if not isinstance(document, str | bytes):
+        document = _dumped(document)
+    size = len(document.encode(errors="replace") if isinstance(document, str) else document)
+    if size > MOST_BYTES:
+        raise Broken(f"the plan is larger than {MOST_BYTES:,} bytes; plans are small")
+    if isinstance(document, str):
+        return document.removeprefix("\ufeff")
+    try:
+        return document.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = document.count(b"\n", 0, error.start) + 1
+        raise Broken(f"the plan is no UTF-8 text (line {line}, byte {error.start}); save it as UTF-8") from None  # fmt: skip
+
+
+def _dumped(document: Json) -> str:
+    try:
+        return json.dumps(document, allow_nan=False, ensure_ascii=False)
+    except RecursionError:
+        raise _too_deep() from None
+    except (TypeError, ValueError) as error:
+        raise Broken(f"the plan holds what JSON cannot: {error}") from None
+
+
+def _parsed(text: str) -> Json:
+    if not text.strip():
+        raise Broken('the plan is empty; write {"items": []} when nothing is to be done')
+    try:
+        plan = json.loads(
+            text, object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_finite
+        )
+    except json.JSONDecodeError as error:
+        raise Broken(f"the plan is no JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None  # fmt: skip
+    except RecursionError:
+        raise _too_deep() from None
+    except Broken:
+        raise
+    except ValueError:
+        # The one left: Python reads no whole number of thousands of digits.
+        raise Broken("the plan holds a number of too many digits to be read") from None
+    if _is_deeper(plan, MOST_DEPTH):
+        raise _too_deep()
+    return plan
+
+
+def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for name, value in pairs:
+        if name in found:
+            shown = written_out(repr(name[:60]))
+            raise Broken(f"the key {shown} stands twice in one object; keep one of the two")
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> NoReturn:
+    raise Broken(f"the plan is no JSON: {word[:40]} is no number of JSON's")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        _no_number(digits)
+    return number
+
+
+def _too_deep() -> Broken:
+    return Broken(f"the plan is nested more than {MOST_DEPTH} deep")
+
+
+def _is_deeper(value: Json, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return [*value.values()]
+    return value if isinstance(value, list) else []
+
+
+def _kind(value: Json) -> str:
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    if value is None:
+        return "null"
+    return kinds.get(type(value), "a number")

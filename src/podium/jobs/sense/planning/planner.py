@@ -1,0 +1,324 @@
+"""Planner turn: prompt with the situation, an agent or rules, and a plan at the end, perhaps an empty one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from podium.agents.turn_step import Player, ask
+from podium.core.decisions import Usage, canonical_json
+from podium.core.errors import (
+    AgentNotLoggedIn,
+    BudgetSpent,
+    Interrupted,
+    LeaseLost,
+    NotPossibleNow,
+    PodiumError,
+    ToolMissing,
+)
+from podium.core.model import Json, Moment, Noun
+from podium.core.turns import Reply, Turn
+from podium.core.work import Run, RunStatus
+from podium.jobs.sense.candidate_status import standing_of
+from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER, SenseJob, SenseKit, recorded_without
+from podium.jobs.sense.models import Bundle, ParsedPlan, Planned, PlannerStatus
+from podium.jobs.sense.options import Profile, SenseOptions
+from podium.jobs.sense.planning.bundle import ONLY_DATA, as_data, bundle_json, clean_line, cut
+from podium.jobs.sense.planning.plan_parser import parse_plan
+from podium.jobs.sense.planning.plan_schema import item_schema, operations_in_words, zones_in_words
+from podium.ports import Agent, FlowContext, RunQuery, Step, View
+
+MOST_RUNS = 200
+MOST_TOLD = 20
+LONGEST_TOLD = 500
+
+
+class Situation(Noun):
+    """At the moment in which the planner is asked. Newest first."""
+
+    now: Moment
+    waiting: tuple[dict[str, Json], ...] = ()
+    rejected: tuple[dict[str, Json], ...] = ()
+
+
+async def situation(ctx: FlowContext, kit: SenseKit, *, before: str) -> Situation:
+    """Looked at once for a run, and remembered. `before` is the step that it is for."""
+    run_id = ctx.run.id
+
+    async def look(step: Step | None = None) -> Situation:
+        now = kit.clock.now()
+        return await kit.store.read(lambda view: _seen(view, now))
+
+    if await kit.store.read(
+        lambda view: recorded_without(view, run_id, "situation", before=before)
+    ):
+        return await look()
+    return await ctx.step("situation", look, returns=Situation)
+
+
+def _seen(view: View, now: Moment) -> Situation:
+    waiting, rejected = [], []
+    for run in view.runs(RunQuery(flow=CANDIDATE, limit=MOST_RUNS)):
+        standing = standing_of(view, run)
+        if standing is None:
+            continue
+        about: dict[str, Json] = {
+            "target": _line(standing.target),
+            "title": _line(standing.title),
+            "proposed": run.created_at.isoformat(),
+        }
+        if standing.state == "waiting":
+            waiting.append(about)
+        if standing.state == "rejected":
+            rejected.append({**about, "reason": _line(standing.why) or "none was given"})
+    stuck = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MOST_TOLD)
+    waiting += [_stuck(run) for run in view.runs(stuck)]
+    return Situation(
+        now=now, waiting=tuple(waiting[:MOST_TOLD]), rejected=tuple(rejected[:MOST_TOLD])
+    )
+
+
+def _stuck(run: Run) -> dict[str, Json]:
+    order = (run.input or {}).get("order") or {}
+    return {
+        "target": _line(str(order.get("target") or "")),
+        "title": _line(str(order.get("title") or "")),
+        "proposed": run.created_at.isoformat(),
+        "now": "the worker has it and needs a person",
+    }
+
+
+def _line(text: str) -> str:
+    return cut(clean_line(text), LONGEST_TOLD)
+
+
+def situation_words(seen: Situation) -> str:
+    """The sections of a prompt that tell of it."""
+    return "\n\n".join(
+        (
+            f"# Now\n{seen.now:%Y-%m-%d %H:%M} UTC, a {seen.now:%A}.",
+            f"# What waits for a person\n{_listed(seen.waiting)}",
+            f"# What people rejected, and why\n{_listed(seen.rejected)}",
+        )
+    )
+
+
+def _listed(records: Sequence[dict[str, Json]]) -> str:
+    if not records:
+        return "Nothing."
+    return as_data("\n".join(json.dumps(each, ensure_ascii=False) for each in records))
+
+
+MOCK_SOURCE = "mock"
+
+_DELIVERABLE = """\
+# What to deliver
+One plan: an item for each thing that should be done or that people should know, and none for what is well. Where all is well, `items` is empty."""
+_RULES = """\
+# Rules
+- Do not propose again what waits for a person. Propose what was rejected only when the state shows what the person could \
+not know, and say in the summary what that is.
+- `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as `opal_api`.
+- `type`: `health_fix` for something that does not work, `clc_task` for other work on files and programs, `telemetry` for what should be \
+measured or recorded, `info` for what people should only know.
+- `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` of letters, \
+digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the type `noop` or `info` \
+creates no work order."""
+
+
+PLAN = "plan"
+"""The step of the planner's answer."""
+
+
+class PlanReply(BaseModel):
+    """The plan. `items` is empty when nothing should be done."""
+
+    # What a model adds beyond the schema is dropped by the parser, and no reason to ask again.
+    model_config = ConfigDict(extra="allow")
+
+    timestamp: str = ""
+    source: str = ""
+    context_summary: str = ""
+    items: list[dict[str, Any]] = Field(json_schema_extra={"items": item_schema()})
+
+
+async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
+    """The plan for a bundle. Never raises for what the planner does or fails to do."""
+    planner = kit.planner
+    if planner.rules is not None:
+        rules, now = planner.rules, await ctx.now("planning")
+
+        async def by_rules(step: Step) -> Json:
+            return rules(job.bundle, now)
+
+        document = await ctx.step(PLAN, by_rules)
+        return _read(document, job, planner.name, ctx.run.id)
+    if planner.player is None or planner.profile is None:
+        now = await ctx.now("planning")
+        return _mock(PlannerStatus.MOCK, planner.name, planner.absent, now)
+    return await _asked(ctx, kit, job, planner.player, planner.profile)
+
+
+async def _asked(
+    ctx: FlowContext, kit: SenseKit, job: SenseJob, player: Player, profile: Profile
+) -> Planned:
+    sheltered = Player(
+        role=player.role,
+        agent=_Sheltered(player.agent),
+        allowed_tools=(),
+        limits=player.limits,
+    )
+    if spent := await _spent(ctx, kit):
+        return _mock(PlannerStatus.ERROR, player.agent.name, spent, await ctx.now("planning"))
+    seen = await situation(ctx, kit, before=PLAN)
+    reply = await ask(
+        ctx, sheltered, planning_prompt(profile, job.bundle, seen, kit.options),
+        purse=kit.purse, name=PLAN, workspace=kit.planner.desk,
+        contract=PlanReply, provenance=job.bundle.provenance,
+    )  # fmt: skip
+    now = await ctx.now("planning")
+    trouble = _Trouble.of(reply)
+    if trouble is not None:
+        return _mock(
+            trouble.status, reply.agent or player.agent.name, trouble.why, now, reply.usage
+        )
+    name = reply.agent or player.agent.name
+    if _was_shown(reply.payload, job.bundle):
+        why = "it gave back a plan that stood in what it was shown"
+        return _mock(PlannerStatus.ERROR, name, why, now, reply.usage)
+    return _read(reply.payload, job, name, ctx.run.id, reply.usage)
+
+
+async def _spent(ctx: FlowContext, kit: SenseKit) -> str:
+    """Which budget has nothing left; empty when none has."""
+
+    async def look(step: Step) -> str:
+        try:
+            await kit.purse.check(ctx.run, step.key)
+        except BudgetSpent as error:
+            return str(error)
+        return ""
+
+    return await ctx.step("afford", look)
+
+
+def planning_prompt(
+    profile: Profile, bundle: Bundle, seen: Situation, options: SenseOptions
+) -> str:
+    """The profile's words, what is known as data that is nobody's instruction, and the rules of a plan."""
+    zones = zones_in_words(options.safe_zones, options.forbidden_zones)
+    return (
+        f"{profile.system.rstrip()}\n\n"
+        f"{ONLY_DATA}\n\n"
+        f"{situation_words(seen)}\n\n"
+        f"# The state of the system\n{as_data(bundle_json(bundle))}\n\n"
+        f"{_DELIVERABLE}\n\n"
+        f"{_RULES}\n"
+        f"- A work order is a list of these operations: {operations_in_words()}. {zones} What needs anything else is "
+        "nothing for a work order: tell people of it with an `alert`. `tasks` tell people and the worker in words what "
+        "is to be done; `ops` are the same work as operations, performed to the letter. Give `ops` where you know all of their "
+        "fields; where you do not, leave `ops` out: they are written from the `tasks`.\n"
+    )
+
+
+def _read(
+    document: Json, job: SenseJob, planner: str, salt: str, usage: Usage | None = None
+) -> Planned:
+    plan = parse_plan(document, salt=salt)
+    status = PlannerStatus.ERROR if plan.error else PlannerStatus.OK
+    return Planned(
+        status=status,
+        planner=planner,
+        why=plan.error,
+        plan=plan,
+        document=document,
+        usage=usage or Usage(),
+    )
+
+
+def _mock(
+    status: PlannerStatus, planner: str, why: str, now: datetime, usage: Usage | None = None
+) -> Planned:
+    """An empty plan in place of the planner's own, and why."""
+    document = {
+        "timestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "source": MOCK_SOURCE,
+        "context_summary": f"No plan of {planner or 'a planner'}: {why}",
+        "items": [],
+    }
+    return Planned(
+        status=status,
+        planner=planner,
+        why=why,
+        plan=ParsedPlan(source=MOCK_SOURCE, context_summary=document["context_summary"]),  # type: ignore[arg-type]
+        document=document,
+        usage=usage or Usage(),
+    )
+
+
+def _was_shown(payload: Json, bundle: Bundle) -> bool:
+    """Whether the plan is one that stands in the data: an echo must not be taken for an answer."""
+    wanted = _bare(payload)
+    return any(_holds(each.content, wanted) for look in bundle.looks for each in look.found)
+
+
+def _bare(payload: Json) -> Json:
+    return payload.get("items") if isinstance(payload, dict) else payload
+
+
+def _holds(value: Json, items: Json) -> bool:
+    if not items:
+        return False
+    if isinstance(value, dict):
+        if value.get("items") == items:
+            return True
+        return any(_holds(each, items) for each in value.values())
+    if isinstance(value, list):
+        return any(_holds(each, items) for each in value)
+    return isinstance(value, str) and canonical_json(items) in value.replace(" ", "")
+
+
+class _Trouble(BaseModel):
+    """Why a planner gave no plan, as it stands in a reply that was made of its failure."""
+
+    status: PlannerStatus
+    why: str
+
+    @classmethod
+    def of(cls, reply: Reply) -> _Trouble | None:
+        said = reply.payload
+        if isinstance(said, dict) and set(said) == {"podium_trouble"}:
+            return cls.model_validate(said["podium_trouble"])
+        return None
+
+
+class _Sheltered:
+    """An agent whose failures are answers: a tick goes on without its plan."""
+
+    def __init__(self, inner: Agent) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        try:
+            return await self._inner.ask(turn)
+        except (Interrupted, LeaseLost, BudgetSpent):
+            raise
+        except PodiumError as error:
+            absent = isinstance(error, ToolMissing | AgentNotLoggedIn | NotPossibleNow)
+            status = PlannerStatus.MOCK if absent else PlannerStatus.ERROR
+            trouble = _Trouble(status=status, why=str(error))
+            used: Usage | None = getattr(error, "usage", None)
+            return Reply(
+                text="",
+                payload={"podium_trouble": trouble.model_dump(mode="json")},
+                agent=self.name,
+                usage=used or Usage(turns=0 if absent else 1, complete=absent),
+            )

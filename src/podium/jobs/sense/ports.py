@@ -1,0 +1,127 @@
+"""Protocols of the sense loop: sources it reads, the record and trust book it keeps, the inbox of work orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from podium.core.model import Json, Moment
+    from podium.jobs.sense.models import Bundle, Look, SenseMemory, TickOutcome
+    from podium.jobs.sense.orders.work_order import Ack, Claim, OpenedOrder
+    from podium.jobs.sense.trust import TrustEntry
+
+
+Shelf = Literal["done", "parked"]
+"""Where a file goes when its order has ended."""
+
+
+class Inbox(Protocol):
+    """A folder of work orders and the folders around it. All methods are quick and may block."""
+
+    @property
+    def passed_over(self) -> Sequence[str]:
+        """Files that the last look at the inbox left where they are, and why, a sentence each."""
+        ...
+
+    def waiting(self) -> Sequence[str]:
+        """Names of files that nobody has claimed, oldest first."""
+        ...
+
+    def claim(self, file: str, *, run_id: str, worker: str) -> Claim | None:
+        """Take a file. None: somebody else was faster, or it is gone."""
+        ...
+
+    def claims(self) -> Sequence[Claim]:
+        """Everything that was taken and not put away."""
+        ...
+
+    def open(self, claim: Claim) -> OpenedOrder:
+        """Read a claimed file. Never raises for what is in it."""
+        ...
+
+    def put_away(self, claim: Claim, shelf: Shelf, why: str = "") -> str:
+        """Move a claimed file to its shelf, with the reason beside a parked one. Done before, it is done.
+
+        Gives the path from the root on.
+        """
+        ...
+
+    def acknowledge(self, ack: Ack) -> str:
+        """Write the answer to the outbox in one step. Gives the path from the root on."""
+        ...
+
+    def answered(self, wo_id: str) -> Ack | None:
+        """What was said of an order of this name before."""
+        ...
+
+
+class SenseRecord(Protocol):
+    """Files of one root. A line that cannot be written is told and breaks no tick."""
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """What cannot be written just now, in words."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """While open, no other loop ticks on this root. Raises `LockHeld`."""
+        ...
+
+    def memory(self) -> SenseMemory:
+        """What was remembered; a fresh one where there is none, or none that can be read."""
+        ...
+
+    def remember(self, memory: SenseMemory) -> bool:
+        """Whether it lasts. If not, whoever is `alone` here still gets it from `memory`, and nobody after that."""
+        ...
+
+    def keep_bundle(self, bundle: Bundle) -> str:
+        """Write the context bundle where the planner's users look for it. Gives its path."""
+        ...
+
+    def keep_plan(self, document: Json) -> str: ...
+
+    def log(self, text: str, *, at: Moment, kind: Literal["main", "parser"] = "main") -> None:
+        """Add a line to the main log or to the parser's, and turn the file over when it is full."""
+        ...
+
+    def tick_ended(self, outcome: TickOutcome) -> None:
+        """Add the SUMMARY line to the log and a record to the telemetry."""
+        ...
+
+
+class TrustBook(Protocol):
+    """What people decided and what happened, from which autonomy is earned and lost. Only added to."""
+
+    def entries(self) -> Sequence[TrustEntry]: ...
+
+    def add(self, entry: TrustEntry) -> None:
+        """Durable on return. The same entry again changes nothing."""
+        ...
+
+
+class Source(Protocol):
+    """Looks, and changes nothing. One small class for each kind of place."""
+
+    @property
+    def name(self) -> str:
+        """Under which it stands in bundles and counts, such as `health`."""
+        ...
+
+    async def mark(self) -> str:
+        """Changes when what `look` would find has changed, and is the same in every process.
+
+        Where there are files it is made of what the file system tells, and nothing is read; it may then change
+        once more although nothing did: two seconds after a file was written. For commands, addresses and
+        repositories it is made of what was found, and a `look` right after it does not ask again.
+        """
+        ...
+
+    async def look(self) -> Look:
+        """What is there now, with its mark. It never raises for what it finds: that is said in the look.
+
+        Looking again at what has not changed must not cost much more than asking the file system.
+        """
+        ...

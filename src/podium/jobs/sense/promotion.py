@@ -1,0 +1,105 @@
+"""Promotion and demotion of a target's autonomy in a zone. Only a person grants any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.core.decisions import Tier
+from podium.core.errors import BadInput, CallRefused
+from podium.jobs.sense.trust import Standing, TrustEntry, standings
+from podium.ports import Clock, TrustBook
+
+
+class Promotion:
+    """What a promotion would grant, for a person to look at before it is written."""
+
+    def __init__(self, grants: Sequence[tuple[Standing, Tier]]) -> None:
+        self.grants = tuple(grants)
+
+    @property
+    def target(self) -> str:
+        return self.grants[0][0].target
+
+
+def plan_promotion(
+    known: Sequence[Standing],
+    target: str,
+    zones: Sequence[str],
+    *,
+    up_to: Tier | None,
+    needed: int,
+    anyway: bool,
+) -> Promotion:
+    """Without `zones` it is for those that earned it; without `up_to` as far as people said yes to.
+
+    Raises `CallRefused` where fewer than `needed` agreements stand in a row, unless `anyway`.
+    """
+    of_target = {each.zone: each for each in known if each.target == target}
+    wanted = zones or [zone for zone, each in of_target.items() if anyway or each.proposes(needed)]
+    if not wanted:
+        raise CallRefused(_nothing_earned(target, of_target, needed))
+    grants = []
+    for zone in dict.fromkeys(wanted):
+        standing = of_target.get(zone, Standing(target=target, zone=zone))
+        if standing.agreed < needed and not anyway:
+            raise CallRefused(
+                f"{target!r} in zone {zone!r} has {standing.agreed} of the {needed} agreements in a row that it "
+                "takes; wait for more, or say --anyway"
+            )
+        grants.append(
+            (standing, up_to if up_to is not None else max(standing.highest_agreed, Tier.T1))
+        )
+    return Promotion(grants)
+
+
+def promote(
+    book: TrustBook, clock: Clock, promotion: Promotion, *, by: str
+) -> tuple[Standing, ...]:
+    """Write it into the book. Durable on return."""
+    for standing, tier in promotion.grants:
+        book.add(
+            TrustEntry(
+                kind="promoted",
+                target=standing.target,
+                zone=standing.zone,
+                tier=tier,
+                by=by,
+                at=clock.now(),
+            )
+        )
+    return _of_target(book, promotion.target)
+
+
+def demote(
+    book: TrustBook, clock: Clock, target: str, zones: Sequence[str], *, by: str, why: str
+) -> tuple[Standing, ...]:
+    """Take back what was granted: in these zones, or in all that have a grant.
+
+    Raises `BadInput` where nothing is granted.
+    """
+    granted = [each.zone for each in _of_target(book, target) if each.granted is not None]
+    wanted = tuple(dict.fromkeys(zones)) or tuple(granted)
+    if not wanted or not set(wanted) <= set(granted):
+        where = f"only in {', '.join(granted)}" if granted else "nowhere"
+        raise BadInput(
+            f"{target!r} has autonomy {where}; `podium sense trust` lists what is granted"
+        )
+    for zone in wanted:
+        book.add(
+            TrustEntry(kind="demoted", target=target, zone=zone, by=by, why=why, at=clock.now())
+        )
+    return _of_target(book, target)
+
+
+def _of_target(book: TrustBook, target: str) -> tuple[Standing, ...]:
+    return tuple(each for each in standings(book.entries()) if each.target == target)
+
+
+def _nothing_earned(target: str, of_target: dict[str, Standing], needed: int) -> str:
+    if not of_target:
+        return f"nobody has said anything of target {target!r} yet; `podium sense trust` lists those that are known"
+    counts = ", ".join(f"{each.agreed} in {zone}" for zone, each in of_target.items())
+    return (
+        f"{target!r} has too few agreements in a row ({counts}; it takes {needed}); wait for more, or say "
+        "--anyway with --zone"
+    )

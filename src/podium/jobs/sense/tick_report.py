@@ -1,0 +1,48 @@
+"""Parts of a tick's report made of numbers and names alone. Imports no pydantic: an idle tick uses it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+from podium.cli.screen import Screen, is_terminal
+from podium.render.text import counted, shown_line
+
+INDENT = 12
+"""Where the values of a report begin."""
+MAX_LINES = 12
+"""Of one kind; the logs have all of them."""
+NOTHING_CHANGED = "nothing has changed, so nobody was asked"
+
+
+def show_sensed(
+    screen: Screen, tick: int, mode: str, seconds: float, counts: Mapping[str, int]
+) -> None:
+    """Number, mode and duration of a tick, and how many things each source has."""
+    show_part(screen, "tick", [f"{tick}, mode {mode}, {seconds:.1f} s"])
+    sources = ", ".join(f"{name} {count}" for name, count in counts.items())
+    show_part(screen, "sensed", [sources or "nothing"])
+
+
+def show_totals(screen: Screen, ticks: int, idle_ticks: int, tokens: int) -> None:
+    """What all ticks of the root came to."""
+    line = f"{counted(ticks, 'tick')}, {idle_ticks} of them idle; {counted(tokens, 'token')}"
+    show_part(screen, "so far", [line])
+
+
+def show_part(screen: Screen, name: str, lines: Sequence[str]) -> None:
+    """Lines of one kind, the first of them beside its name."""
+    for number, line in enumerate(lines[:MAX_LINES]):
+        show_value(screen, "" if number else name, line)
+    if (more := len(lines) - MAX_LINES) > 0:
+        screen.line(f"{'':<{INDENT}}and {more} more")
+
+
+def show_value(screen: Screen, name: str, line: str) -> None:
+    """A value beside its name; on a terminal folded between words."""
+    width = shutil.get_terminal_size().columns - INDENT if is_terminal() else 0
+    shown = shown_line(line)
+    parts = wrap(shown, max(40, width), break_on_hyphens=False) if width else [shown]
+    for number, part in enumerate(parts):
+        screen.line(f"{'' if number else name:<{INDENT}}{part}")

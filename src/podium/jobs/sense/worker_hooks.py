@@ -1,0 +1,130 @@
+"""Hooks of `podium worker`: the inbox tended while it serves, and ticks of other interfaces ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from podium.app.app import Podium
+from podium.core.errors import LockHeld
+from podium.core.events import Event
+from podium.core.work import QueueSpec, Run
+from podium.jobs.sense import SENSE, take_in
+from podium.jobs.sense.composition import sense_queue, tick_kit
+from podium.jobs.sense.deps import ORDERS
+from podium.jobs.sense.orders.inbox_tender import InboxTender
+from podium.jobs.sense.orders.worker import inbox_tender
+from podium.ports import EventQuery, View
+from podium.render.text import shown_line
+
+AGAIN_SECONDS = 5.0
+"""How long the inbox is left alone after something that nobody foresaw."""
+
+Tell = Callable[[str], None]
+TakeMore = Callable[[], Awaitable[int]]
+"""Takes what lies in the inbox now, and gives how many orders that were."""
+
+
+@asynccontextmanager
+async def tended(
+    podium: Podium, queues: Sequence[QueueSpec], tell: Tell, *, once: bool
+) -> AsyncIterator[TakeMore]:
+    """While open, work orders of the inbox are taken, where their queue is served.
+
+    With `once` only what lies there now: whoever waits for the end of the work takes more then.
+    """
+    if ORDERS not in {queue.name for queue in queues}:
+        yield _nothing
+        return
+    tender, told = await inbox_tender(podium), set[str]()
+    if tender.paused:
+        podium.tell(tender.paused)
+
+    async def take_more() -> int:
+        taken = await tender.tend()
+        for why in tender.inbox.passed_over:
+            if why not in told:
+                tell(f"podium: left in the inbox: {shown_line(why)}")
+        told.update(tender.inbox.passed_over)
+        return taken
+
+    await take_more()
+    if once:
+        yield take_more
+        return
+    async with _in_the_background(tender, tell):
+        yield take_more
+
+
+@asynccontextmanager
+async def _in_the_background(tender: InboxTender, tell: Tell) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    tending = asyncio.create_task(_tend_on(tender, stop, tell), name="podium worker: inbox")
+    try:
+        yield
+    finally:
+        stop.set()
+        await tending
+
+
+async def _tend_on(tender: InboxTender, stop: asyncio.Event, tell: Tell) -> None:
+    """Until told to stop. The tender tells what it cannot do; nothing else ends it silently either."""
+    while not stop.is_set():
+        try:
+            await tender.serve(stop)
+        except Exception as error:
+            tell(f"podium: the inbox could not be tended: {error!r}; it is tried again")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN_SECONDS):
+                    await stop.wait()
+
+
+async def _nothing() -> int:
+    return 0
+
+
+ENDS = ("run_succeeded", "run_failed", "run_cancelled")
+
+
+@asynccontextmanager
+async def ticks_ended(
+    podium: Podium, queues: Sequence[QueueSpec], seen: int, tell: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """While open, a tick is recorded when its planning has ended, where the loop's queue is served.
+
+    `seen` is the last event that was there before. What is missed here, the next tick takes in.
+    """
+    if sense_queue(podium.configuration).name not in {queue.name for queue in queues}:
+        yield
+        return
+    ending = asyncio.create_task(_end_on(podium, seen, tell), name="podium worker: ticks")
+    try:
+        yield
+    finally:
+        ending.cancel()
+        with suppress(asyncio.CancelledError):
+            await ending
+    # Who leaves because nothing is left to do leaves no tick open.
+    await _end(podium, tell)
+
+
+async def _end_on(podium: Podium, seen: int, tell: Callable[[str], None]) -> None:
+    journal, store = await podium.journal(), await podium.store()
+    async for event in journal.follow(EventQuery(types=ENDS, after_position=seen)):
+        run = await store.read(partial(_run_of, event))
+        if run is not None and run.flow == SENSE:
+            await _end(podium, tell)
+
+
+async def _end(podium: Podium, tell: Callable[[str], None]) -> None:
+    try:
+        with suppress(LockHeld):  # a loop ticks here, and sees to it
+            await take_in(await tick_kit(podium))
+    except Exception as error:
+        tell(f"podium: a tick could not be recorded: {error!r}; the next one does it")
+
+
+def _run_of(event: Event, view: View) -> Run | None:
+    return view.run(event.run_id)

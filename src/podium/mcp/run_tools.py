@@ -1,0 +1,373 @@
+"""MCP tools for runs: submit, status, result, logs, cancel; plans, approvals and receipts."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Annotated
+
+from pydantic import Field
+
+from podium.app.approvals import newest_approvals, show_approval
+from podium.app.receipt_proof import proven
+from podium.app.receipts import Verdict, list_receipts
+from podium.app.run_continuation import how_it_continues
+from podium.app.run_control import cancel as wish_ended
+from podium.app.run_list import ShownStatus, list_standings
+from podium.app.run_log import follow_logs
+from podium.app.run_report import show_run
+from podium.app.submission import Wish, ask, submit
+from podium.app.work_request import Told
+from podium.core.decisions import ApprovalStatus, Receipt
+from podium.core.errors import UnknownId
+from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.tool_replies import cut_to
+from podium.core.work import Run
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.models import OperatorMode, RunPlan
+from podium.mcp.context import (
+    PROVENANCE,
+    ApprovalLine,
+    Desk,
+    DoorTool,
+    RunLine,
+    approval_line,
+    bounded,
+    run_line,
+    run_lines,
+)
+from podium.render.event import event_line
+
+LONGEST_RESULT = 60_000
+LONGEST_LINE = 1_000
+RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.", max_length=100)]
+
+
+class Submitted(Noun):
+    """A run that goes on without the client."""
+
+    run: RunLine
+    served: str
+    """Who works on it."""
+    next: str
+
+
+class StatusWish(Noun):
+    run_id: str = Field(default="", description="One run; else the newest.", max_length=100)
+    statuses: tuple[ShownStatus, ...] = Field(default=(), description="Only runs that stand so.")
+    flow: str = Field(default="", description="Only runs of this flow.", max_length=100)
+    limit: int = Field(default=20, ge=1, le=100)
+
+
+class Runs(Noun):
+    """Runs, newest first."""
+
+    runs: tuple[RunLine, ...]
+
+
+class OneRun(Noun):
+    run_id: RunId
+
+
+class Result(Noun):
+    """What came of a run."""
+
+    run: RunLine
+    result: Json
+    """None while it has not ended. A long one is the beginning of its JSON, as text."""
+    receipts: int
+    """How many calls were performed and sealed."""
+
+
+class LogsWish(Noun):
+    run_id: RunId
+    after_seq: int = Field(default=0, ge=0, description="Only events behind this number.")
+    limit: int = Field(default=100, ge=1, le=500)
+
+
+class Logs(Noun):
+    """What happened, in words, oldest first."""
+
+    lines: tuple[str, ...]
+    next_after_seq: int
+    """To be handed in as `after_seq` for what comes then."""
+    ended: bool
+    """Nothing more will come."""
+
+
+class CancelWish(Noun):
+    run_id: RunId
+    why: str = Field(default="", max_length=1_000)
+
+
+async def _submit(desk: Desk, wish: Wish) -> Submitted:
+    run = await submit(desk.podium, wish, by=desk.by, provenance=PROVENANCE)
+    served = await desk.served(desk.podium, run)
+    again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
+    return Submitted(run=await run_line(desk, run), served=served, next=again)
+
+
+async def _status(desk: Desk, wish: StatusWish) -> Runs:
+    podium = desk.podium
+    if wish.run_id:
+        return Runs(runs=(await run_line(desk, await found(desk, wish.run_id)),))
+    if not podium.has_record:
+        return Runs(runs=())
+    standings = await list_standings(
+        await podium.store(),
+        podium.engine,
+        tuple(each.value for each in wish.statuses),
+        flow=wish.flow or None,
+        limit=wish.limit,
+    )
+    return Runs(runs=tuple(await run_lines(desk, [each.run for each in standings])))
+
+
+async def _result(desk: Desk, wish: OneRun) -> Result:
+    run = await found(desk, wish.run_id)
+    store = await desk.podium.store()
+    receipts = await store.read(lambda view: view.receipts(run.id))
+    return Result(
+        run=await run_line(desk, run),
+        result=bounded(run.result, LONGEST_RESULT),
+        receipts=len(receipts),
+    )
+
+
+async def _logs(desk: Desk, wish: LogsWish) -> Logs:
+    run = await found(desk, wish.run_id)
+    store = await desk.podium.store()
+    lines: list[str] = []
+    reached = wish.after_seq
+    logs = follow_logs(store, run.id, after_seq=wish.after_seq)
+    async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
+        async for event in logs:
+            if len(lines) == wish.limit:
+                return Logs(lines=tuple(lines), next_after_seq=reached, ended=False)
+            lines.append(cut_to(LONGEST_LINE, event_line(event)))
+            reached = event.seq
+    return Logs(lines=tuple(lines), next_after_seq=reached, ended=run.status.ended)
+
+
+async def _cancel(desk: Desk, wish: CancelWish) -> RunLine:
+    run = await found(desk, wish.run_id)
+    engine = await desk.podium.engine()
+    store = await desk.podium.store()
+    return await run_line(desk, await wish_ended(store, engine, run.id, by=desk.by, why=wish.why))
+
+
+async def found(desk: Desk, run_id: str) -> Run:
+    """The run that is meant. Raises `UnknownId` also where nothing was ever recorded, and makes no record."""
+    if not desk.podium.has_record:
+        raise UnknownId("run", run_id)
+    return (await show_run(await desk.podium.store(), run_id, last_events=0)).run
+
+
+WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
+    DoorTool(
+        "submit",
+        "Hand over work",
+        "Hand work to Podium and get a run id at once; it goes on by itself. Flows: `pipeline` turns a task into "
+        "a reviewed, tested branch; `operator` turns plain words into a validated run of registered tools; `playbook` "
+        "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
+        "the system's state and proposes work. `options` depend on the flow, and a wrong one is answered with those there are. "
+        "Poll `status` with the run id, then read `result`. What is risky waits for a person.",
+        Wish,
+        Submitted,
+        _submit,
+        changes="something",
+        idempotent=False,
+    ),
+    DoorTool(
+        "status",
+        "How runs stand",
+        "How one run stands, or the newest runs: status, what each waits for, approvals that people owe it, failures.",
+        StatusWish,
+        Runs,
+        _status,
+    ),
+    DoorTool(
+        "result",
+        "What came of a run",
+        "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
+        OneRun,
+        Result,
+        _result,
+    ),
+    DoorTool(
+        "logs",
+        "What happened in a run",
+        "The events of a run in words, page by page: hand in next_after_seq to read on.",
+        LogsWish,
+        Logs,
+        _logs,
+    ),
+    DoorTool(
+        "cancel",
+        "End a run",
+        "Wish a run ended. Its processes are ended too; `status` says when it is cancelled.",
+        CancelWish,
+        RunLine,
+        _cancel,
+        changes="much",
+    ),
+)  # fmt: skip
+
+
+MOST_RECEIPTS = 500
+
+
+class PlanWish(Noun):
+    text: NonEmpty = Field(description="What is wanted, in plain words.")
+    context: Told = Field(default_factory=dict, description="What is known already, by name.")
+    pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
+
+
+class Plan(Noun):
+    """What the operator would do. Nothing was done."""
+
+    status: str
+    """planned, clarify, refused, quality_gate_failed or error."""
+    words: str
+    """Intent, plan, impact, risks and next actions, for people."""
+    question: str
+    """With `clarify`: what one answer would settle."""
+    plan: RunPlan | None
+    next_actions: tuple[str, ...]
+
+
+class ApprovalsWish(Noun):
+    approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
+    run_id: str = Field(default="", description="Only those of this run.", max_length=100)
+    everything: bool = Field(default=False, description="Answered, used and expired ones too.")
+
+
+class Approvals(Noun):
+    approvals: tuple[ApprovalLine, ...]
+    """Newest first."""
+    more: int = 0
+    """Older ones that are left out."""
+
+
+class ReceiptsWish(Noun):
+    run_id: str = Field(default="", description="Only those of this run.", max_length=100)
+    limit: Annotated[int, Field(ge=1, le=MOST_RECEIPTS)] = 100
+
+
+class ReceiptLine(Noun):
+    """Proof of one call that was performed."""
+
+    run_id: str
+    number: int
+    tool: str
+    status: str
+    tier: str
+    approved_by: tuple[str, ...]
+    fields: dict[str, Json]
+    error: str
+    settled_at: Moment
+
+
+class Proof(Noun):
+    """Receipts, the newest first, and whether all chains are whole."""
+
+    receipts: tuple[ReceiptLine, ...]
+    total: int
+    sound: bool
+    """No receipt was edited, removed, reordered or cut off."""
+    verdict: Verdict
+
+
+async def _plan(desk: Desk, wish: PlanWish) -> Plan:
+    answer = await ask(
+        desk.podium,
+        wish.text,
+        mode=OperatorMode.PLAN,
+        context=wish.context,
+        pack=wish.pack,
+        by=desk.by,
+        provenance=PROVENANCE,
+    )
+    said = answer.classification
+    return Plan(
+        status=answer.status,
+        words=blocks(answer),
+        question=said.question if said else "",
+        plan=answer.plan,
+        next_actions=answer.next_actions,
+    )
+
+
+async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
+    podium = desk.podium
+    if not podium.has_record:
+        if wish.approval_id:
+            raise UnknownId("approval", wish.approval_id)
+        return Approvals(approvals=())
+    store = await podium.store()
+    if wish.approval_id:
+        one = await show_approval(store, podium.clock, wish.approval_id)
+        goes_on = await how_it_continues(store, podium.engine, one)
+        return Approvals(approvals=(approval_line(one, goes_on.next),))
+    run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
+    statuses = () if wish.everything else (ApprovalStatus.PENDING,)
+    newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
+    return Approvals(approvals=tuple(map(approval_line, newest.shown)), more=newest.more)
+
+
+async def _receipts(desk: Desk, wish: ReceiptsWish) -> Proof:
+    if not desk.podium.has_record and not wish.run_id:
+        return Proof(receipts=(), total=0, sound=True, verdict=Verdict(runs=0, receipts=0))
+    run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
+    verdict = await proven(desk.podium, run_id)
+    receipts = await list_receipts(await desk.podium.store(), run_id)
+    newest = sorted(receipts, key=lambda each: each.settled_at, reverse=True)[: wish.limit]
+    return Proof(
+        receipts=tuple(_receipt(each) for each in newest),
+        total=len(receipts),
+        sound=verdict.sound,
+        verdict=verdict,
+    )
+
+
+def _receipt(receipt: Receipt) -> ReceiptLine:
+    return ReceiptLine(
+        run_id=receipt.run_id,
+        number=receipt.number,
+        tool=receipt.tool,
+        status=receipt.status,
+        tier=str(receipt.tier),
+        approved_by=receipt.approved_by,
+        fields=receipt.fields,
+        error=receipt.error,
+        settled_at=receipt.settled_at,
+    )
+
+
+PEOPLE: tuple[DoorTool[PlanWish] | DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
+    DoorTool(
+        "plan",
+        "What would be done",
+        "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "
+        "To have it done, `submit` the same words with flow `operator`.",
+        PlanWish,
+        Plan,
+        _plan,
+    ),
+    DoorTool(
+        "approvals",
+        "What waits for people",
+        "What people are asked, how each question stands, and how they answer. Approving is theirs alone: no tool of this "
+        "door can. `request_approval` asks them something.",
+        ApprovalsWish,
+        Approvals,
+        _approvals,
+    ),
+    DoorTool(
+        "receipts",
+        "Proof of what was done",
+        "Receipts of performed calls, the newest first, and the proof that none was edited, removed, reordered or cut off.",
+        ReceiptsWish,
+        Proof,
+        _receipts,
+    ),
+)

@@ -1,0 +1,221 @@
+"""Outlets behind apprise URLs, the text of a notice for every medium, and the file that records what each outlet was sent.
+
+apprise is loaded in the thread that sends: it takes half a second, and those without notices never pay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from podium.platform import make_private_folder
+from podium.ports import Notice, NoticePart, Told, ToldMark
+
+if TYPE_CHECKING:
+    from apprise import Apprise, AppriseResult
+
+
+LONGEST_TITLE = 120
+LONGEST_TEXT = 700
+"""Of one part."""
+
+_TAMED = {
+    "<": "‹",  # HTML; mentions and links of Slack and Discord
+    ">": "›",
+    "](": "] (",  # links of Markdown that show other words than where they lead
+    "://": ":// ",  # addresses that a tap would open
+    "@": "@ ",  # @everyone, @channel, @here
+}
+
+
+def title_of(notice: Notice) -> str:
+    return tamed(notice.title)[:LONGEST_TITLE]
+
+
+def body_of(notice: Notice) -> str:
+    """Every part, a line between them empty. Only Podium's own links can be opened."""
+    return "\n\n".join(map(_part, notice.parts))
+
+
+def tamed(text: str) -> str:
+    """The text without what one medium or another takes for markup that leads or calls somebody elsewhere."""
+    for taken, shown in _TAMED.items():
+        text = text.replace(taken, shown)
+    return text
+
+
+def _part(part: NoticePart) -> str:
+    text = tamed(part.text)
+    shown = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    return f"{shown}\n{part.link}" if part.link else shown
+
+
+SEND_SECONDS = 30.0
+LONGEST_REASON = 300
+_REFUSED = re.compile(r"error=4\d\d")
+"""How apprise writes that a service itself said no."""
+NO_SERVICE = "its value is no URL that apprise knows; its pages list them"
+
+
+class AppriseOutlet:
+    """Tells by one URL. A message is sent in a thread of its own, which nobody waits for longer than said."""
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        redact: Callable[[str], str],
+        seconds: float = SEND_SECONDS,
+    ) -> None:
+        """`url` is a secret: of it nothing is ever shown."""
+        self._name = name
+        self._url = url
+        self._redact = redact
+        self._seconds = seconds
+        self._thread: threading.Thread | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def tell(self, notice: Notice) -> Told:
+        """Send it, and wait for the service's answer for some seconds."""
+        if self._thread is not None and self._thread.is_alive():
+            return Told(done=False, why="the message before is still on its way", in_doubt=True)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Told] = loop.create_future()
+
+        def settle(told: Told) -> None:
+            if not answer.done():
+                answer.set_result(told)
+
+        def work() -> None:
+            told = self._sent(notice)
+            try:
+                loop.call_soon_threadsafe(settle, told)
+            except RuntimeError:
+                return  # the process ends, and the loop was closed before
+
+        # A daemon: a service that never answers must not keep the process from ending.
+        self._thread = threading.Thread(
+            target=work, name=f"podium notice {self._name}", daemon=True
+        )
+        self._thread.start()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await answer
+        except TimeoutError:
+            return Told(
+                done=False, why=f"no answer within {self._seconds:g} seconds", in_doubt=True
+            )
+
+    def _sent(self, notice: Notice) -> Told:
+        """In a thread of its own."""
+        try:
+            service = _service(self._url)
+            if service is None:
+                return Told(done=False, why=NO_SERVICE)
+            result = service.notify(
+                body=body_of(notice), title=title_of(notice), body_format="text"
+            )
+        except Exception as error:
+            # Plugins of a hundred services: what one of them raises must not end the console.
+            return Told(
+                done=False, why=self._safe(f"{type(error).__name__}: {error}"), in_doubt=True
+            )
+        if result:
+            return Told(done=True)
+        return Told(done=False, why=self._why(result), in_doubt=_in_doubt(result))
+
+    def _why(self, result: AppriseResult) -> str:
+        said = "; ".join(entry.message for entry in result.logs())
+        return self._safe(said) or "it was refused without a reason"
+
+    def _safe(self, text: str) -> str:
+        hidden = self._redact(text.replace(self._url, "…"))
+        return " ".join(hidden.split())[:LONGEST_REASON]
+
+
+def _service(url: str) -> Apprise | None:
+    """None: no service has such a URL."""
+    from apprise import Apprise, AppriseAsset, OverflowMode
+
+    # Without a time limit of its own it sends in this thread, instead of one that the interpreter waits for at its end.
+    asset = AppriseAsset(
+        app_id="Podium", app_desc="Podium", storage_mode="memory", service_timeout=0
+    )
+    service = Apprise(asset=asset)
+    if not service.add(url):
+        return None
+    for each in service:
+        # What is longer than a service takes would be refused again and again.
+        each.overflow_mode = OverflowMode.SPLIT
+    return service
+
+
+def _in_doubt(result: AppriseResult) -> bool:
+    """Whether it may have arrived. apprise tells a line that was never there from one that broke off by nothing."""
+    said = " ".join(entry.message for entry in result.logs())
+    return _REFUSED.search(said) is None
+
+
+_NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+class FileToldBook:
+    """Marks in a folder of the project's state. Only the process that holds the folder may tell."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: int | None = None
+
+    def try_hold(self) -> bool:
+        """Whether this process is now the one that tells; it stays so until `let_go`, or until it dies."""
+        if self._held is None:
+            make_private_folder(self._folder)
+            handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(handle)
+                return False
+            self._held = handle
+        return True
+
+    def let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def mark(self, outlet: str) -> ToldMark | None:
+        """None also for a file that cannot be read: what is told then begins anew."""
+        try:
+            return ToldMark.model_validate_json(self._file(outlet).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def save(self, outlet: str, mark: ToldMark) -> None:
+        """Put the mark in its file, whole or not at all. On return it survives a crash."""
+        handle, side = tempfile.mkstemp(prefix=".mark-", dir=self._folder)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(mark.model_dump_json())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(side).replace(self._file(outlet))
+        except OSError:
+            Path(side).unlink(missing_ok=True)
+            raise
+
+    def _file(self, outlet: str) -> Path:
+        return self._folder / f"{_NOT_IN_FILE_NAMES.sub('_', outlet)}.json"

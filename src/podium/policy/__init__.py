@@ -1,0 +1,25 @@
+"""Judges every call: policy rules, zones, git and shell firewall, tiers, budgets, quotas, approvals."""
+
+from podium.policy.compiler import compile_policy, find_faults
+from podium.policy.git_tables import exec_rules
+from podium.policy.policy import Policy, PolicyLayer, QuotaSpec, Rule, ZoneSpec, default_policy
+from podium.policy.programs import Kind
+from podium.policy.refusal import PolicyFault
+from podium.policy.rule_gate import RuleGate
+from podium.policy.shell import split_command
+
+__all__ = [
+    "Kind",
+    "Policy",
+    "PolicyFault",
+    "PolicyLayer",
+    "QuotaSpec",
+    "Rule",
+    "RuleGate",
+    "ZoneSpec",
+    "compile_policy",
+    "default_policy",
+    "exec_rules",
+    "find_faults",
+    "split_command",
+]

@@ -1,0 +1,418 @@
+"""Classification of one simple command: its kind, paths, hosts and risk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from podium.core.decisions import Access, BuiltInRule, GateContext, Tier, TierTerm
+from podium.policy import programs
+from podium.policy.command_paths import (
+    Standing,
+    finds_and_removes,
+    moved,
+    path_parts,
+    refuse_ruin,
+    removed_by_find,
+    removes_folders,
+    touches_of,
+    understood,
+    unknown_place,
+    writer_touches,
+)
+from podium.policy.git_firewall import RULE as GIT_RULE
+from podium.policy.git_firewall import read_git, scratch_target, scratch_touches
+from podium.policy.programs import Kind, names, weigh_variable
+from podium.policy.refusal import Refused
+from podium.policy.shell import ANY, ASSIGNMENT, COMPUTED, SimpleCommand, assignment, shown
+from podium.policy.shell.wrappers import SHELLS, runs_a_file
+from podium.policy.zones import HARMLESS_PATHS, Touch
+
+_FETCHING = names("curl wget http https xh aria2c")
+_CONNECTING = names("nc ncat netcat telnet")
+_ASKING = names("psql mysql redis-cli mongosh")
+_VALUED = names(
+    "-o -O -d -H -X -u -A -e -b -c -F -T -w -m -D -E -K -x -Y -y -z -C -P -t -T -U --output --data "
+    "--data-raw --data-binary --data-urlencode --json --header --request --user --user-agent "
+    "--referer --cookie --cookie-jar --form --upload-file --write-out --max-time --dump-header "
+    "--cert --key --cacert --connect-timeout --retry --retry-delay --output-document "
+    "--directory-prefix --timeout --tries --post-data --method --body-data"
+)
+_URL = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?(\[[0-9a-fA-F:]+\]|[^/:?#\s\[\]]+)(?::(\d+))?(?:[/?#].*)?",
+    re.DOTALL | re.IGNORECASE,
+)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_PORTS = {"http": 80, "https": 443}
+_LOOPBACK = re.compile(r"localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost")
+
+Host = tuple[str, int | None]
+
+
+def hosts_of(command: SimpleCommand) -> tuple[Host, ...] | None:
+    """Hosts and ports that its words name. None: that cannot be told of this program."""
+    if command.basename in _CONNECTING:
+        return _connected(command.argv[1:])
+    if command.basename in _ASKING:
+        return _asked(command.argv[1:])
+    if command.basename not in _FETCHING:
+        return None
+    found: list[Host] = []
+    words = iter(command.argv[1:])
+    for word in words:
+        if word in _VALUED and not (command.basename == "curl" and word == "-O"):
+            next(words, None)
+        elif word.startswith("-") or COMPUTED in word or ANY in word:
+            continue
+        elif (host := _host(word)) is not None:
+            found.append(host)
+    return tuple(found)
+
+
+def _connected(arguments: Sequence[str]) -> tuple[Host, ...] | None:
+    """`nc -z HOST PORT`."""
+    plain = [word for word in arguments if not word.startswith("-")]
+    if len(plain) != 2 or not plain[1].isdigit():
+        return None
+    return ((plain[0].lower(), int(plain[1])),)
+
+
+def _asked(arguments: Sequence[str]) -> tuple[Host, ...] | None:
+    """Clients of databases: `-h HOST`, `--host=HOST`, a URL; without any, this machine."""
+    found: list[Host] = []
+    words = iter(arguments)
+    for word in words:
+        if word in ("-h", "--host"):
+            found.append((next(words, "").lower(), None))
+        elif word.startswith(("--host=", "-h")):
+            found.append((word.removeprefix("--host=").removeprefix("-h").lower(), None))
+        elif "://" in word and (host := _host(word)) is not None:
+            found.append(host)
+        elif COMPUTED in word or "host=" in word:
+            return None
+    return tuple(found)
+
+
+def _host(word: str) -> Host | None:
+    match = _URL.fullmatch(word)
+    if match is None:
+        return None
+    scheme = _SCHEME.match(word)
+    port = int(match[2]) if match[2] else _PORTS.get(scheme[1].lower()) if scheme else 80
+    return match[1].lower().rstrip("."), port
+
+
+def refuse_hosts(name: str, hosts: Iterable[Host], context: GateContext) -> None:
+    """Raise `Refused` for a host that the confined run's network does not lead to."""
+    for host, port in hosts:
+        if _LOOPBACK.fullmatch(host) or any(_fits(host, port, one) for one in context.hosts):
+            continue
+        listed = ", ".join(context.hosts) or "none"
+        raise Refused(
+            BuiltInRule.UNREACHABLE_HOST,
+            f"{name} cannot reach {host!r} from here; hosts that can be reached: {listed}",
+            Tier.T3,
+        )
+
+
+def _fits(host: str, port: int | None, listed: str) -> bool:
+    """`name`, `*.name` (below it alone) or `name:port`, as `Confinement.hosts` has them."""
+    name, colon, own_port = listed.rpartition(":")
+    if not colon or not own_port.isdigit():
+        name, own_port = listed, ""
+    ports = {int(own_port)} if own_port else {80, 443}
+    if port not in ports:
+        return False
+    name = name.lower().rstrip(".")
+    return host.endswith(name[1:]) if name.startswith("*.") else host == name
+
+
+_JQ_LOADING = re.compile(r"\b(import|include|env|ENV)\b")
+"""Words of jq's language that read other files, or the environment."""
+
+
+@dataclass(frozen=True)
+class CommandUse:
+    """A simple command, read."""
+
+    command: SimpleCommand
+    kind: Kind
+    touches: tuple[Touch, ...]
+    terms: tuple[TierTerm, ...]
+    perhaps: Kind | None = None
+    """What it may do in a form that is not understood: allow rules do not go by it, others do."""
+    computed: bool = False
+    """Something in it is only known when it runs."""
+
+    @property
+    def open(self) -> bool:
+        """Whether what it does shows only when it runs: by computed words, or by what the program is."""
+        return self.computed or self.kind is Kind.OTHER
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Program and arguments: all that allow rules see."""
+        return (self.command.program, *self.command.argv[1:])
+
+    @cached_property
+    def readings(self) -> tuple[tuple[str, ...], ...]:
+        """What deny and ask rules see: also the program by its bare name, and any wrapper."""
+        plain = (self.command.basename, *self.command.argv[1:])
+        return tuple(dict.fromkeys((self.words, plain, self.command.given)))
+
+
+def read_command(command: SimpleCommand, standing: Standing, context: GateContext) -> CommandUse:
+    """Classify a command. Raises `Refused` for what is denied under every policy."""
+    confined = context.confined
+    terms = [*_variable_terms(_lasting(command), confined)]
+    opened = tuple(_opened(command, standing))
+    writes = any(touch.access is Access.WRITE for touch in opened)
+    if not command.argv:
+        kind = Kind.WRITE if writes else Kind.OTHER
+        return CommandUse(command, kind, opened, tuple(terms))
+    _refuse_by_name(command, confined)
+    if command.basename == "git":
+        return _read_git(command, standing, terms, opened, confined)
+    terms += _variable_terms(_set_by(command), confined)
+    kind = _kind(command, confined)
+    terms += _kind_terms(command, kind, context)
+    if kind is Kind.READ and writes:
+        kind = Kind.WRITE
+    perhaps = Kind.WRITE if command.program in programs.WRITERS else None
+    touches = (*_touched(command, kind, standing, confined), *opened)
+    if confined:
+        refuse_ruin(command, touches, standing)
+    return CommandUse(command, kind, touches, tuple(terms), perhaps, command.computed)
+
+
+def _opened(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
+    """The files that the shell opens for the command."""
+    for redirect in command.redirects:
+        if not unknown_place(redirect.target) and redirect.target not in HARMLESS_PATHS:
+            yield standing.touch(redirect.target, redirect.access)
+
+
+def _touched(
+    command: SimpleCommand, kind: Kind, standing: Standing, confined: bool
+) -> Iterator[Touch]:
+    if command.program in programs.WRITERS:
+        yield from writer_touches(command, standing)
+    else:
+        yield from touches_of(command, kind, standing)
+    if confined and command.program == "find":
+        yield from removed_by_find(command, standing)
+
+
+def _lasting(command: SimpleCommand) -> Iterator[tuple[str, str]]:
+    """The variables it is given, but for `IFS= read`, where it only parts the line that is read."""
+    for name, value in command.variables:
+        if not (name == "IFS" and command.argv[:1] == ("read",)):
+            yield name, value
+
+
+def _set_by(command: SimpleCommand) -> Iterator[tuple[str, str]]:
+    """Variables that a builtin sets: `export A=1`, `read A`, `printf -v A`."""
+    arguments = command.argv[1:]
+    if command.program in programs.EXPORTING:
+        yield from (assignment(word) for word in arguments if ASSIGNMENT.match(word))
+    elif command.program in programs.NAMING:
+        yield from ((word, COMPUTED) for word in arguments if word.isidentifier())
+    elif command.program == "printf" and arguments[:1] == ("-v",):
+        yield from ((word, COMPUTED) for word in arguments[1:2])
+
+
+def _variable_terms(
+    variables: Iterable[tuple[str, str]], confined: bool = False
+) -> Iterator[TierTerm]:
+    for name, value in variables:
+        weight = weigh_variable(name, value, confined=confined)
+        if weight == "dangerous":
+            raise Refused(
+                BuiltInRule.DANGEROUS_VARIABLE,
+                f"the variable {name} changes which programs run or what they load; leave it out",
+            )
+        if weight == "unknown" and not confined:
+            yield TierTerm(tier=Tier.T2, because=f"sets {name}, whose effect is not known")
+
+
+def _refuse_by_name(command: SimpleCommand, confined: bool) -> None:
+    name = command.basename
+    if name in programs.PRIVILEGED:
+        raise Refused(
+            BuiltInRule.PRIVILEGE, f"{name} works with another user's rights; do without it"
+        )
+    if name in programs.SHELL_STATE and not (confined and _steady(command)):
+        raise Refused(
+            BuiltInRule.SHELL_INDIRECTION, f"{name} changes the shell itself; do without it"
+        )
+    if confined and name in programs.CALCULATING:
+        _refuse_calculation(command)
+    if _is_indirect(name, confined):
+        raise Refused(
+            BuiltInRule.SHELL_INDIRECTION,
+            f"{name} starts commands that its words do not show; run them one by one",
+        )
+    ruinous = name in programs.RUINOUS or name.startswith(programs.RUINOUS_BEGINNINGS)
+    if ruinous and not (confined and name in programs.DELETERS):
+        raise Refused(
+            BuiltInRule.DESTRUCTIVE_COMMAND, f"{name} destroys what cannot be brought back"
+        )
+    if name.startswith("git-") or (name == "git" and command.program != "git"):
+        raise Refused(
+            GIT_RULE,
+            f"{command.argv[0]!r}: call the system's git as `git <command>`",
+            Tier.T2,
+        )
+    if name in SHELLS and not runs_a_file(command.argv, confined=confined):
+        raise Refused(
+            BuiltInRule.SHELL_INDIRECTION, f"{name} would read commands that are not shown here"
+        )
+
+
+def _is_indirect(name: str, confined: bool) -> bool:
+    if confined and name in programs.CONFINED_INDIRECT:
+        return False
+    return name in programs.INDIRECT or name.startswith(programs.LOADER_BEGINNINGS)
+
+
+def _steady(command: SimpleCommand) -> bool:
+    """Whether a builtin changes nothing but variables, limits and options of its own shell."""
+    letters = programs.STEADY_STATE.get(command.basename)
+    if letters is None:
+        return False
+    short = [word for word in command.argv[1:] if word[:1] in "-+" and word[:2] != "--"]
+    return not any(set(letters) & set(word[1:]) for word in short)
+
+
+def _refuse_calculation(command: SimpleCommand) -> None:
+    """These builtins take some words for calculations, which run `a[$(…)]`."""
+    for word in command.argv[1:]:
+        if "$(" in word or "`" in word:
+            raise Refused(
+                BuiltInRule.SHELL_INDIRECTION,
+                f"{command.basename} may run the text {shown(word)[:80]!r}; do without it",
+            )
+
+
+def _read_git(
+    command: SimpleCommand,
+    standing: Standing,
+    terms: Sequence[TierTerm],
+    opened: tuple[Touch, ...],
+    confined: bool,
+) -> CommandUse:
+    if confined and (scratch := scratch_target(command.argv[1:], standing)) is not None:
+        touches = (*scratch_touches(*scratch), *opened)
+        return CommandUse(command, Kind.GIT_WRITE, touches, tuple(terms), computed=command.computed)
+    if not standing.holds("."):
+        raise Refused(GIT_RULE, _outside(confined), Tier.T2)
+    use = read_git(command.argv[1:], standing.holds, confined=confined)
+    if use.folder is not None:
+        standing = Standing(standing.root, standing.touch(use.folder, None).paths)
+    if standing.folders != (standing.root,) and not confined:
+        because = "a folder may be a repository of its own, whose settings start programs"
+        terms = (*terms, TierTerm(tier=Tier.T2, because=because))
+    access = Access.WRITE if use.writes else Access.READ
+    touches = tuple(standing.touch(part, access) for word in use.words for part in path_parts(word))
+    if len(use.moved) > 1:
+        touches = (*touches, *moved(use.moved, standing))
+    kind = Kind.GIT_WRITE if use.writes else Kind.GIT_READ
+    if any(touch.access is Access.WRITE for touch in opened):
+        kind = Kind.GIT_WRITE
+    losing = () if confined else use.terms
+    return CommandUse(
+        command, kind, (*touches, *opened), (*terms, *losing), computed=command.computed
+    )
+
+
+def _outside(confined: bool) -> str:
+    if not confined:
+        return "git may only run inside the workspace"
+    return (
+        "git may only run inside the workspace, or on a scratch repository: name its folder with "
+        "`cd DIR && git …` or `git -C DIR …`, and no address of another machine"
+    )
+
+
+def _kind(command: SimpleCommand, confined: bool) -> Kind:
+    program, name = command.program, command.basename
+    if not confined:
+        _refuse_recursion(command)
+    if name in programs.REACHING:
+        return Kind.OTHER if confined and _stays(name, command.argv) else Kind.NETWORK
+    if name in programs.INSTALLING or _installs(name, command.argv):
+        return Kind.INSTALL
+    if name in programs.DELETERS:
+        return Kind.DELETE
+    if program in programs.WRITERS:
+        return Kind.WRITE if understood(command) else Kind.OTHER
+    if confined and program == "find" and finds_and_removes(command):
+        return Kind.DELETE
+    if program in programs.READERS and not _does_more(program, command.argv[1:]):
+        return Kind.READ
+    return Kind.OTHER
+
+
+def _stays(name: str, argv: Sequence[str]) -> bool:
+    return len(argv) > 1 and argv[1] in programs.LOCAL_WORDS.get(name, ())
+
+
+def _installs(name: str, argv: Sequence[str]) -> bool:
+    plain = [word for word in argv[1:] if not word.startswith("-")]
+    if name.startswith("python") and argv[1:3] == ("-m", "pip"):
+        return True
+    words = programs.INSTALLING_WORDS.get(name)
+    if words is None:
+        return False
+    # `yarn` alone installs.
+    return (plain[0] in words) if plain else name == "yarn"
+
+
+def _does_more(program: str, arguments: Sequence[str]) -> bool:
+    """Whether a reader is used in a form that also writes or starts something."""
+    if program == "find" and any(word.startswith(programs.FIND_ACTIONS) for word in arguments):
+        raise Refused(
+            BuiltInRule.DESTRUCTIVE_COMMAND,
+            "find may only list here: no -exec, -ok, -delete or -fprint",
+        )
+    if program == "uniq":  # Its second plain word is written to.
+        return any(not word.startswith("-") for word in arguments)
+    if program == "jq" and any(_JQ_LOADING.search(word) for word in arguments):
+        return True
+    letters, beginnings = programs.READERS[program]
+    return any(
+        bool(set(letters) & set(word)) if not word.startswith("--") else word.startswith(beginnings)
+        for word in arguments
+        if word.startswith("-")
+    )
+
+
+def _refuse_recursion(command: SimpleCommand) -> None:
+    word = removes_folders(command)
+    if word:
+        raise Refused(
+            BuiltInRule.DESTRUCTIVE_COMMAND,
+            f"{command.basename} {word} goes through whole folders; name the files one by one",
+        )
+
+
+def _kind_terms(command: SimpleCommand, kind: Kind, context: GateContext) -> Iterator[TierTerm]:
+    """What the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
+    name, confined = command.basename, context.confined
+    undone = Tier.T1 if confined and context.undoable else Tier.T2
+    if kind is Kind.NETWORK:
+        hosts = hosts_of(command) if confined else None
+        if hosts is None or context.network == "open":
+            yield TierTerm(
+                tier=programs.REACHING[name], because=f"{name} reaches beyond this machine"
+            )
+            return
+        refuse_hosts(name, hosts, context)
+        yield TierTerm(tier=Tier.T1, because=f"{name} reaches hosts that are listed")
+    elif kind is Kind.INSTALL:
+        because = f"{name} brings code from elsewhere"
+        yield TierTerm(tier=undone if context.network == "listed" else Tier.T2, because=because)
+    elif kind is Kind.DELETE:
+        yield TierTerm(tier=undone, because=f"{name} removes or overwrites what is there")

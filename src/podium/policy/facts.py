@@ -1,0 +1,320 @@
+"""Facts about a call that rules and checks ask for, and the folders that commands of a line run in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.core.decisions import Access, BuiltInRule, Call, GateContext, PathUse, Tier, ToolSpec
+from podium.policy.classification import CommandUse, read_command
+from podium.policy.command_paths import Standing
+from podium.policy.refusal import Refused
+from podium.policy.shell import COMPUTED, MOST_WORDS, Reading, SimpleCommand, read_line, read_words
+from podium.policy.shell.command_line import LONGEST_PLAIN_LINE
+from podium.policy.shell.simple_command import unreadable
+from podium.policy.zones import (
+    CompiledZone,
+    Touch,
+    WritablePlaces,
+    ZoneSet,
+    is_private,
+    may_be_seen,
+    relative_to,
+    resolve,
+)
+
+_MOST_FOLDERS = 16
+_HARMLESS = frozenset({"-L", "-P", "--"})
+
+
+@dataclass(slots=True)
+class _Place:
+    """A subshell's folder: the ones it may be, and those it would have stayed in had a `cd` failed."""
+
+    folders: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    been: tuple[str, ...] = ()
+    """All it was before: `popd` goes back to one of them."""
+    known: bool = True
+
+
+class Route:
+    """Follows the commands of a line in order. Raises `Refused` for a `cd` that may not be."""
+
+    def __init__(self, root: str, folder: str) -> None:
+        self._root = root
+        self._folders: tuple[str, ...] = (folder,)
+
+    def standing(self, command: SimpleCommand) -> Standing:
+        """Where the command runs. After `cd` both places count: it may fail."""
+        return Standing(self._root, self._folders)
+
+    def passed(self, command: SimpleCommand) -> None:
+        if command.program != "cd":
+            return
+        standing = Standing(self._root, self._folders)
+        plain = _targets(command)
+        if len(plain) != 1 or plain[0].startswith("-") or not standing.holds(plain[0]):
+            raise _outside()
+        reached = standing.touch(plain[0], None).paths
+        self._folders = _few(tuple(dict.fromkeys((*self._folders, *reached))))
+
+
+class ConfinedRoute(Route):
+    """The same where the kernel keeps to the workspace what runs: a `cd` may lead to all it can see.
+
+    A `cd` that the next command needs to succeed (`cd a && b`) leaves one place alone; one in a
+    subshell ends with it. In a line with functions every folder counts for every command.
+    """
+
+    def __init__(
+        self, root: str, folder: str, commands: Sequence[SimpleCommand], *, unsteady: bool
+    ) -> None:
+        super().__init__(root, folder)
+        self._places: dict[tuple[int, ...], _Place] = {(): _Place((folder,))}
+        self._all: _Place | None = None
+        if unsteady:
+            for command in commands:
+                self.passed(command)
+            places = self._places.values()
+            folders = dict.fromkeys(f for p in places for f in (*p.folders, *p.left))
+            self._all = _Place(_few(tuple(folders)), known=all(place.known for place in places))
+
+    def standing(self, command: SimpleCommand) -> Standing:
+        place = self._all or self._place(command)
+        return Standing(self._root, place.folders, place.known)
+
+    def passed(self, command: SimpleCommand) -> None:
+        if command.program not in ("cd", "pushd", "popd"):
+            return
+        place = self._place(command)
+        place.been = tuple(dict.fromkeys((*place.been, *place.folders)))
+        if command.program == "popd":
+            place.folders = _few(place.been)
+            return
+        plain = _targets(command)
+        place.left = tuple(dict.fromkeys((*place.left, *place.folders)))
+        target = plain[0] if plain else "~"
+        if len(plain) > 1 or target.startswith(("-", COMPUTED)) or COMPUTED in target:
+            place.known = False
+            return
+        reached = Standing(self._root, place.folders).touch(target, None).paths
+        for path in reached:
+            if relative_to(path, self._root) is None and not may_be_seen(path):
+                raise _outside()
+        place.folders = _few(reached)
+
+    def _place(self, command: SimpleCommand) -> _Place:
+        scope = command.scope
+        while scope not in self._places:
+            scope = scope[:-1]
+        place = self._places[scope]
+        if not command.after_success and place.left:
+            place.folders = _few(tuple(dict.fromkeys((*place.folders, *place.left))))
+            place.left = ()
+        if scope == command.scope:
+            return place
+        own = self._places[command.scope] = _Place(place.folders, known=place.known)
+        return own
+
+
+def _targets(command: SimpleCommand) -> list[str]:
+    return [word for word in command.argv[1:] if word not in _HARMLESS]
+
+
+def _few(folders: tuple[str, ...]) -> tuple[str, ...]:
+    if len(folders) > _MOST_FOLDERS:
+        raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
+    return folders
+
+
+def _outside() -> Refused:
+    return Refused(
+        BuiltInRule.OUTSIDE_WORKSPACE, "cd may only go to one folder in the workspace", Tier.T2
+    )
+
+
+FOLDER_ARGUMENT = "cwd"
+"""A path argument of this name is the folder that the call's commands run in."""
+ENVIRONMENT_ARGUMENT = "env"
+"""An argument of this name that is an object sets variables for the call's commands."""
+
+_MOST_PATHS = 6_000
+"""Paths that the commands of one call may name: each is held against every zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A call as the gate sees it."""
+
+    call: Call
+    context: GateContext
+    path_touches: tuple[Touch, ...]
+    real_paths: Mapping[str, tuple[str, ...]]
+    """Real paths by the argument that names them."""
+    uses: tuple[CommandUse, ...]
+    refusal: Refused | None
+    """What a built-in check has against the call's commands."""
+
+    @property
+    def starts_commands(self) -> bool:
+        tool = self.context.tool
+        named = tool is not None and tool.command_argument is not None
+        return named or bool(self.call.commands) or bool(self.call.undecidable)
+
+    def touches(self) -> Iterator[Touch]:
+        yield from self.path_touches
+        for use in self.uses:
+            yield from use.touches
+
+
+def gather(call: Call, context: GateContext) -> Facts:
+    """Read a call's paths and commands. What is refused on the way is kept as `refusal`."""
+    touches = tuple(_path_touch(path, context.root) for path in call.paths)
+    uses: list[CommandUse] = []
+    refusal: Refused | None = None
+    try:
+        _read_commands(call, context, uses)
+    except Refused as refused:
+        refusal = refused
+    return Facts(call, context, touches, _real_paths(call), tuple(uses), refusal)
+
+
+def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> None:
+    if call.undecidable:
+        raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(call.undecidable))
+    tool = context.tool
+    if tool is not None and tool.command_argument is not None and not call.commands:
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND, f"{call.tool!r} was given no command that can be read"
+        )
+    folder = next((use.real for use in call.paths if use.argument == FOLDER_ARGUMENT), context.root)
+    variables = _environment(call)
+    paths = 0
+    route = Route(context.root, folder)
+    for reading in _readings(call, tool):
+        if context.confined:
+            route = ConfinedRoute(context.root, folder, reading.commands, unsteady=reading.unsteady)
+        elif reading.beyond_plain is not None:
+            raise Refused(*reading.beyond_plain)
+        for command in reading.commands:
+            use = _read(command, route, context, variables)
+            paths += sum(len(touch.paths) for touch in use.touches)
+            if paths > _MOST_PATHS:
+                raise Refused(
+                    BuiltInRule.UNDECIDABLE_COMMAND,
+                    f"its words may name more than {_MOST_PATHS} paths; do it in several calls",
+                )
+            uses.append(use)
+        if reading.refusal is not None:
+            raise Refused(*reading.refusal)
+
+
+def _read(
+    command: SimpleCommand,
+    route: Route,
+    context: GateContext,
+    variables: tuple[tuple[str, str], ...],
+) -> CommandUse:
+    if variables:
+        command = command._replace(variables=(*variables, *command.variables))
+    use = read_command(command, route.standing(command), context)
+    route.passed(command)
+    return use
+
+
+def _readings(call: Call, tool: ToolSpec | None) -> Iterator[Reading]:
+    """The line that a shell would be given, or the words of each program that is started without one."""
+    name = tool.command_argument if tool is not None else None
+    given = call.arguments.get(name) if name is not None else None
+    if isinstance(given, str):
+        yield read_line(given)
+        return
+    _refuse_too_much(call)
+    for argv in call.commands:
+        if not argv or not argv[0]:
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
+            )
+        yield read_words(argv, assigns=given is None and "/" not in argv[0])
+
+
+def _refuse_too_much(call: Call) -> None:
+    words = sum(map(len, call.commands))
+    if (
+        words > MOST_WORDS
+        or sum(len(word) for argv in call.commands for word in argv) > LONGEST_PLAIN_LINE
+    ):
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND,
+            f"more than {MOST_WORDS} words or {LONGEST_PLAIN_LINE} characters are not read; use less",
+        )
+
+
+def _environment(call: Call) -> tuple[tuple[str, str], ...]:
+    given = call.arguments.get(ENVIRONMENT_ARGUMENT)
+    if not call.commands or not isinstance(given, Mapping):
+        return ()
+    return tuple((str(name), str(value)) for name, value in given.items())
+
+
+def _real_paths(call: Call) -> Mapping[str, tuple[str, ...]]:
+    real: dict[str, tuple[str, ...]] = {}
+    for path in call.paths:
+        real[path.argument] = (*real.get(path.argument, ()), path.real)
+    return real
+
+
+def _path_touch(path: PathUse, root: str) -> Touch:
+    """The real path; and the given one too when it lies in the workspace, where it may be a link."""
+    given = resolve(path.given, root)
+    if given != path.real and relative_to(given, root) is not None:
+        return Touch(path.given, (path.real, given), path.access)
+    return Touch(path.given, (path.real,), path.access)
+
+
+def refuse_places(facts: Facts, zones: ZoneSet, writable: WritablePlaces) -> Refused | None:
+    """What zones and the workspace's edge have against the call."""
+    root = facts.context.root
+    confined = facts.context.confined and facts.starts_commands
+    for touch in facts.touches():
+        for zone in zones.near(touch, root):
+            if zone.closes(touch, root, held=confined and facts.context.holds_zones):
+                return Refused(f"{zone.kind}-zone:{zone.name}", _closed(touch, zone))
+            if zone.kind in ("forbidden", "read-only") and zone.would_move(touch, root):
+                return Refused(
+                    f"{zone.kind}-zone:{zone.name}",
+                    f"{touch.given!r} holds the {zone.kind} zone {zone.name!r}; leave it in place",
+                )
+        if touch.access in (Access.WRITE, Access.DELETE) and not all(
+            writable.hold(path, root) or (confined and _is_own(path, root)) for path in touch.paths
+        ):
+            return Refused(
+                BuiltInRule.OUTSIDE_WORKSPACE,
+                f"{touch.given!r} is outside what may be written here; stay in the workspace",
+            )
+        if (
+            confined
+            and touch.access is Access.READ
+            and not all(
+                relative_to(path, root) is not None
+                or may_be_seen(path)
+                or writable.hold(path, root)
+                for path in touch.paths
+            )
+        ):
+            return Refused(
+                BuiltInRule.OUTSIDE_WORKSPACE,
+                f"{touch.given!r} is not there for a confined command; stay in the workspace",
+            )
+    return None
+
+
+def _is_own(path: str, root: str) -> bool:
+    return relative_to(path, root) is None and is_private(path)
+
+
+def _closed(touch: Touch, zone: CompiledZone) -> str:
+    if zone.kind == "read-only":
+        return f"{touch.given!r} lies in {zone.name!r}, which may be read and not written"
+    return f"{touch.given!r} lies in the forbidden zone {zone.name!r}; do without it"

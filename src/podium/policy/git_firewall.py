@@ -1,0 +1,312 @@
+"""Git firewall: an allow-list over git's arguments, and freedom in scratch repositories of a confined run.
+
+Reading is let through, so are the writes that only add to the branch an agent stands on. Whatever
+moves another ref, leaves the branch, reaches a remote, or makes git start a program is refused,
+and so is every word that is not known.
+
+Such a repository is the run's own and goes with it. The workspace's own has a private git directory, which is the boundary; what
+leads back there, and what would reach another machine, is judged as ever.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from podium.core.decisions import Access, BuiltInRule, Tier, TierTerm
+from podium.core.git_targets import GitTarget, is_network_address, local_path, read_target
+from podium.policy import git_tables as words
+from podium.policy.command_paths import Standing, path_parts
+from podium.policy.programs import names
+from podium.policy.refusal import Refused
+from podium.policy.shell import ANY, COMPUTED, DERIVED
+from podium.policy.zones import Touch, is_private, relative_to
+
+RULE = BuiltInRule.GIT_FIREWALL
+
+
+class GitUse(NamedTuple):
+    """A git command that may be judged by rules."""
+
+    writes: bool
+    folder: str | None
+    """Where `-C` takes it, as given."""
+    terms: tuple[TierTerm, ...]
+    words: tuple[str, ...]
+    """Words that may name paths."""
+    moved: tuple[str, ...] = ()
+    """What `git mv` moves, and last where to."""
+
+
+def read_git(
+    arguments: Sequence[str], inside: Callable[[str], bool], *, confined: bool = False
+) -> GitUse:
+    """Judge the words after `git`. `inside` says whether a folder lies in the workspace.
+
+    Raises `Refused` for everything that is not on the list.
+    """
+    folder, at = _global_options(arguments, inside)
+    if any(_marked(word) for word in arguments[: at + 1]):
+        raise _refused("which git command this is shows only when it runs; write it out")
+    rest = arguments[at:]
+    if not rest:
+        return GitUse(False, folder, (), ())
+    name, after = rest[0], tuple(rest[1:])
+    options, plain = _parted(after)
+    check_options(name, options)
+    writes = name in words.WRITING or (confined and name in words.CONFINED_WRITING)
+    if name in words.LISTING:
+        _check_listing(name, options, plain)
+    elif name == "reset" and writes:
+        _check_reset(options, after)
+    elif name not in words.READING and not writes:
+        raise _refused(
+            f"git {name} is not on the list of what an agent may do; {_advice(name, after)}",
+            Tier.T3 if name in words.REMOTE else Tier.T2,
+        )
+    terms = tuple(_terms(name, options, plain)) if writes else ()
+    named = without_messages(after) if name == "commit" else after
+    return GitUse(writes, folder, terms, named, plain if name == "mv" else ())
+
+
+def _refused(reason: str, tier: Tier = Tier.T2) -> Refused:
+    return Refused(RULE, reason, tier)
+
+
+def _global_options(
+    arguments: Sequence[str], inside: Callable[[str], bool]
+) -> tuple[str | None, int]:
+    folder: str | None = None
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        option = arguments[at]
+        value = arguments[at + 1] if at + 1 < len(arguments) else ""
+        if option == "--version" and len(arguments) == at + 1:
+            return folder, at + 1
+        if option == "-C":
+            if folder is not None or not value or not inside(value):
+                raise _refused(f"git -C {value!r} leaves the workspace; work inside it")
+            folder = value
+        elif option == "-c":
+            check_setting(value)
+        elif option not in words.GLOBAL_FLAGS:
+            raise _refused(f"git {option} is not allowed; leave that option out")
+        at += 2 if option in ("-C", "-c") else 1
+    return folder, at
+
+
+def check_setting(setting: str) -> None:
+    """Raise `Refused` for a setting of `-c` that is not known to be harmless."""
+    key, equals, value = setting.partition("=")
+    key = key.lower()
+    known = key in words.SETTING_KEYS or key.startswith(words.SETTING_SECTIONS)
+    if not known and f"{key}{equals}{value}" not in words.SETTINGS:
+        raise _refused(f"git -c {key} may make git run programs; leave it out")
+
+
+def _parted(given: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options and plain given. Behind `--` all words are plain."""
+    cut = given.index("--") if "--" in given else len(given)
+    options = tuple(word for word in given[:cut] if word.startswith("-") and word != "-")
+    plain = tuple(word for word in given[:cut] if not word.startswith("-") or word == "-")
+    return options, (*plain, *given[cut + 1 :])
+
+
+def check_options(name: str, options: Sequence[str]) -> None:
+    """Raise `Refused` for options that write elsewhere or start a program."""
+    for option in options:
+        bare = option.partition("=")[0]
+        if not option.startswith("--"):
+            # Short options may be bundled: -nO is -n and -O.
+            if option.startswith("-O") or (name == "grep" and "O" in option):
+                raise _refused(f"git {name} {option} starts another program; leave it out")
+        elif name == "rev-parse" and bare == "--git-dir":
+            continue
+        elif bare not in words.INNOCENT_BEGINNINGS and any(
+            refused.startswith(bare) for refused in words.REFUSED_OPTIONS
+        ):
+            raise _refused(
+                f"git {name} {option} may write elsewhere or start a program; leave it out"
+            )
+
+
+def _check_reset(options: Sequence[str], after: Sequence[str]) -> None:
+    """The own branch may go back, and the list for the next commit with it; files stay as they are."""
+    before_paths = after[: after.index("--")] if "--" in after else after
+    if any(map(_marked, before_paths)):
+        raise _refused("what git reset would do shows only when it runs; write it out")
+    if not words.RESETTING_OPTIONS.issuperset(options):
+        raise _refused(
+            "git reset may not throw files away: --soft and --mixed go back and leave them as they are"
+        )
+
+
+def _marked(word: str) -> bool:
+    return COMPUTED in word or ANY in word or DERIVED in word
+
+
+def _check_listing(name: str, options: Sequence[str], plain: Sequence[str]) -> None:
+    if any(map(_marked, (*options, *plain))):
+        raise _refused(f"what git {name} would do shows only when it runs; write it out")
+    bare = {part for option in options for part in _bare_options(option)}
+    if not bare <= words.LISTING[name] or not _lists_only(name, bare, plain):
+        raise _refused(f"git {name} may only list here; {_advice(name, ())}")
+
+
+def _bare_options(option: str) -> Iterator[str]:
+    """`--sort=x` → `--sort`; `-n3` → `-n`; `-av` → `-a`, `-v`."""
+    if option.startswith("--"):
+        yield option.partition("=")[0]
+    else:
+        yield from (f"-{letter}" for letter in option[1:] if not letter.isdigit())
+
+
+def _lists_only(name: str, options: set[str], plain: Sequence[str]) -> bool:
+    first = plain[0] if plain else ""
+    if name in ("branch", "tag"):
+        return not plain or bool(options & words.LISTS_NAMES)
+    if name == "config":
+        asks = bool(options & {"--get", "--get-all", "--get-regexp", "--list", "-l"})
+        return asks or len(plain) == 1 or first in ("get", "list")
+    if name == "remote":
+        # `remote show NAME` asks the remote unless told not to.
+        return not plain or first == "get-url" or (first == "show" and "-n" in options)
+    if name == "symbolic-ref":
+        return len(plain) == 1
+    allowed = {
+        "stash": ("list", "show"),
+        "worktree": ("list",),
+        "notes": ("", "list", "show"),
+        "reflog": ("", "show", "exists"),
+    }
+    return first in allowed[name]
+
+
+def _terms(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[TierTerm]:
+    """What makes a write more than adding to the branch."""
+    for option in options:
+        if not _is_modest(name, option):
+            because = f"git {name} {option.partition('=')[0]} may do more than add to the branch"
+            yield TierTerm(tier=Tier.T2, because=because)
+    if name == "restore" and options not in (("--staged",), ("-S",)):
+        because = "git restore throws away changes that are not committed"
+        yield TierTerm(tier=Tier.T2, because=because)
+    if name == "rm" and any(_may_be_several(word) for word in plain):
+        yield TierTerm(tier=Tier.T2, because="git rm with a pattern removes more than one file")
+
+
+def _is_modest(name: str, option: str) -> bool:
+    longs, letters = words.MODEST_OPTIONS[name]
+    if option.startswith("--"):
+        return option.partition("=")[0] in longs
+    # `-am text`: what follows the m or F of a bundle is its value.
+    flags = words.VALUED_LETTER.split(option[1:], maxsplit=1)[0] if name == "commit" else option[1:]
+    return set(flags) <= set(letters)
+
+
+def _may_be_several(word: str) -> bool:
+    return (
+        bool(set("*?[") & set(word))
+        or word[:1] == ":"
+        or posixpath.normpath(word)[:2] in words.FOLDERS
+    )
+
+
+def without_messages(given: Sequence[str]) -> tuple[str, ...]:
+    """The words but for messages of `-m`."""
+    kept: list[str] = []
+    message_next = False
+    for word in given:
+        if message_next:
+            message_next = False
+        elif word == "--message" or words.SHORT_MESSAGE.fullmatch(word):
+            message_next = True
+        elif not word.startswith(("-m", "--message=")):
+            kept.append(word)
+    return tuple(kept)
+
+
+def _advice(name: str, after: Sequence[str]) -> str:
+    if name in words.REMOTE:
+        return "Podium talks to remotes itself when the work is delivered"
+    if name in words.LEAVING:
+        back = f"; to take a file back: `{_restoring(after)}`" if name == "checkout" else ""
+        return f"stay on your branch: add and commit there, Podium does the rest{back}"
+    return "use status, diff, log, show, add, commit, rm, mv or restore"
+
+
+def _restoring(after: Sequence[str]) -> str:
+    """The command that takes files back as this `checkout` would, where it says which."""
+    if "--" not in after or not all(map(str.isprintable, after)):
+        return "git restore FILE"
+    at = list(after).index("--")
+    source = [f"--source={word}" for word in after[:at] if not word.startswith("-")][:1]
+    return shlex.join(("git", "restore", *source, "--", *(after[at + 1 :] or ("FILE",))))
+
+
+_COMMANDS = (
+    words.READING
+    | words.WRITING
+    | words.CONFINED_WRITING
+    | words.LEAVING
+    | words.REMOTE
+    | names(
+        """
+        init tag config symbolic-ref reflog notes replace update-ref update-index read-tree write-tree
+        commit-tree hash-object mktree mktag bundle am format-patch archive clean gc repack prune
+        prune-packed pack-refs fsck rerere sparse-checkout checkout-index unpack-objects index-pack
+        pack-objects verify-commit verify-pack verify-tag fast-export fast-import show-index stripspace
+        interpret-trailers bugreport
+        """
+    )
+) - names("send-email request-pull")
+_RUNNING = {"submodule": "foreach", "bisect": "run", "rebase": "--exec"}
+"""Words with which a command runs others that these words do not show."""
+
+
+def scratch_target(
+    arguments: Sequence[str], standing: Standing
+) -> tuple[GitTarget, Standing] | None:
+    """The command and where it runs, if all that it is about lies in places that are the run's own; else None."""
+    target = read_target(list(arguments))
+    if target is None or target.name not in _COMMANDS or not standing.known:
+        return None
+    where = standing
+    for folder in target.folders:
+        if _unknown(folder):
+            return None
+        where = Standing(where.root, where.touch(folder, None).paths)
+    about = [*target.locations, *target.changed()]
+    about += [] if target.makes_repository else ["."]
+    if not all(_is_scratch(local_path(word), where) for word in about):
+        return None
+    if target.network_address() or _RUNNING.get(target.name) in target.words:
+        return None
+    return target, where
+
+
+def scratch_touches(target: GitTarget, where: Standing) -> Iterator[Touch]:
+    """What the command reads and makes. Raises `Refused` for settings and options that start programs."""
+    for setting in target.settings:
+        check_setting(setting)
+    check_options(target.name, [word for word in target.words if word.startswith("-")])
+    made = target.changed()
+    for word in made:
+        yield where.touch(local_path(word), Access.WRITE)
+    for word in without_messages(target.words):
+        if word not in made and not is_network_address(word):
+            parts = path_parts(local_path(word))
+            yield from (where.touch(part, Access.READ) for part in parts)
+
+
+def _is_scratch(word: str, standing: Standing) -> bool:
+    if _unknown(word):
+        return False
+    paths = standing.touch(word, None).paths
+    return all(relative_to(path, standing.root) is None and is_private(path) for path in paths)
+
+
+def _unknown(word: str) -> bool:
+    return word.startswith(COMPUTED)

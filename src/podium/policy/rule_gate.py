@@ -1,0 +1,331 @@
+"""The gate itself: one pure decision for each call, with the arithmetic of its risk tier."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from podium.core.decisions import (
+    Access,
+    Budget,
+    BuiltInRule,
+    Call,
+    Decision,
+    Effect,
+    GateContext,
+    Quota,
+    Tier,
+    TierTerm,
+)
+from podium.core.model import Json
+from podium.policy.facts import Facts, gather, refuse_places
+from podium.policy.limits import (
+    ACTING_MODES,
+    LOOKING_MODES,
+    Limits,
+    granted,
+    refuse_by_mode,
+    refuse_by_spending,
+)
+from podium.policy.refusal import Refused
+from podium.policy.rules import CompiledMatcher, RuleBook, Verdict
+from podium.policy.shell import shown
+from podium.policy.zones import (
+    HARMLESS_PATHS,
+    CompiledZone,
+    Touch,
+    WritablePlaces,
+    ZoneSet,
+    plain_path,
+    relative_to,
+)
+
+_SECRET = re.compile(r"secret://(\w*)")
+
+
+class Arithmetic:
+    """How risky a call is, and why."""
+
+    def __init__(self, terms: tuple[TierTerm, ...], provenance: tuple[str, ...] = ()) -> None:
+        self.terms = terms
+        self.provenance = provenance
+        self.inherent = max((term.tier for term in terms), default=Tier.T4)
+        """The tier by what the call does, whoever led to it. Nothing known is the worst."""
+        self.tier = Tier(min(self.inherent + 1, Tier.T4)) if provenance else self.inherent
+        """Untrusted sources make a call one tier riskier, up to the highest."""
+
+    @property
+    def shown(self) -> tuple[TierTerm, ...]:
+        if not self.provenance:
+            return self.terms
+        because = f"{self.inherent} raised by one: {', '.join(self.provenance)} led to it"
+        return (*self.terms, TierTerm(tier=self.tier, because=because))
+
+    @property
+    def main_reason(self) -> str:
+        return next((term.because for term in self.shown if term.tier == self.tier), "not known")
+
+    def plus(self, terms: Sequence[TierTerm]) -> Arithmetic:
+        return Arithmetic((*self.terms, *terms), self.provenance) if terms else self
+
+
+def add_up(facts: Facts, zones: ZoneSet) -> Arithmetic:
+    """The terms that a call's tool, paths and commands give."""
+    return Arithmetic(tuple(_terms(facts, zones)), facts.call.provenance)
+
+
+def _terms(facts: Facts, zones: ZoneSet) -> Iterator[TierTerm]:
+    tool = facts.context.tool
+    if tool is not None:
+        yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
+        if tool.tier_argument is not None:
+            yield _handed_on(facts.call.arguments.get(tool.tier_argument))
+    if facts.refusal is not None:
+        yield TierTerm(tier=facts.refusal.tier, because=facts.refusal.reason)
+    for touch in facts.path_touches:
+        if touch.access is Access.DELETE:
+            yield TierTerm(tier=Tier.T2, because=f"removes {touch.given!r}")
+    confined = facts.context.confined and facts.starts_commands
+    for touch in facts.touches():
+        yield from _place_terms(touch, zones, facts.context.root, confined=confined)
+    for use in facts.uses:
+        yield from use.terms
+    for name in dict.fromkeys(_secrets(facts.call.arguments)):
+        yield TierTerm(tier=Tier.T2, because=f"is given the secret {name!r}")
+
+
+def _handed_on(tier: Json) -> TierTerm:
+    """What is handed on is as risky as it was found to be; what was not found out is the worst."""
+    if isinstance(tier, str) and tier in Tier.__members__:
+        return TierTerm(tier=Tier[tier], because=f"what it hands on adds up to {tier}")
+    return TierTerm(tier=Tier.T4, because="what it hands on adds up to nobody knows what")
+
+
+def _place_terms(touch: Touch, zones: ZoneSet, root: str, *, confined: bool) -> Iterator[TierTerm]:
+    """A confined command finds nothing outside but what is there for everybody."""
+    if not confined and any(
+        relative_to(path, root) is None and path not in HARMLESS_PATHS for path in touch.paths
+    ):
+        yield TierTerm(tier=Tier.T2, because=f"{touch.given!r} is outside the workspace")
+    for zone in zones.near(touch, root):
+        tier = zone.write_tier if touch.may_write else zone.read_tier
+        if tier is not None and zone.holds(touch, root):
+            yield TierTerm(tier=tier, because=f"{touch.given!r} lies in zone {zone.name!r}")
+        elif not confined and zone.lies_below(touch, root):
+            because = f"{touch.given!r} with all beneath it may reach into zone {zone.name!r}"
+            yield TierTerm(tier=max(Tier.T2, tier or Tier.T2), because=because)
+
+
+def _secrets(value: Json) -> Iterator[str]:
+    """Names of the secrets that texts in a value stand for."""
+    if isinstance(value, str):
+        if "secret://" in value:
+            yield from _SECRET.findall(value)
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _secrets(name)
+            yield from _secrets(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _secrets(inner)
+
+
+class RuleGate:
+    """Judges calls by compiled rules. Made by `compile_policy`."""
+
+    def __init__(
+        self,
+        rules: RuleBook,
+        zones: Sequence[CompiledZone],
+        writable: WritablePlaces,
+        quotas: Sequence[tuple[CompiledMatcher, Quota]],
+        limits: Limits,
+    ) -> None:
+        self._rules = rules
+        self._zones = tuple(zones)
+        self._guarded = ZoneSet(zone for zone in zones if zone.kind in ("forbidden", "read-only"))
+        self._weighed = ZoneSet(
+            zone
+            for zone in zones
+            if zone.read_tier or zone.write_tier or zone.kind in ("forbidden", "read-only")
+        )
+        self._writable = writable
+        self._quotas = tuple(quotas)
+        self._limits = limits
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        return self._limits.budgets
+
+    @property
+    def approval_seconds(self) -> float:
+        return self._limits.approval_seconds
+
+    def decide(self, call: Call, context: GateContext) -> Decision:
+        """Allow, deny or ask. Whatever goes wrong in here is a denial by rule `gate-error`."""
+        try:
+            return self._decided(call, context)
+        except Exception as error:
+            return Decision(
+                effect=Effect.DENY,
+                rule=BuiltInRule.GATE_ERROR,
+                reason=f"a check of {call.tool!r} failed ({type(error).__name__}: {error}), so the answer is no",
+                tier=Tier.T4,
+            )
+
+    def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
+        """The quotas this call counts against; all of them when that cannot be told."""
+        try:
+            quotas = [each for each in self._quotas if each[0].means_tool(call.tool)]
+            if not quotas:
+                return ()
+            facts = gather(call, context)
+            uses = facts.uses or (None,)
+            return tuple(
+                quota for matcher, quota in quotas if any(matcher.fits(facts, use) for use in uses)
+            )
+        except Exception:
+            return tuple(quota for _, quota in self._quotas)
+
+    def passed_over(self, real_path: str, root: str) -> bool:
+        """Whether a tool that walks through folders must leave this file out.
+
+        A walk is judged by the folder it starts in; what lies in a zone that is forbidden, or that
+        has a tier of its own for reading, has to be asked for by name.
+        """
+        return any(
+            (zone.kind == "forbidden" or zone.read_tier is not None)
+            and zone.places.covers(real_path, root)
+            for zone in self._zones
+        )
+
+    @property
+    def closed_paths(self) -> tuple[str, ...]:
+        """What zones keep from being changed, as far as it has plain names: the kernel can hold those.
+
+        From the workspace on; each covers all beneath it.
+        """
+        found = {
+            path: None
+            for zone in self._zones
+            if zone.kind in ("forbidden", "read-only")
+            for glob in zone.globs
+            if (path := plain_path(glob))
+        }
+        return tuple(found)
+
+    def _decided(self, call: Call, context: GateContext) -> Decision:
+        facts = gather(call, context)
+        risk = add_up(facts, self._weighed)
+        refusal = self._refusal(facts)
+        if refusal is not None:
+            return _answer(Effect.DENY, refusal.rule, refusal.reason, risk)
+        verdicts = self._rules.judge(facts)
+        spoken = [verdict for verdict in verdicts if verdict is not None]
+        risk = risk.plus(_rule_terms(spoken))
+        for verdict in spoken:
+            if verdict.effect is Effect.DENY:
+                return _answer(Effect.DENY, verdict.rule.name, verdict.rule.reason, risk)
+        if len(spoken) < len(verdicts):
+            return _answer(Effect.DENY, BuiltInRule.NO_RULE, _nothing_said(facts, verdicts), risk)
+        return self._within_limits(facts, spoken, risk)
+
+    def _refusal(self, facts: Facts) -> Refused | None:
+        """The first built-in check that says no."""
+        context = facts.context
+        if context.tool is None:
+            return Refused(BuiltInRule.UNKNOWN_TOOL, f"no tool {facts.call.tool!r} is registered")
+        if context.tool.name != facts.call.tool:
+            return Refused(
+                BuiltInRule.UNKNOWN_TOOL, f"{facts.call.tool!r} was looked up as another tool"
+            )
+        if context.mode not in ACTING_MODES | LOOKING_MODES:
+            return Refused(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
+        if facts.refusal is not None:
+            return facts.refusal
+        if self._limits.undecidable == "deny" and (unknown := _only_known_later(facts)):
+            return Refused(BuiltInRule.UNDECIDABLE_COMMAND, f"{unknown}; write it out")
+        return refuse_places(facts, self._guarded, self._writable)
+
+    def _within_limits(
+        self, facts: Facts, verdicts: Sequence[Verdict], risk: Arithmetic
+    ) -> Decision:
+        """What the rules let through or ask about, held against mode, budgets, quotas and tier."""
+        wished = self._wished(facts, verdicts, risk)
+        refusal = refuse_by_mode(facts, wished, risk.inherent)
+        refusal = refusal or refuse_by_spending(facts.context)
+        if refusal is not None:
+            return _answer(Effect.DENY, refusal.rule, refusal.reason, risk)
+        if wished.effect is Effect.ASK:
+            return granted(facts, wished) or wished
+        return wished
+
+    def _wished(self, facts: Facts, verdicts: Sequence[Verdict], risk: Arithmetic) -> Decision:
+        mode = facts.context.mode
+        asking = [verdict for verdict in verdicts if verdict.effect is Effect.ASK]
+        if asking:
+            approvers = _approvers(asking, facts.context)
+            return _answer(Effect.ASK, _named(asking), _reasons(asking), risk, approvers)
+        if self._limits.undecidable == "ask" and (unknown := _only_known_later(facts)):
+            approvers = _approvers(asking, facts.context)
+            return _answer(Effect.ASK, BuiltInRule.UNDECIDABLE_COMMAND, unknown, risk, approvers)
+        limit = min(
+            self._limits.tier_without_asking(mode, verdict.rule.up_to_tier) for verdict in verdicts
+        )
+        if risk.tier > limit:
+            reason = f"{risk.tier} needs a person in {mode} mode: {risk.main_reason}"
+            approvers = _approvers(asking, facts.context)
+            return _answer(Effect.ASK, f"tier:{risk.tier}", reason, risk, approvers)
+        return _answer(Effect.ALLOW, _named(verdicts), _reasons(verdicts), risk)
+
+
+def _only_known_later(facts: Facts) -> str:
+    """Which command has words that are only known when it runs; empty when none has."""
+    for use in facts.uses:
+        if use.computed:
+            words = " ".join(map(shown, use.command.argv))[:200]
+            return f"what {words!r} does is only known when it runs"
+    return ""
+
+
+def _answer(
+    effect: Effect, rule: str, reason: str, risk: Arithmetic, approvers: tuple[str, ...] = ()
+) -> Decision:
+    return Decision(
+        effect=effect,
+        rule=rule,
+        reason=reason,
+        tier=risk.tier,
+        arithmetic=risk.shown,
+        approvers=approvers,
+    )
+
+
+def _rule_terms(verdicts: Sequence[Verdict]) -> list[TierTerm]:
+    return [
+        TierTerm(tier=verdict.rule.tier, because=f"rule {verdict.rule.name!r} says at least that")
+        for verdict in verdicts
+        if verdict.rule.tier is not None
+    ]
+
+
+def _approvers(asking: Sequence[Verdict], context: GateContext) -> tuple[str, ...]:
+    """The groups that rules ask for, in order; else those of the tool."""
+    named = tuple(dict.fromkeys(name for verdict in asking for name in verdict.approvers))
+    return named or (context.tool.approvals if context.tool is not None else ())
+
+
+def _named(verdicts: Sequence[Verdict]) -> str:
+    return "+".join(dict.fromkeys(verdict.rule.name for verdict in verdicts))
+
+
+def _reasons(verdicts: Sequence[Verdict]) -> str:
+    return "; ".join(dict.fromkeys(verdict.rule.reason for verdict in verdicts))
+
+
+def _nothing_said(facts: Facts, verdicts: Sequence[Verdict | None]) -> str:
+    if not facts.uses:
+        return f"no rule speaks about {facts.call.tool!r}, and what no rule allows is denied"
+    unspoken = facts.uses[list(verdicts).index(None)]
+    words = " ".join(map(shown, unspoken.words))[:200]
+    return f"no rule speaks about the command {words!r}, and what no rule allows is denied"

@@ -1,0 +1,404 @@
+"""Simple commands that a line, or an argument vector, really runs.
+
+Programs that only start another one (`env`, `timeout`, `xargs`, `find -exec`, `bash -c '…'`) are taken
+off, and what is inside is judged in its own right. A form that is not understood to the last
+option is refused, so that no rule for an inner command can be reached through a wrapper by accident.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from podium.core.decisions import BuiltInRule
+from podium.policy import programs
+from podium.policy.refusal import Refused
+from podium.policy.shell import wrappers
+from podium.policy.shell import wrappers as finding
+from podium.policy.shell.command_reader import RESERVED
+from podium.policy.shell.script_reader import read_script
+from podium.policy.shell.simple_command import (
+    ANY,
+    COMPUTED,
+    DERIVED,
+    Objection,
+    Reading,
+    Redirect,
+    SimpleCommand,
+    Unclear,
+    Written,
+    program_name,
+    shown,
+    simple_command,
+    unreadable,
+)
+
+LONGEST_LINE = 131_072
+LONGEST_PLAIN_LINE = 32_768
+MOST_WORDS = 2_000
+"""In all commands of a line together."""
+_MOST_PLAIN_COMMANDS = 64
+
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+"""The beginning of a word such as `NAME=value`."""
+_DEEPEST = 8
+_SOURCED = re.compile(r"(?:.*/)?(?:bin/activate|\.cargo/env|nvm\.sh)")
+"""Files that set up a shell for a language's tools, and are read by every such shell."""
+_PLAIN_TEXT = re.compile(r"[\t\n -~]*")
+_HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+class SplitCommand(NamedTuple):
+    """The simple commands of a line, each as argv; or none, and why it could not be read."""
+
+    commands: tuple[tuple[str, ...], ...]
+    undecidable: str
+
+
+class _Around(NamedTuple):
+    """What surrounds a command's words."""
+
+    variables: tuple[tuple[str, str], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    scope: tuple[int, ...] = ()
+    after_success: bool = False
+    fed: bool = False
+    script: str | None = None
+    given: tuple[str, ...] = ()
+    depth: int = 0
+    assigns: bool = True
+    """Whether a leading `NAME=value` sets a variable, as on a line, or is the program."""
+
+
+@lru_cache(maxsize=256)
+def read_line(text: str) -> Reading:
+    """Read a line as a shell would. Never raises: what is wrong stands in the reading."""
+    found = _Commands()
+    try:
+        _check_characters(text)
+        if len(text) > LONGEST_PLAIN_LINE:
+            found.beyond(f"it is longer than {LONGEST_PLAIN_LINE} characters")
+        found.add_script(text.strip(" \t\n"), _Around())
+    except Unclear as unclear:
+        found.unclear = str(unclear)
+        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
+    except Refused as refused:
+        found.refusal = Objection(refused.rule, refused.reason, refused.tier)
+    return found.reading()
+
+
+def split_command(text: str) -> SplitCommand:
+    """The simple commands of a line for people, or why it cannot be read. Never raises."""
+    reading = read_line(text)
+    return (
+        SplitCommand((), reading.unclear)
+        if reading.unclear
+        else SplitCommand(tuple(map(_shown, reading.written)), "")
+    )
+
+
+def read_words(
+    words: Sequence[str], variables: tuple[tuple[str, str], ...] = (), *, assigns: bool = False
+) -> Reading:
+    """Read a list of words, as a program is started without a shell. Never raises."""
+    found = _Commands()
+    try:
+        around = _Around(variables=variables, given=tuple(words), assigns=assigns)
+        found.add(tuple(words), around)
+    except Unclear as unclear:
+        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
+    except Refused as refused:
+        found.refusal = Objection(refused.rule, refused.reason, refused.tier)
+    return found.reading()
+
+
+class _Commands:
+    """Gathers the commands of a line."""
+
+    def __init__(self) -> None:
+        self.commands: list[SimpleCommand] = []
+        self.written: tuple[Written, ...] = ()
+        self.unclear = ""
+        self.refusal: Objection | None = None
+        self.beyond_plain: Objection | None = None
+        self.unsteady = False
+        self.words = 0
+        self.scripts = 0
+
+    def reading(self) -> Reading:
+        return Reading(
+            tuple(self.commands),
+            self.written,
+            self.unclear,
+            self.refusal,
+            self.beyond_plain,
+            self.unsteady,
+        )
+
+    def beyond(self, why: str, rule: str = BuiltInRule.UNDECIDABLE_COMMAND) -> None:
+        """Note what a run that is not confined may not do."""
+        if self.beyond_plain is None:
+            reason = unreadable(why) if rule == BuiltInRule.UNDECIDABLE_COMMAND else why
+            self.beyond_plain = Objection(rule, reason)
+
+    def add_script(self, text: str, around: _Around) -> None:
+        script = read_script(text)
+        if script.beyond_plain:
+            self.beyond(script.beyond_plain)
+        if len(script.commands) > _MOST_PLAIN_COMMANDS:
+            self.beyond(f"it has more than {_MOST_PLAIN_COMMANDS} commands")
+        self.unsteady = self.unsteady or script.unsteady
+        if not around.depth:
+            self.written = script.commands
+        for written in script.commands:
+            inner = _Around(
+                variables=(*around.variables, *written.assignments),
+                redirects=written.redirects,
+                scope=(*around.scope, *written.scope),
+                after_success=written.after_success,
+                fed=written.fed,
+                script=written.script,
+                given=around.given or written.words,
+                depth=around.depth,
+            )
+            self.add(written.words, inner)
+
+    def add(self, words: tuple[str, ...], around: _Around) -> None:
+        self._count(words, around)
+        if not words:
+            self._emit((), around)
+            return
+        self._check_program(words[0], around)
+        words, around = self._without_assignments(words, around)
+        name = program_name(words[0]).removesuffix(DERIVED) if words else ""
+        if name in wrappers.SHELLS:
+            self._shell(name, words, around)
+        elif (
+            name in wrappers.WRAPPERS
+            and len(words) > 1
+            and (name, words[1]) not in wrappers.LOOKUPS
+        ):
+            self._wrapped(name, words, around)
+        elif name == "find":
+            self._find(words, around)
+        elif name in _SPECIAL:
+            _SPECIAL[name](self, words, around)
+        else:
+            self._emit(words, around)
+            if name in wrappers.RUNNERS:
+                self._started_by_runner(words, around)
+
+    def _count(self, words: tuple[str, ...], around: _Around) -> None:
+        self.words += len(words) + len(around.variables)
+        if self.words > MOST_WORDS:
+            raise Unclear(f"it has more than {MOST_WORDS} words")
+        if around.depth > _DEEPEST:
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND,
+                "too many programs start one another; run it plainly",
+            )
+
+    def _check_program(self, word: str, around: _Around) -> None:
+        computed = COMPUTED in word or ANY in word
+        if computed or (word.endswith(DERIVED) and not word.startswith(("./", "~/", "/tmp/"))):  # noqa: S108 - a path on the line
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND,
+                f"the program {shown(word)!r} is only known when it runs; write its name out",
+            )
+        if word in RESERVED - {"time", "coproc", "function"}:
+            raise Unclear(f"{word!r} is taken for a program")
+
+    def _without_assignments(
+        self, words: tuple[str, ...], around: _Around
+    ) -> tuple[tuple[str, ...], _Around]:
+        """On a line the grammar took them off already; behind `env` and in lists they are words."""
+        count = 0
+        while count < len(words) and ASSIGNMENT.match(words[count]):
+            count += 1
+        if not count:
+            return words, around
+        if not around.assigns:
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND,
+                f"{shown(words[0])!r} would be run as a program here and not set a variable; "
+                "put `env` before it",
+            )
+        if any(word.partition("=")[0].endswith("+") for word in words[:count]):
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND, "shells do not agree on what += is; use plain ="
+            )
+        found = tuple(assignment(word) for word in words[:count])
+        if words[count:]:
+            self._check_program(words[count], around)
+        return words[count:], around._replace(variables=(*around.variables, *found))
+
+    def _emit(self, words: tuple[str, ...], around: _Around) -> None:
+        self.commands.append(
+            simple_command(
+                words,
+                around.variables,
+                around.redirects,
+                around.scope,
+                around.after_success,
+                around.given,
+            )
+        )
+
+    def _wrapped(self, name: str, words: tuple[str, ...], around: _Around) -> None:
+        if wrappers.WRAPPERS[name].confined:
+            self.beyond(
+                f"{name} starts commands that its words do not show; run them one by one",
+                BuiltInRule.SHELL_INDIRECTION,
+            )
+        found = wrappers.inside(name, words)
+        inner = wrappers.fed_words(found) if name == "xargs" else found.words
+        deeper = around._replace(
+            variables=(*around.variables, *found.unset),
+            depth=around.depth + 1,
+            assigns=name == "env",
+            fed=around.fed or name == "xargs",
+            script=None if name == "xargs" else around.script,
+        )
+        if name == "xargs" and inner and program_name(inner[0]) == "git":
+            raise Refused(
+                BuiltInRule.GIT_FIREWALL,
+                "xargs may not start git; name the files to git itself",
+            )
+        self.add(inner, deeper)
+
+    def _shell(self, name: str, words: tuple[str, ...], around: _Around) -> None:
+        given = wrappers.script_of(name, words)
+        if given is not None:
+            if given.has_more:
+                self.beyond(f"{name} with these options is not understood; use plain -c")
+            self._nested(given.text, around, f"the text given to {name}")
+        elif around.script is not None and wrappers.reads_input(words):
+            if name not in wrappers.READABLE_SHELLS or COMPUTED in around.script:
+                raise Refused(
+                    BuiltInRule.SHELL_INDIRECTION,
+                    f"{name} would read commands that are only known when it runs",
+                )
+            self.beyond(
+                f"{name} would read commands that are not shown here", BuiltInRule.SHELL_INDIRECTION
+            )
+            self._nested(around.script, around, f"the text given to {name}")
+        else:
+            self._emit(words, around)
+
+    def _nested(self, text: str, around: _Around, what: str, *, same_shell: bool = False) -> None:
+        self.scripts += 1
+        scope = around.scope if same_shell else (*around.scope, -self.scripts)
+        if around.redirects:
+            self._emit((), around._replace(variables=(), script=None))
+        deeper = _Around(
+            variables=around.variables, scope=scope, given=around.given, depth=around.depth + 1
+        )
+        self._count((), deeper)
+        try:
+            self.add_script(text, deeper)
+        except Unclear as unclear:
+            raise Unclear(f"{what}: {unclear}") from None
+
+    def _find(self, words: tuple[str, ...], around: _Around) -> None:
+        search = finding.taken_apart(words)
+        if search.started:
+            self.beyond(
+                "find may only list here: no -exec, -ok, -delete or -fprint",
+                BuiltInRule.DESTRUCTIVE_COMMAND,
+            )
+        self._emit(search.plain, around)
+        for started in search.started:
+            self.add(started, around._replace(redirects=(), depth=around.depth + 1, assigns=False))
+
+    def _started_by_runner(self, words: tuple[str, ...], around: _Around) -> None:
+        for at, word in enumerate(words):
+            name = program_name(word)
+            if at and (name == "git" or name in wrappers.SHELLS):
+                self.add(words[at:], around._replace(depth=around.depth + 1))
+                return
+
+    def _eval(self, words: tuple[str, ...], around: _Around) -> None:
+        self.beyond(
+            "eval starts commands that its words do not show; run them one by one",
+            BuiltInRule.SHELL_INDIRECTION,
+        )
+        if any(COMPUTED in word or ANY in word for word in words):
+            raise Refused(
+                BuiltInRule.SHELL_INDIRECTION,
+                "what eval would run is only known when it runs; write the commands out",
+            )
+        text = " ".join(word.removesuffix(DERIVED) for word in words[1:])
+        if text.strip():
+            self._nested(text, around, "the text given to eval", same_shell=True)
+
+    def _trap(self, words: tuple[str, ...], around: _Around) -> None:
+        self.beyond("trap changes the shell itself; do without it", BuiltInRule.SHELL_INDIRECTION)
+        text = words[1] if len(words) > 2 else ""
+        if COMPUTED in text or ANY in text:
+            raise Refused(
+                BuiltInRule.SHELL_INDIRECTION,
+                "what trap would run is only known when it runs; write it in single quotes",
+            )
+        self._emit(("true",), around)
+        if text not in ("", "-", "--") and not text.startswith("-"):
+            self._nested(text.removesuffix(DERIVED), around, "the text given to trap")
+
+    def _source(self, words: tuple[str, ...], around: _Around) -> None:
+        self.beyond(
+            f"{words[0]} starts commands that its words do not show; run them one by one",
+            BuiltInRule.SHELL_INDIRECTION,
+        )
+        if len(words) < 2 or not _SOURCED.fullmatch(words[1].removesuffix(DERIVED)):
+            raise Refused(
+                BuiltInRule.SHELL_INDIRECTION,
+                f"{words[0]} runs commands of a file in this shell; run the file as a program",
+            )
+        self.unsteady = True
+        self._emit(words, around)
+
+    def _function(self, words: tuple[str, ...], around: _Around) -> None:
+        name = words[1] if len(words) > 1 else ""
+        if programs.is_known(name) or name in wrappers.WRAPPERS or name in wrappers.SHELLS:
+            raise Refused(
+                BuiltInRule.SHELL_INDIRECTION,
+                f"the function {name!r} would stand in for the command of that name; call it otherwise",
+            )
+
+
+_SPECIAL = {
+    "eval": _Commands._eval,
+    "trap": _Commands._trap,
+    "source": _Commands._source,
+    ".": _Commands._source,
+    "function": _Commands._function,
+}
+
+
+def _shown(written: Written) -> tuple[str, ...]:
+    words = (*(f"{name}={value}" for name, value in written.assignments), *written.words)
+    words = words or tuple(redirect.target for redirect in written.redirects) or (":",)
+    return tuple(map(shown, words))
+
+
+def assignment(word: str) -> tuple[str, str]:
+    """`NAME=value` as a pair; `NAME+=value` too."""
+    name, _, value = word.partition("=")
+    return name.removesuffix("+"), value
+
+
+def _check_characters(text: str) -> None:
+    """Characters that terminals hide or that shells treat in ways of their own are refused everywhere."""
+    if len(text) > LONGEST_LINE:
+        raise Unclear(f"it is longer than {LONGEST_LINE} characters")
+    if _PLAIN_TEXT.fullmatch(text):
+        return
+    for char in text:
+        if (
+            char not in "\t\n"
+            and (not char.isascii() or not char.isprintable())
+            and unicodedata.category(char) in _HIDDEN_KINDS
+        ):
+            raise Unclear(f"it has the invisible character U+{ord(char):04X}")

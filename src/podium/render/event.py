@@ -1,0 +1,254 @@
+"""Text of events, one line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from textwrap import fill
+
+from podium.core import events as e
+from podium.core.decisions import Usage, canonical_json
+from podium.core.forge import check_ending
+from podium.core.ids import short_id
+from podium.core.model import Json
+from podium.core.run_cost import CostMeter
+from podium.core.turns import Stop
+from podium.core.work import AGENT_LOST, RATE_LIMIT
+from podium.jobs.duet.event_text import of_a_duet
+from podium.render.approval import arguments_line, summary_line
+from podium.render.text import safe_line, shown_line
+
+LONGEST_ARGUMENTS = 200
+
+TO_ACT_ON = (e.RunNeededHuman, e.RunWaiting, e.RunFailed, e.ApprovalRequested)
+"""Events that name what a person has to type next."""
+
+_ID = re.compile(r"\b((?:run|apr|wrk|sig)_[0-9a-f]{32})\b")
+
+
+def event_line(event: e.Event, longest: int = 0) -> str:
+    """One event on one line: time, number, type and what matters of it.
+
+    Cut to `longest` characters when that is given; but what names something to act on is folded.
+    """
+    at = event.at.astimezone().strftime("%H:%M:%S")
+    words = safe_line(describe(event.body))
+    line = f"{at} {event.seq:>4} {event.body.type:<22} {words}".rstrip()
+    if not longest or len(line) <= longest:
+        return line
+    if isinstance(event.body, TO_ACT_ON):
+        return fill(line, longest, subsequent_indent=" " * 14, break_on_hyphens=False)
+    return line[: longest - 1] + "…"
+
+
+def describe(body: e.EventBody) -> str:
+    """What matters of an event, in words. Unknown kinds are shown whole."""
+    match body:
+        case e.RunQueued():
+            return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
+        case e.RunWaiting() if body.signal.startswith(RATE_LIMIT) and body.deadline:
+            when = f"{body.deadline.astimezone():%H:%M}"
+            return f"rate limited until {when}, waiting; Ctrl-C leaves it resumable"
+        case e.RunWaiting() if body.signal.startswith(AGENT_LOST) and body.deadline:
+            when = f"{body.deadline.astimezone():%H:%M:%S}"
+            return f"until {when} before the agent is asked again; Ctrl-C leaves it resumable"
+        case e.RunWaiting():
+            until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
+            return f"for {shorten(body.signal)}{until}"
+        case e.RunSucceeded(result=result) if result is not None:
+            return f"result={shown_line(canonical_json(result), LONGEST_ARGUMENTS)}"
+        case e.RunFailed():
+            return f"{body.failure.kind}: {body.failure.message}"
+        case e.RunParked() | e.RunNeededHuman():
+            # Not shortened: such a reason names keys and commands to be typed again.
+            return body.reason
+        case e.RunPinned():
+            return f"to host {shown_line(body.host)}, which holds its workspace"
+        case e.RunUnpinned():
+            return f"{shown_line(body.reason)}; any other host may go on"
+        case e.StepCompleted():
+            return f"{body.step} ({body.seconds:.1f} s)"
+        case e.StepBroke():
+            again = "" if body.final else "; will be tried again"
+            return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
+        case e.ToolRequested():
+            words = arguments_line(body.arguments, LONGEST_ARGUMENTS)
+            return f"{body.tool} {words} [{body.tier}, {body.rule}]"
+        case e.ToolRefused():
+            words = arguments_line(body.arguments, LONGEST_ARGUMENTS)
+            return f"{body.tool} {words} [{body.effect}: {shown_line(body.reason)}]"
+        case e.ToolCompleted():
+            return f"{body.tool} ({body.seconds:.1f} s), receipt {body.receipt}"
+        case e.ToolFailed():
+            return f"{body.tool}: {body.error}, receipt {body.receipt}"
+        case e.ApprovalRequested():
+            return f"{shorten(body.approval_id)} [{body.tier}] {summary_line(body.summary)}"
+        case e.AgentAsked():
+            return f"{body.role} ({body.agent}): {body.prompt}"
+        case e.AgentReplied():
+            return f"{body.role} ({body.agent}): {body.text}"
+        case e.AgentProgressed():
+            return f"{body.role} ({body.agent}) {body.kind}: {body.text}"
+        case e.WorkspaceChecked():
+            return _checked(body)
+        case e.AgentSwitched():
+            return f"{body.role}: {body.next_agent} instead of {body.agent}: {body.reason}"
+        case e.UsageRecorded():
+            return f"{body.source}: {usage_words(body.usage)}"
+        case e.ModelAnswered():
+            return _answered(body)
+        case e.AgentStopped():
+            return f"{body.role} ({body.agent}): {stop_words(body.stop)}"
+        case e.PlaybookBegan() | e.PlaybookEnded():
+            return _of_a_playbook(body)
+        case e.PairSeated() | e.LegOpened() | e.MessageHeard() | e.BlockIgnored() | e.SideNudged():
+            return of_a_duet(body)
+        case e.KeyboardTaken() | e.KeyboardReturned():
+            return of_a_duet(body)
+        case e.NoteTaken():
+            return body.text
+        case e.CollisionSeen():
+            return f"{body.branch} and {body.other_branch} conflict in {', '.join(body.paths[:5])}"
+        case e.StageBegan() | e.StageEnded() | e.ChecksRan() | e.BranchDelivered():
+            return _of_a_stage(body)
+    return _in_few_words(body) or _others(body)
+
+
+def _in_few_words(body: e.EventBody) -> str:
+    """What needs no more than a line's beginning; empty for what is shown as it is."""
+    match body:
+        case e.RunSucceeded():
+            return "without a result"
+        case e.RunCancelled():
+            return "nothing of it runs any more"
+        case e.StepStarted():
+            return body.step if body.attempt == 1 else f"{body.step} attempt {body.attempt}"
+        case e.SignalReceived() | e.WaitExpired():
+            return f"{shorten(body.name)} in {shorten(body.step)}"
+        case e.ToolsGiven():
+            return f"{body.role}: {', '.join(body.tools) or 'none'}"
+        case e.ChildStarted():
+            return f"{body.flow} as run {shorten(body.child_id)}"
+        case e.ToolInDoubt():
+            return f"{body.tool} may have happened or not; a person must say: {shorten(body.call)}"
+        case e.ToolAbandoned(rolled_back=True):
+            return f"{body.tool} was rolled back with its workspace: {shorten(body.call)}"
+        case e.ToolAbandoned():
+            return f"{body.tool} was given up with its turn: {shorten(body.call)}"
+        case e.ToolResolved():
+            said = "it happened" if body.happened else "it did not happen"
+            return f"{body.by} said that {said}: {shorten(body.call)}"
+        case e.ApprovalGranted():
+            more = "" if body.complete else "; others of the chain are still to come"
+            said = f": {body.said}" if body.said else ""
+            how = f" ({body.authentication})" if body.authentication else ""
+            return f"{shorten(body.approval_id)} by {body.by}{how}{more}{said}"
+        case e.ApprovalRejected():
+            why = f": {body.why}" if body.why else ""
+            how = f" ({body.authentication})" if body.authentication else ""
+            return f"{shorten(body.approval_id)} by {body.by}{how}{why}"
+        case e.ApprovalExpired():
+            return f"{shorten(body.approval_id)}: {body.why or 'nobody answered in time'}"
+        case e.ApprovalConsumed():
+            return f"{shorten(body.approval_id)} for receipt {body.receipt}"
+    return ""
+
+
+def _answered(body: e.ModelAnswered) -> str:
+    """Who answered, what for, and what it cost. The words come last, since they are cut."""
+    answer = body.answer
+    calls = ", ".join(call.tool for call in answer.calls)
+    wishes = f" asks for {calls}" if calls else ""
+    model = f" {answer.model}" if answer.model else ""
+    said = f": {answer.text}" if answer.text else ""
+    used = f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens"
+    return f"{body.role} ({body.agent}){model} #{answer.number}{wishes} [{used}]{said}"
+
+
+def stop_words(stop: Stop) -> str:
+    """Which limit ended a turn."""
+    return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
+
+
+def _of_a_playbook(body: e.PlaybookBegan | e.PlaybookEnded) -> str:
+    match body:
+        case e.PlaybookBegan():
+            mode = " (dry run)" if body.dry_run else ""
+            tools = f" with {', '.join(body.tools)}" if body.tools else " without tools"
+            return f"{body.playbook} for {body.profile}{mode}{tools}"
+        case e.PlaybookEnded():
+            criteria = f"{len(body.criteria)} criteria"
+            met = f"met, by {criteria}" if body.met else f"NOT met, by {criteria}"
+            stop = f"; {stop_words(body.stop)}" if body.stop else ""
+            changed = f"; changed {', '.join(body.changed)}" if body.changed else ""
+            return f"{met}{stop}{changed}"
+
+
+def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelivered) -> str:
+    """What a flow of stages tells of one."""
+    match body:
+        case e.StageBegan():
+            return f"{body.stage} ({body.role}), round {body.round}"
+        case e.StageEnded():
+            made = f" {body.document}" if body.document else ""
+            at = f" at {body.commit[:12]}" if body.commit else ""
+            why = f": {body.words}" if body.words else ""
+            why += f"; disputes {'; '.join(body.disputed)}" if body.disputed else ""
+            return f"{body.stage} ({body.role}), round {body.round}: {body.verdict}{made}{at}{why}"
+        case e.ChecksRan():
+            ran = ", ".join(f"{each.get('command')} {check_ending(each)}" for each in body.results)
+            return f"{'passed' if body.passed else 'FAILED'} on {body.commit[:12]}: {ran or 'none'}"
+        case e.BranchDelivered():
+            untested = f"UNTESTED ({body.untested}) " if body.untested else ""
+            return f"{body.branch} at {body.commit[:12]} {untested}{body.url or body.file}".rstrip()
+
+
+def usage_words(used: Usage) -> str:
+    """What was used, on one line."""
+    known = "" if used.complete else ", not all is known"
+    tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
+    return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{known}"
+
+
+def meter_words(meter: CostMeter) -> str:
+    """What a run has cost by now, for the line beneath its progress; empty while it cost nothing."""
+    used = meter.usage
+    if not (used.input_tokens or used.output_tokens or used.usd):
+        return ""
+    known = "" if used.complete else " or more"
+    return f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}{known}"
+
+
+def _checked(body: e.WorkspaceChecked) -> str:
+    """What a turn left of the repository around its workspace."""
+    found = [
+        *(
+            f"changed {each.what}" + (", put back" if each.restored else "")
+            for each in body.violations
+        ),
+        *(f"moved away {path}" for path in body.moved_away),
+        *(f"meanwhile {what}" for what in body.changed_meanwhile),
+    ]
+    return (
+        f"{shorten(body.workspace)}: {shown_line('; '.join(found)) or 'nothing else was touched'}"
+    )
+
+
+def about(arguments: Mapping[str, Json]) -> str:
+    """What a call is about, in a word or two: the path, the command, the message."""
+    known = (arguments.get(name) for name in ("path", "command", "message"))
+    return shown_line(next((str(value) for value in known if value not in (None, ".")), ""))
+
+
+def shorten(text: str) -> str:
+    """The text with whole ids made short, as people type them. JSON keeps them whole."""
+    return _ID.sub(lambda found: short_id(found[1]), text)
+
+
+def _others(body: e.EventBody) -> str:
+    data = body.model_dump(mode="json", exclude={"type", "version"}, exclude_defaults=True)
+    return " ".join(f"{name}={_value(value)}" for name, value in data.items())
+
+
+def _value(value: Json) -> str:
+    return shorten(value if isinstance(value, str) else canonical_json(value))

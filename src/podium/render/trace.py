@@ -1,0 +1,318 @@
+"""Text of a trace's rows, fitted to the width of the terminal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from textwrap import wrap
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from podium.core.decisions import canonical_json
+from podium.core.events import read_body
+from podium.core.model import Json
+from podium.render.event import LONGEST_ARGUMENTS, about, describe, shorten
+from podium.render.text import counted, moment, safe_line, shown_line
+from podium.render.trace_rows import Data, Row, Totals, figures, number
+
+LONGEST_NAME = 60
+_STEPS = {"step_started", "step_completed"}
+
+
+def quick_words(row: Row) -> str | None:
+    """The same as the slower words would be; None where only those can tell."""
+    words = _call(row) if row.outcome else _step_line(row.data)
+    if words and words.isascii() and words.isprintable() and "  " not in words:
+        return words
+    return None
+
+
+def _step_line(data: Data) -> str | None:
+    step = data.get("step")
+    plain = data["type"] in _STEPS and type(step) is str and len(step) <= LONGEST_NAME
+    return step if plain and data.get("attempt", 1) == 1 else None
+
+
+def _call(row: Row) -> str | None:
+    data, request = row.data, row.request or row.data
+    if request.get("approval_id") or data["type"] == "tool_refused" or data.get("error"):
+        return None
+    try:
+        names = data["tool"], request["tier"], request["rule"], data["call"].split(":")
+        tool, tier, rule, (_, step, _) = names
+        given = to_json(request["arguments"]) if request["arguments"] else b""
+        plain = (
+            tool
+            and step
+            and len(tool) <= LONGEST_NAME
+            and len(tier) + len(rule) + len(step) <= LONGEST_NAME
+            and len(given) <= LONGEST_ARGUMENTS
+            and (not given or given[0] == 123)
+        )
+        if not plain:
+            return None
+        shown = f"{tool} {given.decode()} in" if given else f"{tool} in"
+        return f"{shown} {step} [{tier} {rule}]{_proof(data)}"
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return None
+
+
+def _proof(data: Data) -> str:
+    receipt = data.get("receipt")
+    if receipt is None:
+        return ""
+    if type(receipt) is not int or not 0 <= receipt < 1e15:
+        raise ValueError("no number of a receipt")
+    return f" #{receipt}"
+
+
+NARROW_COLUMNS = 100
+"""On a terminal with fewer columns a call is shown without its step and rule."""
+
+LONGEST_WORDS = 2000
+"""More of one event is not shown, also when piped: `--json` has it whole."""
+
+_LEAST_ROOM = 24
+_REASON_LINES = 6
+_TO_ACT_ON = {"run_failed", "run_needed_human", "run_waiting", "approval_requested", "step_broke"}
+_ENVELOPE = {"run", "seq", "at", "type", "version"}
+
+
+class Timeline:
+    """Makes a line of each row. It knows when the first event was, and which day it is."""
+
+    def __init__(self, columns: int = 0) -> None:
+        """`columns` is the width of a terminal; 0 leaves lines whole."""
+        self._columns = columns
+        self._first: datetime | None = None
+        self._day = ""
+        self._second = ""
+        self._zone: tzinfo | None = None
+        self._clock = ""
+
+    def begins(self, data: Data) -> None:
+        """Count from this event on, whether it is shown or not."""
+        self._first = self._first or _moment(data)
+
+    def header(self) -> str:
+        clock = "AT".ljust(8 if self._columns else 19)
+        return f"{clock} {'SINCE':>7} {'SEQ':>6} {'EVENT':<14} {'TOOK':>6} WHAT"
+
+    def lines(self, row: Row, totals: Totals) -> str:
+        """The row, on several lines where somebody has to read a reason."""
+        data = row.data
+        day, clock, since = self._when(data)
+        what, took = (row.outcome or _type(data)).ljust(14), _took(data).rjust(6)
+        # Not as format specifications: these are read anew for every row.
+        front = f"{clock} {since.rjust(7)} {str(data['seq']).rjust(6)} {what} {took} "
+        if not self._columns:
+            words = quick_words(row)
+            return front + (_on_one_line(row, totals) if words is None else words)
+        room = self._columns - len(front)
+        if room < _LEAST_ROOM:
+            front, room = f"{front.rstrip()}\n  ", max(self._columns, _LEAST_ROOM) - 2
+        shown, below = self._folded(row, totals, room)
+        return f"{day}{front}{shown}".rstrip() + below
+
+    def _folded(self, row: Row, totals: Totals, room: int) -> tuple[str, str]:
+        """What of a row fits, and below it the reasons that nobody must miss the end of."""
+        if row.outcome:
+            shown = _call_words(row, room, self._columns)
+            reason = _reason(row.data, brief=self._columns < NARROW_COLUMNS)
+        else:
+            shown, reason = _words(row.data, totals), ""
+            if row.data["type"] in _TO_ACT_ON and len(shown) > room:
+                shown, reason = "", shown
+        indent = " " * (25 if self._columns > 2 * _LEAST_ROOM + 20 else 2)
+        said = wrap(
+            safe_line(reason, LONGEST_WORDS),
+            max(20, self._columns - len(indent)),
+            max_lines=_REASON_LINES,
+            placeholder=" …",
+        )
+        return _safe(shown, room), "".join(f"\n{indent}{part}" for part in said)
+
+    def _when(self, data: Data) -> tuple[str, str, str]:
+        """A line when another day has begun, the time of day, and how long since the first event."""
+        at = _moment(data)
+        if at is None:
+            return "", "?".ljust(8 if self._columns else 19), ""
+        since = _since((at - self._first).total_seconds()) if self._first else ""
+        second = data["at"][:19]
+        if second != self._second or at.tzinfo is not self._zone:
+            # The person's own time costs more than all else of a line: to ask once a second will do.
+            self._second, self._zone, self._clock = second, at.tzinfo, moment(at)
+        clock = self._clock
+        if not self._columns:
+            return "", clock, since
+        new, self._day = self._day != clock[:10], clock[:10]
+        return (f"-- {self._day}\n" if new else ""), clock[11:], since
+
+
+def _moment(data: Data) -> datetime | None:
+    """When it happened; None when that is no time which a clock here could show."""
+    try:
+        at = datetime.fromisoformat(data["at"])
+        if not 1 < at.year < 9999:  # at the ends of time there is no going to another zone
+            return None
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def totals_line(totals: Totals) -> str:
+    """What there was in all."""
+    ended = totals.completed + totals.failed + totals.refused
+    counts = (
+        (totals.completed, "completed"),
+        (totals.failed, "failed"),
+        (totals.refused, "refused"),
+        (totals.calls - ended, "not settled"),
+    )
+    how = ", ".join(f"{count} {what}" for count, what in counts if count > 0)
+    calls = counted(totals.calls, "call") + (f": {how}" if how else "")
+    spent = f"{totals.input_tokens} + {totals.output_tokens} tokens, ${totals.usd:.4f}"
+    answers = f", {counted(totals.model_answers, 'model answer')}" if totals.model_answers else ""
+    return f"{counted(totals.events, 'event')}, {calls}{answers}; {spent}"
+
+
+def _on_one_line(row: Row, totals: Totals) -> str:
+    if not row.outcome:
+        return _safe(_words(row.data, totals), LONGEST_WORDS)
+    words, reason = _call_words(row, LONGEST_WORDS, 0), _reason(row.data, brief=False)
+    return _safe(f"{words}: {reason}" if reason else words, LONGEST_WORDS)
+
+
+def _safe(text: str, longest: int) -> str:
+    """`safe_line`, quicker for what most lines are, and for what is much longer than what is seen of it."""
+    if len(text) <= longest and text.isascii() and text.isprintable() and "  " not in text:
+        return text
+    return safe_line(text[: longest + LONGEST_WORDS], longest)
+
+
+def _type(data: Data) -> str:
+    return _safe(data["type"], 40)
+
+
+def _took(data: Data) -> str:
+    """In six characters, milliseconds told from seconds."""
+    given = data.get("seconds")
+    if given is None:
+        return ""
+    seconds = number(given)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 100 else _long_span(int(seconds))
+
+
+def _call_words(row: Row, room: int, columns: int) -> str:
+    """Tool, arguments, step, rule and receipt; where room is short the arguments give way."""
+    request = row.request or row.data
+    tool = _name(row.data.get("tool"))
+    tail = _tail(row.data, request, brief=0 < columns < NARROW_COLUMNS)
+    given = _arguments(request.get("arguments"), brief=columns > 0)
+    left = room - len(tool) - len(tail) - 2
+    if columns and len(given) > left:
+        given = given[: left - 1] + "…" if left > 3 else ""
+    return f"{tool} {given} {tail}" if given else f"{tool} {tail}"
+
+
+def _arguments(arguments: Json, *, brief: bool) -> str:
+    if not arguments or not isinstance(arguments, dict):
+        return ""
+    if brief and (short := about({name: _cut(value) for name, value in arguments.items()})):
+        return short
+    try:
+        text = to_json(arguments).decode()
+    except (ValueError, RecursionError):  # such as half a surrogate pair
+        text = repr(arguments)
+    return shown_line(_cut(text), LONGEST_ARGUMENTS)
+
+
+def _cut(value: Json) -> Json:
+    """A text of which not all is seen need not be made safe to its end."""
+    return value[: LONGEST_ARGUMENTS + 1] if isinstance(value, str) else value
+
+
+def _tail(data: Data, request: Data, *, brief: bool) -> str:
+    """Where a call was made, what the gate said, and its receipt."""
+    decision = _name(request.get("tier"))
+    place = ""
+    if not brief:
+        decision = f"{decision} {_name(request.get('rule'))}"
+        step = shown_line(_step(data.get("call"))[:61], 60)
+        place = f"in {step} " if step else ""
+    if approval := request.get("approval_id"):
+        decision += f" approval {shown_line(shorten(str(approval)), 40)}"
+    receipt = data.get("receipt")
+    proof = f" #{number(receipt):.0f}" if receipt is not None else ""
+    return f"{place}[{decision.strip() or 'unknown'}]{proof}"
+
+
+def _name(value: Json) -> str:
+    return _shown_name(value[:61]) if isinstance(value, str) else ""
+
+
+@lru_cache(maxsize=200)
+def _shown_name(name: str) -> str:
+    """Of tools, tiers and rules there are few."""
+    return shown_line(name, 60)
+
+
+def _step(call: Json) -> str:
+    """The step of a call's key, which is `run:step:digest.number`."""
+    return str(call).partition(":")[2].rpartition(":")[0]
+
+
+def _reason(data: Data, *, brief: bool) -> str:
+    """Why a call did not do what it was asked for; `brief` rows left its step and rule to this."""
+    why = data.get("error") or (data.get("reason") if data["type"] == "tool_refused" else "")
+    if not why:
+        return ""
+    place = f"{_step(data.get('call'))} {_name(data.get('rule'))}".strip() if brief else ""
+    words = f"{place}: {why}" if place else str(why)
+    return shown_line(words[: LONGEST_WORDS + 1], LONGEST_WORDS)
+
+
+def _words(data: Data, totals: Totals) -> str:
+    """What matters of an event that is no call. Kinds of a newer Podium are shown as they are."""
+    if data["type"] in ("step_started", "step_completed") and isinstance(data.get("step"), str):
+        attempt = data.get("attempt", 1)
+        return data["step"] if attempt == 1 else f"{data['step']} attempt {attempt}"
+    if data["type"] == "usage_recorded":
+        so_far = f"${totals.usd:.4f}, {totals.input_tokens + totals.output_tokens} tokens"
+        used = figures(data)
+        share = f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}"
+        return f"so far {so_far}; {_name(data.get('source'))}: {share}"
+    return _described(data)
+
+
+def _described(data: Data) -> str:
+    body = {key: value for key, value in data.items() if key not in ("run", "seq", "at")}
+    try:
+        return describe(read_body(body))
+    except (ValidationError, ValueError, TypeError, OverflowError, RecursionError):
+        return _plain(data)
+
+
+def _plain(data: Data) -> str:
+    try:
+        rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
+        return shown_line(canonical_json(rest)[: LONGEST_WORDS + 1], LONGEST_WORDS)
+    except (ValueError, RecursionError):
+        return "?"
+
+
+def _since(seconds: float) -> str:
+    """In seven characters."""
+    return f"+{seconds:.3f}" if seconds < 100 else "+" + _long_span(int(seconds))
+
+
+@lru_cache(maxsize=50)
+def _long_span(whole: int) -> str:
+    """Many rows share a second."""
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    hours = whole // 3600
+    return f"{hours}h{whole // 60 % 60:02}m" if hours < 24 else f"{hours // 24}d{hours % 24:02}h"

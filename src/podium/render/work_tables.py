@@ -1,0 +1,177 @@
+"""Workers, queues and running runs as table rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from podium.app.workload import Held, QueueSeen, RunSeen, WorkerSeen, WorkSeen
+from podium.core.ids import short_id
+from podium.core.work import QueueSpec
+from podium.render.event import shorten
+from podium.render.text import counted, safe_line
+
+LONGEST_TASK = 60
+LONGEST_NAME = 24
+"""Characters that are shown of a name somebody else chose."""
+
+_OWN_ID = re.compile(r"[a-z]+_[0-9a-f]{32}")
+
+
+class Rows(NamedTuple):
+    """A table before it is drawn."""
+
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def worker_name(worker_id: str) -> str:
+    """The short form of an id Podium made, or the name somebody gave."""
+    if _OWN_ID.fullmatch(worker_id):
+        return short_id(worker_id)
+    return safe_line(worker_id, LONGEST_NAME)
+
+
+def age(at: datetime | None, now: datetime) -> str:
+    """How long ago that was, in the two largest units."""
+    if at is None:
+        return ""
+    seconds = max(0, int((now - at).total_seconds()))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if not minutes:
+        return f"{seconds}s"
+    if not hours:
+        return f"{minutes}m{seconds % 60:02}s"
+    return f"{hours}h{minutes % 60:02}m" if not days else f"{days}d{hours % 24:02}h"
+
+
+def worker_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
+    """Those alive."""
+    headers = ("WORKER", "HOST", "UP", "QUEUES", "LABELS", "RUNS", "LOAD", "BEAT", "PODIUM")
+    rows = [
+        (
+            worker_name(beat.id),
+            f"{safe_line(beat.host, LONGEST_NAME)}:{beat.pid}",
+            age(beat.started_at, now),
+            " ".join(beat.queues) or "-",
+            " ".join(beat.labels) or "-",
+            # What it holds is newer than its last beat, but need not be all of it.
+            _of_limit(max(beat.hosting, len(worker.holds)), beat.room or None),
+            f"{beat.load:.2f}",
+            age(beat.beat_at, now),
+            beat.podium or "-",
+        )
+        for worker in workers
+        if worker.alive and (beat := worker.beat)
+    ]
+    return Rows(headers, rows)
+
+
+def held_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
+    """What those alive work on."""
+    rows = [
+        (
+            short_id(held.run_id),
+            worker_name(worker.id),
+            held.status.value,
+            age(held.since, now),
+            safe_line(held.flow, LONGEST_NAME),
+            safe_line(held.task, LONGEST_TASK),
+        )
+        for worker in workers
+        if worker.alive
+        for held in worker.holds
+    ]
+    return Rows(("RUN", "WORKER", "STATUS", "FOR", "FLOW", "TASK"), rows)
+
+
+def dead_lines(worker: WorkerSeen, now: datetime) -> list[str]:
+    """One that is gone, each run it still owns, and what becomes of that."""
+    beat = worker.beat
+    where = f" on {safe_line(beat.host, LONGEST_NAME)}:{beat.pid}" if beat else ""
+    heard = f", last heard {age(beat.beat_at, now)} ago" if beat else ""
+    lines = [f"worker {worker_name(worker.id)}{where} is gone{heard}, and still owns:"]
+    for what_next, runs in groupby(worker.holds, key=lambda held: held.next):
+        lines += [f"  {_held(held)}" for held in runs]
+        lines.append(f"    next: {safe_line(what_next)}")
+    return lines
+
+
+def _held(held: Held) -> str:
+    task = f"  {safe_line(held.task, LONGEST_TASK)}" if held.task else ""
+    return f"{short_id(held.run_id)}  {safe_line(held.flow, LONGEST_NAME)}{task}"
+
+
+def queue_rows(queues: Sequence[QueueSeen], now: datetime) -> Rows:
+    headers = ("QUEUE", "QUEUED", "DELAYED", "RUNNING", "WAITING", "PERSON", "/MIN", "OLDEST")
+    rows = [
+        (
+            safe_line(each.name, LONGEST_NAME),
+            str(tally.queued),
+            str(tally.delayed),
+            _of_limit(tally.running, each.spec.concurrency),
+            str(tally.waiting),
+            str(tally.needs_human),
+            str(each.ended_lately),
+            age(tally.oldest_queued_at, now) or "-",
+            str(len(each.served_by)),
+        )
+        for each, tally in ((each, each.tally) for each in queues)
+    ]
+    return Rows((*headers, "WORKERS"), rows)
+
+
+def _of_limit(count: int, limit: int | None) -> str:
+    return str(count) if limit is None else f"{count}/{limit}"
+
+
+def limit_words(spec: QueueSpec) -> str:
+    """What holds for the runs of a queue, and for who serves it."""
+    found = [f"{spec.concurrency} at once"] if spec.concurrency is not None else []
+    found.append(f"{spec.worker_concurrency} a worker")
+    if spec.rate_limit is not None:
+        found.append(f"{spec.rate_limit} starts in {spec.rate_seconds:g} s")
+    if spec.labels:
+        found.append(f"wants {' '.join(spec.labels)}")
+    return ", ".join(found)
+
+
+def run_rows(runs: Sequence[RunSeen], now: datetime) -> Rows:
+    headers = ("RUN", "WORKER", "FOR", "FLOW", "STEP", "IN STEP", "COST", "TASK")
+    rows = [
+        (
+            short_id(run.run_id),
+            worker_name(run.owner) if run.hosted and run.owner else "nobody",
+            age(run.since, now),
+            safe_line(run.flow, LONGEST_NAME),
+            safe_line(shorten(run.step), LONGEST_TASK) or "-",
+            age(run.step_since, now) or "-",
+            "" if run.usd is None else f"${run.usd:.2f}",
+            safe_line(run.task, LONGEST_TASK),
+        )
+        for run in runs
+    ]
+    return Rows(headers, rows)
+
+
+def summary(seen: WorkSeen) -> str:
+    """All of it in one line."""
+    alive = sum(worker.alive for worker in seen.workers)
+    queued = sum(each.tally.queued for each in seen.queues)
+    running = f"{len(seen.runs)}{'+' if seen.more_runs else ''}"
+    people = sum(each.tally.needs_human for each in seen.queues)
+    ended = sum(each.ended_lately for each in seen.queues)
+    return (
+        f"{counted(alive, 'worker')}, {running} running, {queued} queued, "
+        f"{people} for a person, {ended} ended/min"
+    )
+
+
+def troubles(seen: WorkSeen) -> list[str]:
+    """What a person has to see to, a line each."""
+    gone = [worker_name(worker.id) for worker in seen.workers if not worker.alive]
+    left = [f"{', '.join(gone)} gone with runs: `podium workers` tells what next"] if gone else []
+    return [*(each.trouble for each in seen.queues if each.trouble), *left]

@@ -1,0 +1,59 @@
+"""Certificates of both ends of a connection, and the greeting by which a server says who it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grpc
+
+from podium import __version__
+from podium.core.errors import BadInput
+from podium.core.model import Noun
+
+_MOST_BYTES = 1_000_000
+
+
+class Certificates(Noun):
+    """Files of one end, in PEM form."""
+
+    key: Path
+    """Private: readable by its owner alone."""
+    certificate: Path
+    """Its own, with what leads from it to an authority."""
+    authority: Path
+    """Who must have signed the certificate of the other end."""
+
+    def for_server(self) -> grpc.ServerCredentials:
+        """Nobody connects without a certificate of the authority. Raises `BadInput` for files that will not do."""
+        own, authority = self._own(), _read(self.authority)
+        return grpc.ssl_server_credentials([own], authority, require_client_auth=True)
+
+    def for_client(self) -> grpc.ChannelCredentials:
+        """Raises `BadInput` for files that will not do."""
+        key, certificate = self._own()
+        return grpc.ssl_channel_credentials(_read(self.authority), key, certificate)
+
+    def _own(self) -> tuple[bytes, bytes]:
+        key = _read(self.key)
+        if self.key.stat().st_mode & 0o077:
+            raise BadInput(f"the key {str(self.key)!r} is readable by others; `chmod 600` it")
+        return key, _read(self.certificate)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES)
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}; name a PEM file") from None
+    if b"-----BEGIN " not in content:
+        raise BadInput(f"{str(file)!r} is no PEM file; name one")
+    return content
+
+
+class Greeting(Noun):
+    """Which Podium it is. Two with the same one do the same."""
+
+    version: str = __version__
+    settings: str = ""
+    """Digest of the settings that it was started with."""

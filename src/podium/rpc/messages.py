@@ -1,0 +1,221 @@
+"""Podium's models and errors as messages and status codes of `podium.proto`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import grpc
+from grpc import aio
+from pydantic import ValidationError
+
+from podium.core.errors import (
+    AgentLost,
+    AgentNotLoggedIn,
+    BadInput,
+    CallRefused,
+    LockHeld,
+    NeedsHuman,
+    NotPossibleNow,
+    Passing,
+    PodiumError,
+    RunMustStop,
+    TimedOut,
+    ToolMissing,
+    UserMustAct,
+)
+from podium.core.keyboards import KeyboardHold
+from podium.core.model import whole_text
+from podium.core.terminals import Terminal, TerminalPicture, TerminalState, TerminalStatus
+from podium.core.turns import Side
+from podium.rpc.generated import podium_pb2 as pb
+
+MOST_PICTURE_CHARACTERS = 900_000
+"""Four bytes each at most: gRPC takes messages of four megabytes."""
+
+MOST_QUESTION_CHARACTERS = 10_000
+"""It is sent beside a picture."""
+
+DEFAULT_PAIR = "main"
+
+SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
+"""As they are told."""
+_SIDES: dict[Side, pb.Side.ValueType] = {"PLANNER": pb.SIDE_PLANNER, "EXECUTER": pb.SIDE_EXECUTER}
+_SIDES_BACK = {number: side for side, number in _SIDES.items()}
+_STATUSES: dict[TerminalStatus, pb.Status.ValueType] = {
+    "gone": pb.STATUS_GONE,
+    "starting": pb.STATUS_STARTING,
+    "ready": pb.STATUS_READY,
+    "busy": pb.STATUS_BUSY,
+    "asking": pb.STATUS_ASKING,
+    "unknown": pb.STATUS_UNKNOWN,
+}
+_STATUSES_BACK = {number: status for status, number in _STATUSES.items()}
+
+
+def terminal_in(told: pb.Terminal) -> Terminal:
+    """Raises `BadInput` when it names no side."""
+    side = _SIDES_BACK.get(told.side)
+    if side is None:
+        raise BadInput("no side is named; say SIDE_PLANNER or SIDE_EXECUTER")
+    return Terminal(pair=told.pair or DEFAULT_PAIR, side=side)
+
+
+def terminal_out(terminal: Terminal) -> pb.Terminal:
+    return pb.Terminal(pair=terminal.pair, side=_SIDES[terminal.side])
+
+
+def state_out(state: TerminalState) -> pb.State:
+    return pb.State(
+        terminal=terminal_out(state.terminal),
+        agent=state.agent,
+        status=_STATUSES[state.status],
+        question=whole_text(state.question[:MOST_QUESTION_CHARACTERS]),
+        pane=state.pane,
+        pid=state.pid,
+        session=state.session,
+        sent=state.sent,
+        active_at_ms=_ms(state.active_at) if state.active_at else 0,
+        keyboard=_hold_out(state.keyboard) if state.keyboard else None,
+    )
+
+
+def state_in(told: pb.State) -> TerminalState:
+    at = told.active_at_ms
+    return TerminalState(
+        terminal=terminal_in(told.terminal),
+        agent=told.agent,
+        status=_STATUSES_BACK.get(told.status, "unknown"),
+        question=told.question,
+        pane=told.pane,
+        pid=told.pid,
+        session=told.session,
+        sent=told.sent,
+        active_at=_moment(at) if at else None,
+        keyboard=_hold_in(told.keyboard) if told.HasField("keyboard") else None,
+    )
+
+
+def _hold_out(hold: KeyboardHold) -> pb.Keyboard:
+    return pb.Keyboard(who=whole_text(hold.who), since_ms=_ms(hold.since), until_ms=_ms(hold.until))
+
+
+def _hold_in(told: pb.Keyboard) -> KeyboardHold:
+    return KeyboardHold(who=told.who, since=_moment(told.since_ms), until=_moment(told.until_ms))
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def picture_out(picture: TerminalPicture) -> pb.Picture:
+    """The last of its lines that there is room for."""
+    room = MOST_PICTURE_CHARACTERS
+    kept: list[str] = []
+    for line in reversed(picture.lines):
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(whole_text(line))
+    return pb.Picture(
+        lines=reversed(kept),
+        left_out=picture.left_out + len(picture.lines) - len(kept),
+        columns=picture.columns,
+        rows=picture.rows,
+        cursor_column=picture.cursor_column,
+        cursor_row=picture.cursor_row,
+    )
+
+
+def picture_in(told: pb.Picture) -> TerminalPicture:
+    return TerminalPicture(
+        lines=tuple(told.lines),
+        left_out=told.left_out,
+        columns=told.columns,
+        rows=told.rows,
+        cursor_column=told.cursor_column,
+        cursor_row=told.cursor_row,
+    )
+
+
+ERROR_KEY = "podium-error"
+_MOST_BYTES = 2000
+"""They become up to three times as many, and all headers of an answer together may have 8 KB."""
+
+_CODES: dict[type[PodiumError], grpc.StatusCode] = {
+    BadInput: grpc.StatusCode.INVALID_ARGUMENT,
+    ToolMissing: grpc.StatusCode.FAILED_PRECONDITION,
+    AgentNotLoggedIn: grpc.StatusCode.FAILED_PRECONDITION,
+    LockHeld: grpc.StatusCode.FAILED_PRECONDITION,
+    NotPossibleNow: grpc.StatusCode.FAILED_PRECONDITION,
+    UserMustAct: grpc.StatusCode.FAILED_PRECONDITION,
+    NeedsHuman: grpc.StatusCode.FAILED_PRECONDITION,
+    CallRefused: grpc.StatusCode.PERMISSION_DENIED,
+    TimedOut: grpc.StatusCode.DEADLINE_EXCEEDED,
+    AgentLost: grpc.StatusCode.UNAVAILABLE,
+    Passing: grpc.StatusCode.UNAVAILABLE,
+    RunMustStop: grpc.StatusCode.UNKNOWN,
+    PodiumError: grpc.StatusCode.UNKNOWN,
+}
+_BY_NAME = {each.__name__: each for each in _CODES}
+_BY_CODE: dict[grpc.StatusCode, type[PodiumError]] = {
+    grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
+    grpc.StatusCode.UNAVAILABLE: AgentLost,
+    grpc.StatusCode.CANCELLED: AgentLost,
+}
+
+
+@asynccontextmanager
+async def telling(context: aio.ServicerContext[Any, Any]) -> AsyncIterator[None]:
+    """Server: what goes wrong inside is told to the client in words. gRPC itself tells of what nobody foresaw."""
+    try:
+        yield
+    except PodiumError as error:
+        known = next(each for each in type(error).__mro__ if each in _CODES)
+        await _abort(context, _CODES[known], str(error), known.__name__)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        words = f"{place}: {fault['msg']}; put it right"
+        await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, words, BadInput.__name__)
+
+
+async def _abort(
+    context: aio.ServicerContext[Any, Any], code: grpc.StatusCode, words: str, name: str
+) -> None:
+    kept = words.encode(errors="replace")[:_MOST_BYTES].decode(errors="ignore")
+    await context.abort(code, kept, ((ERROR_KEY, name),))
+
+
+@contextmanager
+def hearing(where: str) -> Iterator[None]:
+    """Client: what the server told is raised here as if it had happened here."""
+    try:
+        yield
+    except aio.AioRpcError as error:
+        raise _raised(error, where) from None
+
+
+def _raised(error: aio.AioRpcError, where: str) -> PodiumError:
+    words = error.details() or error.code().name
+    named = dict(error.trailing_metadata() or ()).get(ERROR_KEY)
+    if isinstance(named, str) and named in _BY_NAME:
+        return _BY_NAME[named](words)
+    if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+        return NotPossibleNow(
+            f"the Podium at {where!r} is of another version, which does not know this; end it and start it anew"
+        )
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return NotPossibleNow(
+            f"the Podium at {where!r} has no room for this: {words}; ask for less at once, or later"
+        )
+    kind = _BY_CODE.get(error.code())
+    if kind is None:
+        return PodiumError(f"something went wrong in the Podium at {where!r}: {words}")
+    return kind(f"the Podium at {where!r} did not answer: {words}; see whether it runs")

@@ -1,0 +1,272 @@
+"""State of one turn at the hook server: expected uses of tools, call limits, what a crash left, and progress."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from podium.core.decisions import BuiltInRule, Call, Outcome, Refusal, Usage, digest_of
+from podium.core.errors import CallRefused
+from podium.core.events import (
+    AgentProgressed,
+    Event,
+    ModelAnswered,
+    ProgressKind,
+    RunRetried,
+    ToolRefused,
+    UsageRecorded,
+)
+from podium.core.turns import ModelAnswer, Stop, StopKind, Turn, TurnLimits
+from podium.ports import ANY_USE, EventQuery, Journal
+
+
+class ExpectedUses:
+    """What a CLI has told of on its own line to Podium, and what its hook has asked for of that.
+
+    A command that the gate lets run may find the hook's token. With it, it could ask for something
+    else, or once more for the same, and use up the approval of a call that is about to be made.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """A hook may be quicker than what its CLI tells; so long it waits for that."""
+        self._seconds = seconds
+        self._open: dict[str, list[set[str]]] = {}
+        self._news = asyncio.Event()
+
+    def add(self, use: str) -> None:
+        self._open.setdefault(use, []).append(set())
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def remove(self, use: str) -> None:
+        """One of the uses by this name is asked for no more: the one that was asked for first."""
+        uses = self._open.get(use, [])
+        if uses:
+            uses.sort(key=bool, reverse=True)
+            uses.pop(0)
+        if not uses:
+            self._open.pop(use, None)
+
+    async def take(self, ref: str) -> None:
+        """Return when the use is expected. Raises `CallRefused` when it is not, or was asked for."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                while not self._is_taken(ref):
+                    await self._news.wait()
+        except TimeoutError:
+            raise CallRefused(
+                f"the agent tells of no use {ref[:100]!r} that is still to be asked for; denied"
+            ) from None
+
+    def _is_taken(self, ref: str) -> bool:
+        # One use may be several questions: they are told apart by what follows the sign.
+        for asked in self._open.get(ref.partition("#")[0], []):
+            if ref not in asked:
+                asked.add(ref)
+                return True
+        return ANY_USE in self._open
+
+
+FINISH = "finish"
+"""An agent that has used up its calls may still say that it is done."""
+
+
+class CallLimits:
+    """Counts a turn's calls. Once a limit is reached every further call is refused."""
+
+    def __init__(self, limits: TurnLimits) -> None:
+        self._most = limits.tool_calls
+        self._same = limits.same_results
+        self._made = 0
+        self._seen: Counter[str] = Counter()
+        self.stopped: Stop | None = None
+
+    def begin(self, tool: str) -> None:
+        """Count a wish. Raises `CallRefused` when the turn may have no more of them."""
+        if tool == FINISH and (self.stopped is None or self.stopped.kind == "tool_calls"):
+            return
+        if self.stopped is None and self._most is not None and self._made >= self._most:
+            self._stop("tool_calls", f"all {self._most} calls that the turn may make were made")
+        if self.stopped is not None:
+            raise CallRefused(f"the limit is reached: {self.stopped.reason}; end your turn now")
+        self._made += 1
+
+    def ended(self, call: Call, answer: Outcome | Refusal, *, changes: bool) -> None:
+        """Learn what came of a call. `changes` says that it may have changed something.
+
+        What was seen before such a call says nothing about what will be seen after it.
+        """
+        if self._same is None:
+            return
+        came_to = digest_of([call.fingerprint, _result(answer)])
+        times = self._seen[came_to] + 1
+        if changes and isinstance(answer, Outcome) and answer.ok:
+            self._seen.clear()
+        self._seen[came_to] = times
+        if times >= self._same and self.stopped is None and call.tool != FINISH:
+            self._stop(
+                "same_results", f"{call.tool!r} was called {times} times with the same result"
+            )
+
+    def _stop(self, kind: StopKind, reason: str) -> None:
+        self.stopped = Stop(kind=kind, reason=reason)
+
+
+def _result(answer: Outcome | Refusal) -> object:
+    if isinstance(answer, Refusal):
+        return [answer.decision.rule, answer.decision.reason]
+    return [answer.ok, answer.result, answer.error]
+
+
+_TYPES = ("model_answered", "run_retried", "tool_refused", "usage_recorded")
+_PAGE = 1000
+
+
+@dataclass
+class TurnMemory:
+    """Answers by their number, and keys of wishes that the door itself refused."""
+
+    answers: dict[int, ModelAnswer] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+
+    def answer(self, number: int, request: str) -> ModelAnswer | None:
+        """The answer to exactly this request. One to another, and all behind it, are forgotten."""
+        known = self.answers.get(number)
+        if known is not None and known.request == request and known.kept is not None:
+            return known
+        self.forget_from(number)
+        return None
+
+    def keep(self, answer: ModelAnswer) -> None:
+        self.forget_from(answer.number)
+        self.answers[answer.number] = answer
+
+    def count(self, recorded: Usage) -> None:
+        """So much was recorded as used by an attempt that failed: the first answers, as far as it reaches.
+
+        An attempt that ended before it came to an answer has not counted it.
+        """
+        tokens = _tokens(recorded)
+        for number, each in self.answers.items():
+            if each.counted:
+                continue
+            tokens -= _tokens(each.usage)
+            if tokens < 0:
+                return
+            self.answers[number] = each.model_copy(update={"counted": True})
+
+    def forget_from(self, number: int) -> None:
+        self.answers = {each: said for each, said in self.answers.items() if each < number}
+
+
+async def memory_of(journal: Journal, turn: Turn, agent: str) -> TurnMemory:
+    """What the journal tells of earlier attempts at the turn. A person's retry makes it forgotten."""
+    memory = TurnMemory()
+    after = 0
+    while page := await journal.read(
+        EventQuery(run_id=turn.run_id, types=_TYPES, after_seq=after, limit=_PAGE)
+    ):
+        for event in page:
+            memory = _learned(memory, event, turn, agent)
+        after = page[-1].seq
+        if len(page) < _PAGE:
+            break
+    return memory
+
+
+def _learned(memory: TurnMemory, event: Event, turn: Turn, agent: str) -> TurnMemory:
+    match event.body:
+        case RunRetried(discarded_steps=steps) if turn.step_key in steps:
+            return TurnMemory()
+        case ModelAnswered(step=turn.step_key, asking=turn.asking, agent=who, answer=answer):
+            if who == agent:
+                memory.keep(answer)
+        case UsageRecorded(step=turn.step_key, usage=recorded):
+            memory.count(recorded)
+        case ToolRefused(call=key, rule=BuiltInRule.HOOK_DOOR):
+            if key.startswith(f"{turn.run_id}:{turn.step_key}:"):
+                memory.refused.add(key)
+    return memory
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+PAUSE_SECONDS = 0.5
+"""Pieces of one kind that come within this time become one event."""
+LONGEST_CHARACTERS = 2_000
+HELD_BACK = 400
+"""Characters kept for the next event of a stream: as long as any usual key, also with its characters escaped."""
+MOST_EVENTS = 1_000
+"""A turn that says more is followed by its transcript alone."""
+
+
+class Progress:
+    """Gathers pieces and notes them in the run's journal. Never waits and never raises."""
+
+    def __init__(
+        self, journal: Journal, turn: Turn, agent: str, redact: Callable[[str], str] = str
+    ) -> None:
+        """`redact` takes secrets out of what was gathered, before it is cut."""
+        self._redact = redact
+        self._journal = journal
+        self._turn = turn
+        self._agent = agent
+        self._kind: ProgressKind = "text"
+        self._pieces: list[str] = []
+        self._length = 0
+        self._noted = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def tell(self, kind: ProgressKind, text: str) -> None:
+        if not text or self._noted >= MOST_EVENTS:
+            return
+        if kind != self._kind:
+            self.flush()
+            self._kind = kind
+        room = LONGEST_CHARACTERS + HELD_BACK - self._length
+        if room > 0:
+            self._pieces.append(text[:room])
+        self._length += len(text)
+        if kind not in ("text", "thinking"):
+            self.flush()
+        elif self._timer is None:
+            later = asyncio.get_running_loop().call_later
+            self._timer = later(PAUSE_SECONDS, self._flush_all_but_the_end)
+
+    def flush(self) -> None:
+        """Note what was gathered."""
+        self._stop_timer()
+        words, length = "".join(self._pieces), self._length
+        self._pieces.clear()
+        self._length = 0
+        self._note(words, length)
+
+    def _flush_all_but_the_end(self) -> None:
+        """Note what was gathered, without what may be the beginning of a secret that goes on."""
+        self._timer = None
+        words = self._redact("".join(self._pieces))
+        if self._length > LONGEST_CHARACTERS:
+            self.flush()
+        elif len(words) > HELD_BACK:
+            self._pieces[:] = [words[-HELD_BACK:]]
+            self._length = HELD_BACK
+            self._note(words[:-HELD_BACK], len(words) - HELD_BACK)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _note(self, words: str, length: int) -> None:
+        if not words:
+            return
+        words = self._redact(words)[:LONGEST_CHARACTERS]
+        if length > LONGEST_CHARACTERS:
+            words += f" [… {length - LONGEST_CHARACTERS} more characters]"
+        self._noted += 1
+        body = AgentProgressed(role=self._turn.role, agent=self._agent, kind=self._kind, text=words)
+        self._journal.note(self._turn.run_id, body)

@@ -1,0 +1,65 @@
+"""Launch of an attendant, on Podium's side: its papers and its command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from podium.core.processes import Spawn
+from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
+from podium.sandbox.confining.preparation import Prepared, has_proxy, plan_for, proxy_port
+from podium.sandbox.guard.order import Order
+from podium.sandbox.terminal.papers import Folder, Papers
+
+_PROXY_NAMES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
+
+
+class PreparedForTerminal(Prepared):
+    """A confined start that somebody else makes: all that serves it is opened then and there."""
+
+    def __init__(self, spawn: Spawn, folder: Folder) -> None:
+        super().__init__(spawn, None)
+        self._folder = folder
+
+    def outer_env(self, mark: str) -> dict[str, str]:
+        """The program's own: the guard itself keeps them from a sandbox around it."""
+        return self.env
+
+    def make_temporary(self) -> str:
+        return self._folder.make_temporary()
+
+    def open_proxy(self) -> int:
+        return 0
+
+
+def prepare_for_terminal(
+    spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism, folder: Folder
+) -> PreparedForTerminal:
+    """Plan a confined start by an attendant. Raises as `prepare` does."""
+    prepared = PreparedForTerminal(spawn, folder)
+    plan_for(prepared, spawn, env, mechanism)
+    return prepared
+
+
+def papers_for(
+    spawn: Spawn, order: Order, mechanism: Mechanism | None, environ: Mapping[str, str]
+) -> Papers:
+    """What the attendant is told. `environ` may name a proxy that the machine itself has to use."""
+    confinement = spawn.confinement
+    proxied = mechanism is not None and has_proxy(confinement)
+    mounted = mechanism is not None and mechanism.name == BUBBLEWRAP
+    return Papers(
+        order=order.encode(),
+        hosts=confinement.hosts,
+        proxy_port=proxy_port(confinement) if proxied and mounted else 0,
+        opens_proxy=proxied and not mounted,
+        named=tuple(spawn.env),
+        upstream=tuple((name, environ[name]) for name in environ if name.lower() in _PROXY_NAMES),
+    )
+
+
+def attendant_command(folder: Folder) -> tuple[str, ...]:
+    """What is to be started on the terminal."""
+    start = str(Path(__file__).parents[1] / "isolated.py")
+    return (sys.executable, "-IS", start, "podium.sandbox.terminal.attending", str(folder.path))

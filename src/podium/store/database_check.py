@@ -1,0 +1,214 @@
+"""Check of a whole database for records that are not as they were written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from podium.core.decisions import Approval, CallRecord, Receipt
+from podium.core.events import read_body
+from podium.core.model import Noun
+from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerBeat
+from podium.store.database_copy import Proof, Tell, chain_faults, current_version
+from podium.store.database_snapshot import (
+    Reading,
+    Row,
+    WholeDatabase,
+    columns_of,
+    selection,
+    tables,
+)
+from podium.store.rows import microseconds
+
+FAULTS_KEPT = 200
+"""Faults that are named one by one; the rest is counted."""
+
+_RESTORE = "restore it from a backup, or move the project without it (`podium db copy`)"
+
+
+class DatabaseFault(Noun):
+    """Something that is not as Podium writes it."""
+
+    table: str
+    """Empty: the database as a whole."""
+    row: str
+    problem: str
+    remedy: str
+
+
+class Checked(Noun):
+    """What was looked at and what was found."""
+
+    database: str
+    version: int
+    rows: int
+    faults: tuple[DatabaseFault, ...] = ()
+    more_faults: int = 0
+    """Faults beyond those that are named."""
+
+    @property
+    def sound(self) -> bool:
+        return not self.faults
+
+
+class _Kind(NamedTuple):
+    """How the rows of a table are read, which columns name one, and which repeat what its body says."""
+
+    read: Callable[[str], Any]
+    key: tuple[str, ...]
+    repeated: tuple[str, ...]
+
+
+def _event(body: str) -> Any:
+    return read_body(json.loads(body))
+
+
+_TIMES_OF_RUNS = ("not_before", "claimed_at", "wake_at", "finished_at")
+_OF_RUNS = ("id", "status", "priority", "owner", "fence", "cancel_requested", *_TIMES_OF_RUNS)
+
+# Columns that may hold what people type are left out: bodies are kept without secrets, they are not.
+_KINDS = {
+    "events": _Kind(_event, ("run_id", "seq"), ("type",)),
+    "runs": _Kind(Run.model_validate_json, ("id",), _OF_RUNS),
+    "steps": _Kind(
+        StepRecord.model_validate_json,
+        ("run_id", "key"),
+        ("run_id", "ordinal", "status"),
+    ),
+    "signals": _Kind(Signal.model_validate_json, ("run_id", "name", "id"), ("run_id", "id")),
+    "calls": _Kind(CallRecord.model_validate_json, ("key",), ("run_id", "status")),
+    "approvals": _Kind(Approval.model_validate_json, ("id",), ("id", "run_id", "digest", "status")),
+    "receipts": _Kind(Receipt.model_validate_json, ("run_id", "number"), ("run_id", "number")),
+    "schedules": _Kind(Schedule.model_validate_json, ("name",), ()),
+    "workers": _Kind(WorkerBeat.model_validate_json, ("id",), ("id",)),
+}
+
+_RULES = (
+    (
+        "events",
+        "SELECT run_id, min(seq), max(seq), count(*) FROM events GROUP BY run_id "
+        "HAVING min(seq) <> 1 OR max(seq) <> count(*) ORDER BY run_id",
+        "events are missing: numbered {1} to {2}, and there are {3}",
+    ),
+    (
+        "events",
+        "SELECT run_id, seq FROM (SELECT run_id, seq, position, "
+        "lag(position) OVER (PARTITION BY run_id ORDER BY seq) AS earlier FROM events) AS beside "
+        "WHERE earlier >= position ORDER BY run_id, seq",
+        "event {1} was committed before the one it follows",
+    ),
+    (
+        "steps",
+        "SELECT run_id, ordinal, count(*) FROM steps GROUP BY run_id, ordinal "
+        "HAVING count(*) > 1 ORDER BY run_id, ordinal",
+        "{2} steps stand in place {1} of it",
+    ),
+    (
+        "steps",
+        "SELECT DISTINCT run_id FROM steps WHERE NOT EXISTS "
+        "(SELECT 1 FROM runs WHERE runs.id = steps.run_id) ORDER BY run_id",
+        "there are steps of it, and no such run",
+    ),
+    (
+        "signals",
+        "SELECT DISTINCT run_id FROM signals WHERE NOT EXISTS "
+        "(SELECT 1 FROM runs WHERE runs.id = signals.run_id) ORDER BY run_id",
+        "there are signals to it, and no such run",
+    ),
+)
+"""Table, statement that finds what breaks a rule (the run first), words for one finding."""
+
+
+def check_database(
+    database: WholeDatabase,
+    proof: Proof | None,
+    *,
+    tell: Tell = lambda doing, rows, of: None,
+) -> Checked:
+    """Read everything. Changes nothing, and work may go on meanwhile.
+
+    `proof` holds the key of the receipts; None: there is none here, so their chains are not proved.
+    """
+    version = current_version(database)
+    found = _Faults()
+    for damage in database.damage():
+        found.add("", "", damage.problem, damage.remedy)
+    with database.reading() as reading:
+        rows = sum(_check_table(reading, table, found, tell) for table in tables())
+        _check_rules(reading, found)
+        for run_id, problem in chain_faults(reading, proof):
+            found.add("receipts", run_id, problem, "see `podium receipts verify`")
+    return Checked(
+        database=database.name,
+        version=version,
+        rows=rows,
+        faults=tuple(found.kept),
+        more_faults=found.more,
+    )
+
+
+class _Faults:
+    """The first faults, and how many there are beyond them."""
+
+    def __init__(self) -> None:
+        self.kept: list[DatabaseFault] = []
+        self.more = 0
+
+    def add(self, table: str, row: str, problem: str, remedy: str = _RESTORE) -> None:
+        if len(self.kept) < FAULTS_KEPT:
+            fault = DatabaseFault(table=table, row=row, problem=problem, remedy=remedy)
+            self.kept.append(fault)
+        else:
+            self.more += 1
+
+
+def _check_table(reading: Reading, table: Any, found: _Faults, tell: Tell) -> int:
+    seen = 0
+    counted = reading.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - our own names
+    kind, columns = _KINDS.get(table.name), columns_of(table)
+    for batch in reading.batches(selection(table)):
+        if kind is not None:
+            for row, problem in _unlike(kind, columns, batch):
+                found.add(table.name, row, problem)
+        seen += len(batch)
+        tell(f"checking {table.name}", seen, counted)
+    return seen
+
+
+def _unlike(
+    kind: _Kind, columns: tuple[str, ...], rows: Iterable[Row]
+) -> Iterator[tuple[str, str]]:
+    """Rows whose body cannot be read, or says something else than the columns beside it."""
+    for row in rows:
+        values = dict(zip(columns, row, strict=True))
+        name = " ".join(str(values[column]) for column in kind.key)
+        try:
+            noun = kind.read(values["body"])
+        except (ValidationError, ValueError, TypeError, RecursionError) as error:
+            yield name, f"it cannot be read ({_first_line(error)})"
+            continue
+        for column in kind.repeated:
+            if _plain(getattr(noun, column)) != values[column]:
+                yield name, f"its {column} is {values[column]!r} outside and another inside"
+
+
+def _plain(value: Any) -> Any:
+    return microseconds(value) if isinstance(value, datetime) else value
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
+    return str(error).partition("\n")[0][:200]
+
+
+def _check_rules(reading: Reading, found: _Faults) -> None:
+    for table, statement, words in _RULES:
+        for batch in reading.batches(statement):
+            for row in batch:
+                found.add(table, str(row[0]), words.format(*row))

@@ -1,0 +1,247 @@
+"""A whole database at once, for migration, check and copy, whichever kind it is; the SQLite kind."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from podium.core.errors import BadInput, StoreReadOnly, StoreUnusable
+from podium.store.rows import Connection, Rows
+from podium.store.sqlite import (
+    APPLICATION_ID,
+    SCHEMA_VERSION,
+    connect,
+    explained,
+    prepare,
+    quick_check,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+
+
+Row = tuple[Any, ...]
+
+BATCH_ROWS = 2000
+"""Rows that are in memory at a time."""
+
+
+class Damage(NamedTuple):
+    """Something the database itself finds wrong, and what to do about it."""
+
+    problem: str
+    remedy: str
+
+
+class Reading(Connection, Protocol):
+    """One view of everything, of one moment."""
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows: ...
+
+    def batches(self, statement: str) -> Iterator[list[Row]]:
+        """All rows that a statement finds, never more than `BATCH_ROWS` in memory."""
+        ...
+
+    def now(self) -> datetime:
+        """The moment by the clock that heartbeats in this database are measured by."""
+        ...
+
+    def key_print(self) -> str:
+        """Which key its receipts are sealed with, where the database says so; else empty."""
+        ...
+
+
+class Filling(Reading, Protocol):
+    """The one transaction that fills an empty database. Nobody else writes meanwhile."""
+
+    def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None: ...
+
+    def keep_key_print(self, print_: str) -> None:
+        """Refuse, from now on, machines that have another key. A file needs no such word."""
+        ...
+
+
+class WholeDatabase(Protocol):
+    """A database by its path or URL."""
+
+    @property
+    def name(self) -> str:
+        """As it may be shown: without a password."""
+        ...
+
+    @property
+    def to_empty(self) -> str:
+        """What a person does to begin anew in it."""
+        ...
+
+    def version(self) -> int:
+        """The version of its schema; 0 when there is nothing of Podium's yet. Changes nothing.
+
+        Raises a `StoreUnusable` for what is another program's or a newer Podium's.
+        """
+        ...
+
+    def migrate(self) -> None:
+        """Make or lift the schema to today's."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Reading]: ...
+
+    def filling(self) -> AbstractContextManager[Filling]:
+        """Committed at the end of the block, or left as it was when the block raises."""
+        ...
+
+    def damage(self) -> list[Damage]:
+        """What the database finds wrong with its own files and indexes."""
+        ...
+
+
+def database_named(text: str) -> WholeDatabase:
+    """The database a person means by a path or a URL. Raises `BadInput` for any other kind."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return SqliteFile(_file(Path(text).expanduser()))
+    if scheme in ("postgresql", "postgres"):
+        from podium.store.postgres_snapshot import PostgresDatabase
+
+        return PostgresDatabase(text)
+    if scheme == "sqlite" and rest.startswith("/"):
+        return SqliteFile(_file(Path(rest[1:])))
+    raise BadInput(
+        f"{scheme!r} is no kind of database that Podium knows; write postgresql://USER@HOST/NAME, "
+        "or the path of a SQLite file or of a project"
+    )
+
+
+def _file(path: Path) -> Path:
+    """The file itself: a project and a state folder stand for the one inside."""
+    from podium.store.sqlite_store import DATABASE_NAME
+
+    if (path / ".podium").is_dir():
+        return path / ".podium" / DATABASE_NAME
+    return path / DATABASE_NAME if path.is_dir() else path
+
+
+def tables() -> list[Table]:
+    """Every table of the schema."""
+    # SQLAlchemy takes a fifth of a second to import.
+    from podium.store.schema import METADATA
+
+    return list(METADATA.sorted_tables)
+
+
+def columns_of(table: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns)
+
+
+def selection(table: Table, order: str = "") -> str:
+    """The statement that reads a whole table, its columns in the order of the schema."""
+    # A column of steps and calls is called `key`, which neither database reserves.
+    chosen = ", ".join(columns_of(table))
+    return f"SELECT {chosen} FROM {table.name}" + (f" ORDER BY {order}" if order else "")  # noqa: S608 - our own names
+
+
+class SqliteFile:
+    """One file. Reading never makes it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        return str(self._path)
+
+    @property
+    def to_empty(self) -> str:
+        return f"move {self.name!r}, and its -wal and -shm beside it, away"
+
+    def version(self) -> int:
+        try:
+            if not self._path.exists() or self._path.stat().st_size == 0:
+                return 0
+        except OSError as error:
+            raise self._out_of_reach(error) from error
+        with explained(self._path), closing(sqlite3.connect(self._path)) as connection:
+            is_bare = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
+        if is_bare and not mark and not version:
+            return 0
+        if mark != APPLICATION_ID or version > SCHEMA_VERSION:
+            prepare(self._path)  # changes nothing in a file that is not ours or newer, and says so
+        return version
+
+    def migrate(self) -> None:
+        prepare(self._path)
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        if not self._path.exists():
+            raise StoreUnusable(self.name, "there is no such file", "name one that is there")
+        with self._transaction("BEGIN") as session:
+            yield session
+
+    @contextmanager
+    def filling(self) -> Iterator[Filling]:
+        # Whoever writes takes this lock, too: they wait, and find the file filled.
+        with self._transaction("BEGIN IMMEDIATE") as session:
+            yield session
+
+    def damage(self) -> list[Damage]:
+        found = quick_check(self._path)
+        if found == "ok":
+            return []
+        return [
+            Damage(found, "restore a copy; `sqlite3 FILE .recover` saves what is still readable")
+        ]
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[_Session]:
+        with explained(self._path), closing(connect(self._path)) as connection:
+            connection.execute(begin)
+            try:
+                yield _Session(connection)
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.execute("COMMIT")
+
+    def _out_of_reach(self, error: OSError) -> StoreReadOnly:
+        return StoreReadOnly(
+            self.name,
+            f"it cannot be reached ({error.strerror})",
+            "give this user access to the file and its folder",
+        )
+
+
+class _Session:
+    """A connection within a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> Rows:
+        return self._connection.execute(statement, parameters or {})
+
+    def batches(self, statement: str) -> Iterator[list[Row]]:
+        cursor = self._connection.execute(statement)
+        while rows := cursor.fetchmany(BATCH_ROWS):
+            yield rows
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
+        places = ", ".join("?" for _ in columns)
+        statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - our own names
+        self._connection.executemany(statement, rows)
+
+    def key_print(self) -> str:
+        return ""
+
+    def keep_key_print(self, print_: str) -> None:
+        """The key lies beside the one machine's file."""

@@ -1,0 +1,115 @@
+"""Statements bound to any driver, and rows read as models even when a newer Podium wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from podium.core.errors import StoreUnusable
+from podium.core.model import Noun
+from podium.core.work import StepRecord, WorkerBeat
+
+AT_ONCE = 500
+"""Ids that one statement is about: databases allow so many bound values only."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Rows(Protocol):
+    """What a driver gives back."""
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """What is needed of a driver."""
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows: ...
+
+
+class ClosableConnection(Connection, Protocol):
+    """A connection of its user's own."""
+
+    def close(self) -> None: ...
+
+
+def microseconds(moment: datetime) -> int:
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def moment_of(value: int) -> datetime:
+    return EPOCH + timedelta(microseconds=value)
+
+
+def portions(items: Collection[str]) -> Iterator[list[str]]:
+    """The items, as many at a time as one statement may bind."""
+    listed = list(items)
+    for start in range(0, len(listed), AT_ONCE):
+        yield listed[start : start + AT_ONCE]
+
+
+def named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:
+    """Bind each item and give the list of placeholders for an IN clause."""
+    names = [f"{name}_{number}" for number in range(len(items))]
+    values.update(zip(names, items, strict=True))
+    return ", ".join(f":{each}" for each in names)
+
+
+N = TypeVar("N", bound=Noun)
+
+Report = Callable[[str, str], None]
+"""Takes what cannot be read, and why."""
+
+_LONGEST_NAME = 120
+
+
+def readable(noun: type[N], rows: Iterable[tuple[Any, Any]], report: Report) -> Iterator[N]:
+    """Those of the rows, keys and bodies, that can be read. The others are reported."""
+    for key, body in rows:
+        try:
+            yield _read(noun, body)
+        except (ValueError, RecursionError) as error:
+            report(_named(noun, str(key)), _problem(error))
+
+
+def read_or_refuse(noun: type[N], body: Any, looked_up: Mapping[str, Any]) -> N:
+    """The noun of this row. Raises `StoreUnusable` that says what it was looked up by."""
+    try:
+        return _read(noun, body)
+    except (ValueError, RecursionError) as error:
+        raise StoreUnusable(
+            _named(noun, " ".join(str(value) for value in looked_up.values())),
+            f"its row in the database cannot be read ({_problem(error)})",
+            "upgrade Podium if a newer one wrote it, else restore a backup",
+        ) from None
+
+
+def _read(noun: type[N], body: Any) -> N:
+    if noun is not WorkerBeat:
+        # What is not known of a run or a schedule would be lost when it is saved again.
+        return noun.model_validate_json(body)
+    # Others only look at a beat: workers of two versions must know of each other.
+    found = json.loads(body)
+    if isinstance(found, dict):
+        found = {name: value for name, value in found.items() if name in noun.model_fields}
+    return noun.model_validate(found)
+
+
+def _named(noun: type[Noun], key: str) -> str:
+    name = {WorkerBeat: "worker", StepRecord: "step"}.get(noun, noun.__name__.lower())
+    return f"{name} {key[:_LONGEST_NAME]!r}"
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong, without what stands there: that may be a secret."""
+    if not isinstance(error, ValidationError):
+        return "no JSON" if isinstance(error, ValueError) else "nested too deeply"
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place[:_LONGEST_NAME]}: {first['msg']}" if place else "no JSON"

@@ -1,0 +1,264 @@
+"""Counters of what one process did, and gauges of queues, workers and approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from podium.core.decisions import ApprovalStatus, Usage
+from podium.core.events import (
+    AgentReplied,
+    AgentStopped,
+    Event,
+    ModelAnswered,
+    PlaybookEnded,
+    RunCancelled,
+    RunFailed,
+    RunNeededHuman,
+    RunParked,
+    RunStarted,
+    RunSucceeded,
+    StepBroke,
+    StepCompleted,
+    ToolAbandoned,
+    ToolCompleted,
+    ToolFailed,
+    ToolInDoubt,
+    ToolRefused,
+    ToolRequested,
+    UsageRecorded,
+)
+from podium.core.work import QueueTally, WorkerBeat
+from podium.ports import View
+from podium.telemetry.event_feed import HostedRun
+from podium.telemetry.exposition import LONG_SECONDS, Counter, Family, Gauge, Histogram
+
+COUNTED_TYPES = (
+    "agent_replied",
+    "agent_stopped",
+    "model_answered",
+    "playbook_ended",
+    "run_needed_human",
+    "step_broke",
+    "step_completed",
+    "tool_abandoned",
+    "tool_completed",
+    "tool_failed",
+    "tool_in_doubt",
+    "tool_refused",
+    "tool_requested",
+    "usage_recorded",
+)
+"""Events that are counted, beside those that tell who owns a run."""
+
+
+class HostedMetrics:
+    """Takes events and counts. No label holds an id, a task's words or anything else without end."""
+
+    def __init__(self) -> None:
+        self.started = Counter(
+            "podium_runs_started_total", "Runs taken for the first time.", ["flow"]
+        )
+        self.taken_again = Counter(
+            "podium_runs_taken_again_total",
+            "Runs taken that another host, or an earlier hour, had begun.",
+            ["flow"],
+        )
+        self.ended = Counter(
+            "podium_runs_ended_total", "Runs brought to their end.", ["flow", "status"]
+        )
+        self.stopped = Counter(
+            "podium_runs_stopped_total",
+            "Runs let go of short of their end: parked at a checkpoint, or for a person.",
+            ["flow", "why"],
+        )
+        self.queue_wait = Histogram(
+            "podium_queue_wait_seconds",
+            "From when a run could start until a worker first took it.",
+            ["queue"],
+            bounds=LONG_SECONDS,
+        )
+        self.steps = Counter("podium_steps_total", "Steps by how they went.", ["flow", "outcome"])
+        self.step_seconds = Histogram(
+            "podium_step_seconds",
+            "How long completed steps took.",
+            ["flow"],
+            bounds=(0.005, 0.025, *LONG_SECONDS),
+        )
+        self.calls = Counter(
+            "podium_calls_total", "Calls by what the gate decided.", ["decision", "tier"]
+        )
+        self.settled = Counter(
+            "podium_calls_settled_total", "Allowed calls by what became of them.", ["outcome"]
+        )
+        self.turns = Counter("podium_turns_total", "Turns that agents answered.", ["role", "model"])
+        self.stopped_turns = Counter(
+            "podium_turns_stopped_total", "Turns that a limit ended.", ["role", "limit"]
+        )
+        self.answers = Counter(
+            "podium_model_answers_total", "Answers of models within turns.", ["role", "model"]
+        )
+        self.playbooks = Counter(
+            "podium_playbooks_ended_total", "Playbooks by whether their criteria were met.", ["met"]
+        )
+        self.turn_seconds = Histogram(
+            "podium_turn_seconds", "How long agents took to answer.", ["role"], bounds=LONG_SECONDS
+        )
+        self.turn_tokens = Counter(
+            "podium_turn_tokens_total",
+            "Tokens of answered turns.",
+            ["role", "model", "direction"],
+        )
+        self.turn_usd = Counter(
+            "podium_turn_usd_total", "Cost of answered turns.", ["role", "model"]
+        )
+        self.used_tokens = Counter(
+            "podium_usage_tokens_total",
+            "All tokens used, also by tools and by turns without an answer.",
+            ["source", "direction"],
+        )
+        self.used_usd = Counter(
+            "podium_usage_usd_total",
+            "All cost, also of tools and of turns without an answer.",
+            ["source"],
+        )
+
+    def families(self) -> list[Family]:
+        """Everything that is counted, in the order it is shown in."""
+        return [each for each in vars(self).values() if isinstance(each, Family)]
+
+    def take(self, event: Event, run: HostedRun) -> None:
+        """Count one event of a run that this process owns."""
+        match event.body:
+            case RunStarted(fence=fence):
+                self._began(event, run, fence)
+            case RunSucceeded():
+                self.ended.add(run.flow, "succeeded")
+            case RunFailed():
+                self.ended.add(run.flow, "failed")
+            case RunCancelled():
+                self.ended.add(run.flow, "cancelled")
+            case RunParked():
+                self.stopped.add(run.flow, "parked")
+            case RunNeededHuman():
+                self.stopped.add(run.flow, "needs_human")
+            case StepCompleted(seconds=seconds):
+                self.steps.add(run.flow, "completed")
+                self.step_seconds.observe(run.flow, seconds=seconds)
+            case StepBroke(final=final):
+                self.steps.add(run.flow, "failed" if final else "tried_again")
+            case UsageRecorded(source=source, usage=usage):
+                self.used_usd.add(source, amount=usage.usd)
+                _add_tokens(self.used_tokens, usage, source)
+            case AgentReplied():
+                self._replied(event.body)
+            case AgentStopped(role=role, stop=stop):
+                self.stopped_turns.add(role, stop.kind)
+            case ModelAnswered(role=role, answer=answer):
+                self.answers.add(role, answer.model)
+            case PlaybookEnded(met=met):
+                self.playbooks.add("yes" if met else "no")
+            case _:
+                self._count_call(event)
+
+    def _began(self, event: Event, run: HostedRun, fence: int) -> None:
+        if fence > 1:
+            self.taken_again.add(run.flow)
+            return
+        self.started.add(run.flow)
+        if run.queue is not None:
+            waited = (event.at - run.ready_at).total_seconds()
+            self.queue_wait.observe(run.queue, seconds=waited)
+
+    def _replied(self, reply: AgentReplied) -> None:
+        self.turns.add(reply.role, reply.model)
+        self.turn_seconds.observe(reply.role, seconds=reply.seconds)
+        self.turn_usd.add(reply.role, reply.model, amount=reply.usage.usd)
+        _add_tokens(self.turn_tokens, reply.usage, reply.role, reply.model)
+
+    def _count_call(self, event: Event) -> None:
+        match event.body:
+            case ToolRequested(tier=tier):
+                self.calls.add("allow", tier)
+            case ToolRefused(tier=tier, effect=effect):
+                self.calls.add(effect, tier)
+            case ToolCompleted():
+                self.settled.add("completed")
+            case ToolFailed():
+                self.settled.add("failed")
+            case ToolInDoubt():
+                self.settled.add("in_doubt")
+            case ToolAbandoned():
+                self.settled.add("abandoned")
+
+
+def _add_tokens(counter: Counter, usage: Usage, *labels: str) -> None:
+    counter.add(*labels, "input", amount=usage.input_tokens)
+    counter.add(*labels, "output", amount=usage.output_tokens)
+
+
+LEASE = timedelta(seconds=15)
+"""A worker that has not been heard of for longer is not counted as alive."""
+
+MOST_APPROVALS = 1000
+"""More than these are not counted one by one."""
+
+
+def gauges(view: View, worker_id: str) -> list[Family]:
+    """The gauges of one moment; `worker_id` is the process that is asked."""
+    now = view.now()
+    workers = view.workers()
+    return [
+        *_queues(view.tallies(), now),
+        *_workers(workers, now),
+        *_own(next((beat for beat in workers if beat.id == worker_id), None)),
+        _approvals(view),
+    ]
+
+
+def _queues(tallies: Sequence[QueueTally], now: datetime) -> list[Family]:
+    runs = Gauge(
+        "podium_runs", "Runs of queues that have not ended, by status.", ["queue", "status"]
+    )
+    oldest = Gauge(
+        "podium_queue_oldest_seconds",
+        "How long the first run that could start has been waiting.",
+        ["queue"],
+    )
+    for tally in tallies:
+        for status in ("queued", "delayed", "running", "waiting", "needs_human"):
+            runs.put(tally.queue, status, amount=getattr(tally, status))
+        waited = (now - (tally.oldest_queued_at or now)).total_seconds()
+        oldest.put(tally.queue, amount=max(waited, 0.0))
+    return [runs, oldest]
+
+
+def _workers(beats: Sequence[WorkerBeat], now: datetime) -> list[Family]:
+    alive = Gauge("podium_workers", "Processes that host runs and were heard of lately.")
+    alive.put(amount=sum(beat.beat_at + LEASE >= now for beat in beats))
+    return [alive]
+
+
+def _own(beat: WorkerBeat | None) -> list[Family]:
+    """What this process last said of itself. Nothing before it has."""
+    if beat is None:
+        return []
+    hosting = Gauge("podium_worker_hosting", "Runs this worker works on.")
+    room = Gauge("podium_worker_room", "Runs this worker would work on at most.")
+    load = Gauge("podium_host_load", "Processes that wanted a core, for each core of the host.")
+    about = Gauge("podium_worker_info", "Which Podium this worker runs. Always 1.", ["version"])
+    hosting.put(amount=beat.hosting)
+    room.put(amount=beat.room)
+    load.put(amount=beat.load)
+    about.put(beat.podium, amount=1)
+    return [hosting, room, load, about]
+
+
+def _approvals(view: View) -> Family:
+    waiting = Gauge(
+        "podium_approvals_waiting",
+        f"Questions that wait for a person; {MOST_APPROVALS} means that many or more.",
+    )
+    found = view.approvals(statuses=[ApprovalStatus.PENDING], limit=MOST_APPROVALS)
+    waiting.put(amount=len(found))
+    return waiting

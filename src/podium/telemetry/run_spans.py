@@ -1,0 +1,375 @@
+"""Spans out of events: a run is a trace; its steps, turns and calls are spans.
+
+Ids are derived, not drawn: processes on many machines that host a run in turn add to one trace, and
+a run's trace is found by its id. Of what was said and done, a span has names and figures alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.core.decisions import Usage
+from podium.core.events import (
+    AgentAsked,
+    AgentReplied,
+    AgentStopped,
+    Event,
+    ModelAnswered,
+    RunCancelled,
+    RunFailed,
+    RunNeededHuman,
+    RunParked,
+    RunStarted,
+    RunSucceeded,
+    StepBroke,
+    StepCompleted,
+    StepStarted,
+    ToolAbandoned,
+    ToolCompleted,
+    ToolFailed,
+    ToolInDoubt,
+    ToolRefused,
+    ToolRequested,
+)
+from podium.telemetry.event_feed import MOST_RUNS, HostedRun
+from podium.telemetry.span_model import (
+    Attribute,
+    Begun,
+    Opened,
+    OpenTurn,
+    Span,
+    SpanPlace,
+    current,
+    host_place,
+    lasting,
+    place_of,
+    step_place,
+    turn_in,
+    word,
+)
+
+
+def call_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+    match event.body:
+        case ToolRequested(call=call):
+            # Taken now: a call that is a step of its own is settled with it, after its end.
+            begun.calls[call] = event.at, event.body, _place_of_call(call, run, begun)
+        case ToolRefused() as refused:
+            about = _about_call(refused.tool, refused.effect, refused.tier, refused.rule)
+            place = place_of(run.id, "refused", event.seq)
+            parent = _place_of_call(refused.call, run, begun)
+            name = f"execute_tool {word(refused.tool)}"
+            yield Span(place, parent, name, event.at, event.at, about)
+        case ToolCompleted(call=call, seconds=seconds):
+            yield settled(event, run, begun, call, "completed", seconds)
+        case ToolFailed(call=call, seconds=seconds):
+            yield settled(event, run, begun, call, "failed", seconds)
+        case ToolInDoubt(call=call):
+            yield settled(event, run, begun, call, "in_doubt", 0.0)
+        case ToolAbandoned(call=call):
+            yield settled(event, run, begun, call, "abandoned", 0.0)
+
+
+def settled(
+    event: Event, run: HostedRun, begun: Begun, call: str, outcome: str, seconds: float
+) -> Span:
+    """A call that ended, or will not end here."""
+    asked = begun.calls.pop(call, None)
+    if turn := turn_in(_step_of(call, run), begun):
+        turn.heard = event.at
+    if asked is None:  # by a process before this one
+        start, parent = event.at - lasting(seconds), _place_of_call(call, run, begun)
+        tool = str(getattr(event.body, "tool", ""))
+        about: dict[str, Attribute] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": word(tool),
+        }
+    else:
+        start, requested, parent = asked
+        tool = requested.tool
+        about = _about_call(tool, "allow", requested.tier, requested.rule)
+    return Span(
+        place_of(run.id, "call", call, run.fence, event.seq),
+        parent,
+        f"execute_tool {word(tool)}",
+        start,
+        event.at,
+        {**about, "podium.outcome": outcome},
+        outcome if outcome in ("failed", "in_doubt") else "",
+    )
+
+
+def _about_call(tool: str, decision: str, tier: str, rule: str) -> dict[str, Attribute]:
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": word(tool),
+        "podium.decision": decision,
+        "podium.tier": word(tier),
+        "podium.rule": word(rule),
+    }
+
+
+def _place_of_call(call: str, run: HostedRun, begun: Begun) -> SpanPlace:
+    """The turn or else the step that a call was made in."""
+    step = _step_of(call, run)
+    if turn := turn_in(step, begun):
+        return turn.place
+    opened = begun.steps.get(step)
+    return step_place(run, step, opened.attempt) if opened else current(run, begun)
+
+
+def _step_of(call: str, run: HostedRun) -> str:
+    """The step that a call's key names: run, step and call, with colons between."""
+    return call.removeprefix(f"{run.id}:").rpartition(":")[0]
+
+
+def turn_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+    match event.body:
+        case AgentAsked() as asked:
+            begun.turns.append(_opened(event, run, begun, asked.step, asked.role, asked.agent))
+        case ModelAnswered() as answered:
+            turn = _turn_of(answered, begun)
+            if turn is None:  # asked by a process before this one, whose answers it goes on with
+                place = answered.step, answered.role, answered.agent
+                turn = _opened(event, run, begun, *place)
+                begun.turns.append(turn)
+            yield _chat(event, answered, turn)
+            turn.answers += 1
+            turn.heard = event.at
+        case AgentStopped(role=role, stop=stop):
+            if (turn := _first_of(role, begun)) is not None:
+                turn.stop = stop.kind
+        case AgentReplied() as reply:
+            turn = _first_of(reply.role, begun)
+            if turn is None:
+                turn = _opened(event, run, begun, "", reply.role, reply.agent)
+                turn.since = event.at - lasting(reply.seconds)
+            else:
+                begun.turns.remove(turn)
+            yield _replied(event, reply, turn)
+
+
+def unanswered(event: Event, begun: Begun) -> Iterator[Span]:
+    """Turns that no answer will come to."""
+    for turn in begun.turns:
+        about = {**_about_agent(turn.role, turn.agent), "podium.answers": turn.answers}
+        name = f"invoke_agent {word(turn.role)}"
+        yield Span(turn.place, turn.parent, name, turn.since, event.at, about, "no_answer")
+    begun.turns.clear()
+
+
+def _opened(
+    event: Event, run: HostedRun, begun: Begun, step: str, role: str, agent: str
+) -> OpenTurn:
+    opened = begun.steps.get(step)
+    parent = step_place(run, step, opened.attempt) if opened else current(run, begun)
+    place = place_of(run.id, "turn", event.seq)
+    return OpenTurn(event.at, place, parent, step, role, agent, heard=event.at)
+
+
+def _turn_of(answered: ModelAnswered, begun: Begun) -> OpenTurn | None:
+    return next((each for each in begun.turns if each.step == answered.step), None)
+
+
+def _first_of(role: str, begun: Begun) -> OpenTurn | None:
+    return next((each for each in begun.turns if each.role == role), None)
+
+
+def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> Span:
+    answer = answered.answer
+    model = word(answer.model)
+    return Span(
+        place_of(event.run_id, "chat", event.seq),
+        turn.place,
+        f"chat {model}".rstrip(),
+        turn.heard,
+        event.at,
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": model,
+            "gen_ai.response.model": model,
+            "gen_ai.agent.name": word(answered.agent),
+            **_about_usage(answer.usage),
+            "podium.role": word(answered.role),
+            "podium.answer": answer.number,
+            "podium.calls": len(answer.calls),
+        },
+    )
+
+
+def _replied(event: Event, reply: AgentReplied, turn: OpenTurn) -> Span:
+    about: dict[str, Attribute] = {
+        **_about_agent(reply.role, reply.agent),
+        "gen_ai.request.model": word(reply.model),
+        "gen_ai.response.model": word(reply.model),
+        **_about_usage(reply.usage),
+        "podium.answers": turn.answers,
+    }
+    if turn.stop:
+        about["podium.stop"] = turn.stop
+    return Span(
+        turn.place,
+        turn.parent,
+        f"invoke_agent {word(reply.role)}",
+        turn.since,
+        event.at,
+        about,
+        f"stopped_{turn.stop}" if turn.stop else "",
+    )
+
+
+def _about_agent(role: str, agent: str) -> dict[str, Attribute]:
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": word(agent),
+        "podium.role": word(role),
+    }
+
+
+def _about_usage(used: Usage) -> dict[str, Attribute]:
+    return {
+        "gen_ai.usage.input_tokens": used.input_tokens,
+        "gen_ai.usage.output_tokens": used.output_tokens,
+        "podium.usd": used.usd,
+    }
+
+
+TRACED_TYPES = (
+    "agent_asked",
+    "agent_replied",
+    "agent_stopped",
+    "model_answered",
+    "run_needed_human",
+    "step_broke",
+    "step_completed",
+    "step_started",
+    "tool_abandoned",
+    "tool_completed",
+    "tool_failed",
+    "tool_in_doubt",
+    "tool_refused",
+    "tool_requested",
+)
+"""Events that spans are made of, beside those that tell who owns a run."""
+
+
+class SpanMaker:
+    """Takes the events of hosted runs in order, and gives spans as they end."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, Begun] = {}
+
+    def take(self, event: Event, run: HostedRun) -> list[Span]:
+        """The spans that ended with this event."""
+        if isinstance(event.body, RunStarted):
+            return self._begin(event, run)
+        begun = self._begun.setdefault(run.id, Begun(run, event.at, event.at))
+        begun.latest = event.at
+        match event.body:
+            case RunSucceeded() | RunFailed() | RunCancelled() | RunParked():
+                del self._begun[run.id]
+                return list(_let_go(event, run, begun))
+            case RunNeededHuman():
+                return list(_left_open(event, run, begun))
+            case StepStarted() | StepCompleted() | StepBroke():
+                return list(_step(event, run, begun))
+            case AgentAsked() | ModelAnswered() | AgentStopped() | AgentReplied():
+                return list(turn_spans(event, run, begun))
+            case _:
+                return list(call_spans(event, run, begun))
+
+    def close(self) -> list[Span]:
+        """The hosting of runs that stopped without being let go of, such as for a person."""
+        return [_hosting(self._begun.pop(run_id), "stopped") for run_id in list(self._begun)]
+
+    def _begin(self, event: Event, run: HostedRun) -> list[Span]:
+        earlier = self._begun.pop(run.id, None)
+        self._begun[run.id] = Begun(run, event.at, event.at)
+        while len(self._begun) > MOST_RUNS:  # runs that others took over
+            del self._begun[next(iter(self._begun))]
+        return [] if earlier is None else [_hosting(earlier, "stopped")]
+
+
+def _let_go(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+    """All that was open, the hosting itself, and the whole run when this is its end."""
+    yield from _left_open(event, run, begun)
+    error = word(event.body.failure.kind) if isinstance(event.body, RunFailed) else ""
+    outcome = event.body.type.removeprefix("run_")
+    yield _hosting(begun, outcome, error)
+    if outcome != "parked":
+        links = (place_of(run.parent_id),) if run.parent_id else ()
+        started = min(run.created_at, event.at)
+        name, about = f"run {word(run.flow)}", _about_run(run, outcome)
+        yield Span(place_of(run.id), None, name, started, event.at, about, error, links)
+
+
+def _hosting(begun: Begun, outcome: str, error: str = "") -> Span:
+    run = begun.run
+    return Span(
+        host_place(run),
+        place_of(run.id),
+        f"host {word(run.flow)}",
+        begun.since,
+        begun.latest,
+        {**_about_run(run, outcome), "podium.run.fence": run.fence},
+        error,
+    )
+
+
+def _about_run(run: HostedRun, outcome: str) -> dict[str, Attribute]:
+    return {
+        "podium.run.id": word(run.id),
+        "podium.flow": word(run.flow),
+        "podium.flow.version": run.flow_version,
+        "podium.queue": word(run.queue or ""),
+        "podium.outcome": outcome,
+    }
+
+
+def _left_open(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+    """Steps, turns and calls that will not end here."""
+    for call in list(begun.calls):
+        yield settled(event, run, begun, call, "unsettled", 0.0)
+    yield from unanswered(event, begun)
+    for step in list(begun.steps):
+        yield _ended_step(event, run, begun, step, "unfinished")
+
+
+def _step(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+    match event.body:
+        case StepStarted(step=step, attempt=attempt):
+            begun.steps[step] = Opened(event.at, attempt)
+            begun.broken.discard(step)
+        case StepCompleted(step=step) if step in begun.broken:
+            # It recorded that it is tried again later, as another step.
+            begun.broken.discard(step)
+        case StepCompleted(step=step, seconds=seconds):
+            begun.steps.setdefault(step, Opened(event.at - lasting(seconds), 1))
+            yield _ended_step(event, run, begun, step, "completed")
+        case StepBroke(step=step, failure=failure, final=final):
+            if not final:
+                begun.broken.add(step)
+            if step in begun.steps and len(begun.steps) == 1:
+                yield from unanswered(event, begun)
+            yield _ended_step(event, run, begun, step, "failed", failure.kind)
+
+
+def _ended_step(
+    event: Event, run: HostedRun, begun: Begun, step: str, outcome: str, error: str = ""
+) -> Span:
+    opened = begun.steps.pop(step, Opened(event.at, 1))
+    return Span(
+        step_place(run, step, opened.attempt),
+        # Not the hosting: that of a process that is killed is never sent.
+        place_of(run.id),
+        f"step {word(step.partition('#')[0])}",
+        opened.at,
+        event.at,
+        {
+            "podium.flow": word(run.flow),
+            "podium.step": word(step),
+            "podium.step.attempt": opened.attempt,
+            "podium.outcome": outcome,
+        },
+        word(error),
+    )

@@ -1,0 +1,131 @@
+"""A span, its derived ids, and the spans of a run that are still open."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from podium.core.events import ToolRequested
+from podium.telemetry.event_feed import HostedRun
+
+LONGEST_LASTING_SECONDS = 7 * 86400.0
+LONGEST_WORD = 200
+"""Names come from models and files too."""
+
+Attribute = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class SpanPlace:
+    """Where a span stands: its trace and its own id in it."""
+
+    trace_id: int
+    span_id: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """A finished piece of work."""
+
+    place: SpanPlace
+    parent: SpanPlace | None
+    name: str
+    start: datetime
+    end: datetime
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    error: str = ""
+    """The kind of the error it ended with, never its words. Empty: none."""
+    links: tuple[SpanPlace, ...] = ()
+
+
+def trace_of(run_id: str) -> int:
+    """The trace of a run. For ids of Podium's own making, the hexadecimal part of the run's id."""
+    tail = run_id.rpartition("_")[2]
+    if len(tail) == 32 and all(character in "0123456789abcdef" for character in tail):
+        return int(tail, 16) or 1
+    return int.from_bytes(_digest(run_id)[:16]) or 1
+
+
+def place_of(run_id: str, *parts: str | int) -> SpanPlace:
+    """The place of a run's span; without `parts`, of the run itself."""
+    digest = _digest("\0".join(map(str, (run_id, *parts))))
+    return SpanPlace(trace_of(run_id), int.from_bytes(digest[:8]) or 1)
+
+
+def host_place(run: HostedRun) -> SpanPlace:
+    """The time that one process hosts a run."""
+    return place_of(run.id, "host", run.fence)
+
+
+def step_place(run: HostedRun, step: str, attempt: int) -> SpanPlace:
+    """One attempt at a step. After a crash it is attempted again, under another fence."""
+    return place_of(run.id, "step", step, run.fence, attempt)
+
+
+def lasting(seconds: float) -> timedelta:
+    """A duration that an event tells of, within what can have been."""
+    return timedelta(seconds=min(max(0.0, seconds), LONGEST_LASTING_SECONDS))
+
+
+def word(text: str) -> str:
+    """A name as it may stand in a span."""
+    return "".join(each if each.isprintable() else " " for each in text[:LONGEST_WORD])
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+
+
+class Opened(NamedTuple):
+    """A step that has started."""
+
+    at: datetime
+    attempt: int
+
+
+@dataclass
+class OpenTurn:
+    """A turn that an agent was asked to take and has not answered."""
+
+    since: datetime
+    place: SpanPlace
+    parent: SpanPlace
+    step: str
+    """Empty where the record does not say in which step it is taken."""
+    role: str
+    agent: str
+    heard: datetime
+    """When the model last had something new to answer: it was asked, or a call of it came to its end."""
+    answers: int = 0
+    stop: str = ""
+    """The limit that ended it."""
+
+
+@dataclass
+class Begun:
+    """What of a run this process hosts and has not seen the end of."""
+
+    run: HostedRun
+    since: datetime
+    latest: datetime
+    steps: dict[str, Opened] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Steps whose span was ended by a failure that is not their end."""
+    turns: list[OpenTurn] = field(default_factory=list)
+    calls: dict[str, tuple[datetime, ToolRequested, SpanPlace]] = field(default_factory=dict)
+
+
+def turn_in(step: str, begun: Begun) -> OpenTurn | None:
+    """The open turn of a step; None where there is none, or nothing tells it from others."""
+    found = [turn for turn in begun.turns if turn.step == step]
+    return found[0] if len(found) == 1 else None
+
+
+def current(run: HostedRun, begun: Begun) -> SpanPlace:
+    """What is going on: the one open step, or the run when several are open or none is."""
+    if len(begun.steps) == 1:
+        [(step, opened)] = begun.steps.items()
+        return step_place(run, step, opened.attempt)
+    return place_of(run.id)

@@ -1,1 +1,0 @@
-"""Words for people: events, approvals and messages as every door tells them. No terminal and no page here."""

@@ -1,0 +1,150 @@
+"""Fakes of an agent, a classifier, transcripts and an outlet of notices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from podium.core.decisions import Usage
+from podium.core.errors import AgentLost, TimedOut
+from podium.core.turns import Reply, Turn
+from podium.jobs.operator.models import Intent, Message, Reading
+from podium.ports import Notice, Told
+
+PreparedReply = Reply | str | Exception | Callable[[Turn], Reply | Awaitable[Reply]]
+"""A reply, its text alone, an error to raise, or a function of the turn, which may act and wait."""
+
+
+class FakeAgent:
+    """Gives its replies one after the other and remembers what it was asked.
+
+    Asked once more than it has replies it is lost, as a process that ended would be. A function
+    that waits longer than the turn may take is ended.
+    """
+
+    def __init__(self, replies: Iterable[PreparedReply] = (), name: str = "fake") -> None:
+        self._name = name
+        self._replies = deque(replies)
+        self.turns: list[Turn] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def ask(self, turn: Turn) -> Reply:
+        self.turns.append(turn)
+        if not self._replies:
+            raise AgentLost(
+                f"agent {self._name!r} has no reply left for turn {len(self.turns)}; give it more replies"
+            )
+        prepared = await self._reply(self._replies.popleft(), turn)
+        return prepared.model_copy(update={"agent": prepared.agent or self._name})
+
+    async def _reply(self, prepared: PreparedReply, turn: Turn) -> Reply:
+        if isinstance(prepared, Exception):
+            raise prepared
+        if isinstance(prepared, str):
+            return Reply(text=prepared)
+        if isinstance(prepared, Reply):
+            return prepared
+        given = prepared(turn)
+        return given if isinstance(given, Reply) else await self._in_time(given, turn)
+
+    async def _in_time(self, acting: Awaitable[Reply], turn: Turn) -> Reply:
+        deadline = asyncio.timeout(turn.limits.seconds)
+        try:
+            async with deadline:
+                return await acting
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            seconds = turn.limits.seconds
+            raise TimedOut(f"agent {self._name!r} gave no answer within {seconds} s") from None
+
+
+class FakeClassifier:
+    """Readings by the message's exact words; anything else is refused."""
+
+    name = "fake"
+    usage = Usage()
+
+    def __init__(self, readings: Mapping[str, Reading]) -> None:
+        self._readings = dict(readings)
+        self.heard: list[Message] = []
+
+    async def read(self, message: Message) -> Reading:
+        self.heard.append(message)
+        nothing = Reading(intent=Intent.REFUSE, reasoning="No registered tool does this")
+        return self._readings.get(message.text, nothing)
+
+
+def sure(*wishes: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
+    """A reading that understood all of it."""
+    return Reading.model_validate(
+        {
+            "intent": Intent.EXECUTE,
+            "wishes": [{"tool": tool, "arguments": arguments} for tool, arguments in wishes],
+            "confidence": confidence,
+            "reasoning": "understood",
+        }
+    )
+
+
+@dataclass
+class MemoryTranscript:
+    """What was said in one turn."""
+
+    path: str
+    lines: list[str] = field(default_factory=list)
+
+    def write(self, line: str) -> None:
+        self.lines.append(line)
+
+
+class MemoryTranscripts:
+    """Remembers the turns and every line."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.kept: list[MemoryTranscript] = []
+
+    @contextmanager
+    def open(self, turn: Turn, agent: str) -> Iterator[MemoryTranscript]:
+        self.turns.append(turn)
+        self.kept.append(MemoryTranscript(f"memory:{agent}:{len(self.kept)}"))
+        yield self.kept[-1]
+
+    @property
+    def text(self) -> str:
+        """All that was said, in every turn."""
+        return "\n".join(line for transcript in self.kept for line in transcript.lines)
+
+
+class MemoryOutlet:
+    """Takes every message, after it gave the answers it was made with."""
+
+    def __init__(self, name: str = "memory", answers: Iterable[Told] = ()) -> None:
+        self._name = name
+        self._answers = list(answers)
+        self.told: list[Notice] = []
+        """Messages that it took."""
+        self.tries = 0
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def texts(self) -> list[str]:
+        """What it was told, part by part."""
+        return [part.text for notice in self.told for part in notice.parts]
+
+    async def tell(self, notice: Notice) -> Told:
+        self.tries += 1
+        answer = self._answers.pop(0) if self._answers else Told(done=True)
+        if answer.done:
+            self.told.append(notice)
+        return answer

@@ -1,0 +1,359 @@
+"""`apply_patch` and `restore_files`: several files at once, all of them or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.core.decisions import Access, Outcome, Tier, ToolSpec
+from podium.core.errors import OutcomeUnknown, ToolBroke
+from podium.core.model import Json
+from podium.tools.edits import EditRefused, apply_hunks, decoded, diff_between
+from podium.tools.edits.patch import FilePatch, read_patch
+from podium.tools.file_changes import (
+    LARGEST_BYTES,
+    Replacement,
+    Standing,
+    attempt,
+    fix,
+    in_turn,
+    keep_for_undo,
+    kept,
+    place_at,
+    recall,
+    refusal,
+    refuse_references,
+    replace_all,
+    standing_at,
+    told_diff,
+)
+from podium.tools.registry import NamedPath, Tool, Touched
+from podium.tools.scope import ToolScope, in_thread
+
+_WORDS = {"add": "added", "change": "changed", "delete": "deleted"}
+
+NOTHING = Standing(None)
+
+
+class PatchRefused(Exception):
+    """One file's part of the patch does not fit. Nothing was changed."""
+
+    def __init__(self, path: str, why: EditRefused) -> None:
+        super().__init__(f"{path!r}: {why.words}")
+        self.path = path
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What one file's part of the patch comes to."""
+
+    told: dict[str, Json]
+    replacements: tuple[Replacement, ...]
+    diff: str
+    can_undo: bool
+
+
+def plan(scope: ToolScope, file: FilePatch, places: Mapping[str, str]) -> Planned:
+    """Raises `PatchRefused`, or `ToolBroke` for a file that cannot be patched at all."""
+    path, to = _from_and_to(file, places)
+    before = standing_at(scope, path)
+    if to != path and standing_at(scope, to).content is not None:
+        raise ToolBroke(f"{to!r} is there already and is not replaced; nothing was changed")
+    try:
+        after = _after(file, path, before)
+        diff = diff_between(to, _text(before), _text(after), was=path)
+        can_undo = _keep(scope, before)
+    except EditRefused as refused:
+        raise PatchRefused(path, refused) from None
+    told: dict[str, Json] = {"path": to, "change": "moved" if file.to else _WORDS[file.kind]}
+    told |= {"from": path} if file.to else {}
+    told |= {"sha256": after.sha256, "bytes": len(after.content or b"")}
+    return Planned(told, tuple(_replacements(path, to, before, after)), diff, can_undo)
+
+
+def what_is_left(
+    scope: ToolScope,
+    files: Sequence[FilePatch],
+    places: Mapping[str, str],
+    fixed: Mapping[str, tuple[str | None, str | None]],
+) -> Iterator[Replacement]:
+    """What an earlier try did not come to. `fixed` has the hashes before and after of every place.
+
+    Raises `OutcomeUnknown` where neither of them stands by now.
+    """
+    for file in files:
+        path, to = _from_and_to(file, places)
+        standing = {place: standing_at(scope, place) for place in {path, to}}
+        if all(found.sha256 == fixed[place][1] for place, found in standing.items()):
+            continue
+        # New places are written before old ones are removed, so what the patch starts from is there.
+        if standing[path].sha256 != fixed[path][0] or standing[to].sha256 not in fixed[to]:
+            raise OutcomeUnknown(
+                f"{path!r} was changed meanwhile by somebody else, when a part of the patch may have been "
+                "made; read the files it names, and ask for what is still needed"
+            )
+        after = _after(file, path, standing[path])
+        made = _replacements(path, to, standing[path], after)
+        yield from (each for each in made if standing[each.path].sha256 != fixed[each.path][1])
+
+
+def _from_and_to(file: FilePatch, places: Mapping[str, str]) -> tuple[str, str]:
+    path = places[file.path]
+    return path, places[file.to] if file.to else path
+
+
+def _replacements(path: str, to: str, before: Standing, after: Standing) -> Iterator[Replacement]:
+    if to == path:
+        yield Replacement(path, before, after)
+    else:
+        yield Replacement(to, NOTHING, after)
+        yield Replacement(path, before, NOTHING)
+
+
+def _after(file: FilePatch, path: str, before: Standing) -> Standing:
+    """What shall stand there, with the permission bits and the encoding of what does."""
+    if file.kind == "add":
+        if before.content is not None:
+            raise ToolBroke(
+                f"{path!r} is there already, and the patch adds it; nothing was changed"
+            )
+        return Standing(file.content.encode(), file.mode)
+    if before.content is None:
+        raise ToolBroke(f"there is no {path!r}, which the patch names; nothing was changed")
+    if file.kind == "delete":
+        _refuse_other_content(file, path, before.content)
+        return NOTHING
+    if not file.hunks:
+        return before
+    coded = decoded(before.content)
+    content = coded.encoded(apply_hunks(coded.text, file.hunks).text)
+    if len(content) > LARGEST_BYTES:
+        raise ToolBroke(f"{path!r} would be larger than {LARGEST_BYTES} bytes; nothing was changed")
+    return Standing(content, before.mode)
+
+
+def _refuse_other_content(file: FilePatch, path: str, content: bytes) -> None:
+    """A patch that tells what it removes means that content and no other."""
+    told = [line for hunk in file.hunks for line in hunk.old]
+    text = decoded(content).text.replace("\r\n", "\n")
+    if file.hunks and told != text.removesuffix("\n").split("\n"):
+        raise ToolBroke(
+            f"{path!r} is not what the patch says it removes; nothing was changed. Read it again"
+        )
+
+
+def _text(standing: Standing) -> str | None:
+    return None if standing.content is None else decoded(standing.content).text
+
+
+def _keep(scope: ToolScope, before: Standing) -> bool:
+    """Whether the content that goes is kept for undo."""
+    if before.content is None:
+        return True
+    # A secret in UTF-16 shows in the text alone.
+    text = decoded(before.content).text
+    return scope.redact(text) == text and keep_for_undo(scope, before.content)
+
+
+_LONGEST_RECORD = 10_000
+"""How long the list of files, and of what undoes it, may be: neither may be cut from the result."""
+
+
+def _named_in_patch(arguments: dict[str, Json]) -> Touched:
+    """Every place that the patch names. What is moved is not lost, so that is a write."""
+    uses: list[NamedPath] = []
+    for file in read_patch(arguments["patch"]):
+        access = Access.DELETE if file.kind == "delete" else Access.WRITE
+        uses += [NamedPath("patch", place, access) for place in file.places]
+    return Touched(paths=tuple(uses))
+
+
+async def _apply_patch(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
+    files = read_patch(arguments["patch"])
+    refuse_references([_added_by(file) for file in files])
+    places = _places(scope)
+    try:
+        return await in_thread(_apply, scope, files, places)
+    except PatchRefused as refused:
+        number = refused.why.number
+        of = f"hunk {number} of {refused.path!r}" if number else repr(refused.path)
+        return refusal(refused.why, scope, f"the patch, by {of},")
+
+
+def _added_by(file: FilePatch) -> str:
+    """The text that was not there before."""
+    added = [line for hunk in file.hunks for line in hunk.new if line not in set(hunk.old)]
+    return "\n".join([file.content, *added])
+
+
+def _places(scope: ToolScope) -> dict[str, str]:
+    """The judged places by the names they were given. Raises `ToolBroke` where two are one."""
+    places = {use.given: place_at(scope, use) for use in scope.call.paths}
+    folded = [place.casefold() for place in places.values()]
+    for given, place in places.items():
+        if folded.count(place.casefold()) > 1:
+            raise ToolBroke(f"{given!r} is there under several names; use one of them alone")
+    return places
+
+
+def _apply(scope: ToolScope, files: Sequence[FilePatch], places: dict[str, str]) -> dict[str, Json]:
+    """Bring all files to their new contents, once, however often this is tried."""
+    with in_turn(scope, *places.values()):
+        intent = recall(scope)
+        if intent is None:
+            planned = [plan(scope, file, places) for file in files]
+            left = [each for one in planned for each in one.replacements]
+            intent = fix(scope, _intent(scope, planned, left))
+        else:
+            hashes = {
+                each["path"]: (each["previous_sha256"], each["written_sha256"])
+                for each in intent["places"]
+            }
+            left = list(what_is_left(scope, files, places, hashes))
+        with attempt(scope, lambda: all(_stands_as_before(scope, each) for each in left)):
+            replace_all(scope, left)
+        result: dict[str, Json] = intent["result"]
+        return result
+
+
+def _intent(
+    scope: ToolScope, planned: Sequence[Planned], made: Iterable[Replacement]
+) -> dict[str, Json]:
+    """The whole result, fixed before the act, and where every place stands before and after it."""
+    places = [_reversed(each) for each in made]
+    files: list[Json] = [one.told for one in planned]
+    if max(len(json.dumps(files)), len(json.dumps(places))) > _LONGEST_RECORD:
+        raise ToolBroke("the patch names too many files for one record; send it in several parts")
+    can_undo = all(one.can_undo for one in planned)
+    result = {
+        "files": files,
+        "count": len(files),
+        "can_undo": can_undo,
+        "diff": told_diff(scope, "".join(one.diff for one in planned)),
+        "undo": {"files": places} if can_undo else None,
+    }
+    return {"places": places, "result": result}
+
+
+def _reversed(made: Replacement) -> dict[str, Json]:
+    return {
+        "path": made.path,
+        "written_sha256": made.after.sha256,
+        "previous_sha256": made.before.sha256,
+        "mode": made.before.mode,
+    }
+
+
+def _stands_as_before(scope: ToolScope, wished: Replacement) -> bool:
+    return standing_at(scope, wished.path).sha256 == wished.before.sha256
+
+
+def _named_in_files(arguments: dict[str, Json]) -> Touched:
+    paths = (NamedPath("files", str(each["path"]), Access.WRITE) for each in arguments["files"])
+    return Touched(paths=tuple(paths))
+
+
+async def _restore_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    return await in_thread(_restore, scope, arguments["files"], _places(scope))
+
+
+def _restore(
+    scope: ToolScope, files: Sequence[dict[str, Json]], places: dict[str, str]
+) -> dict[str, Json]:
+    """Done before, it is done: what stands as it was already is left alone."""
+    if len(places) < len(files):
+        raise ToolBroke("a file is named twice; name each once")
+    wished: list[Replacement] = []
+    with in_turn(scope, *places.values()):
+        for each in files:
+            path, previous = places[each["path"]], each["previous_sha256"]
+            present = standing_at(scope, path)
+            if present.sha256 not in (each["written_sha256"], previous):
+                raise ToolBroke(
+                    f"{path!r} was changed since it was patched, and undo would lose that; nothing "
+                    "was changed"
+                )
+            if present.sha256 != previous:
+                content = None if previous is None else kept(scope.kept_folder, previous)
+                wished.append(Replacement(path, present, Standing(content, each["mode"])))
+        replace_all(scope, wished)
+    return {"files": sorted(places.values()), "count": len(places)}
+
+
+_HASH: Json = {"anyOf": [{"type": "string", "pattern": "^[0-9a-f]{64}$"}, {"type": "null"}]}
+
+APPLY_PATCH = Tool(
+    ToolSpec(
+        name="apply_patch",
+        within_workspace="files",
+        description=(
+            "Change, add, delete and rename files, all or nothing. The patch is a unified diff, or "
+            "sections between `*** Begin Patch` and `*** End Patch`."
+        ),
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=60,
+        undo="restore_files",
+        receipt_fields=("files", "count", "can_undo"),
+        input_schema={
+            "type": "object",
+            "properties": {"patch": {"type": "string", "minLength": 1, "maxLength": 500_000}},
+            "required": ["patch"],
+            "additionalProperties": False,
+            "examples": [
+                {
+                    "patch": "*** Begin Patch\n*** Update File: src/app.py\n-retries = 3\n+retries = 5\n"
+                    "*** End Patch\n"
+                }
+            ],
+        },
+    ),
+    _apply_patch,
+    touches=_named_in_patch,
+)
+
+RESTORE_FILES = Tool(
+    ToolSpec(
+        name="restore_files",
+        offered="by_name",
+        within_workspace="files",
+        description="Undo an apply_patch, provided nobody changed one of its files since.",
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=60,
+        receipt_fields=("files", "count"),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "files": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": 80,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "path": {"type": "string", "minLength": 1},
+                            "written_sha256": _HASH,
+                            "previous_sha256": _HASH,
+                            "mode": {
+                                "anyOf": [
+                                    {"type": "integer", "minimum": 0, "maximum": 511},
+                                    {"type": "null"},
+                                ],
+                                "description": "Permission bits of a file that is made again.",
+                            },
+                        },
+                        "required": ["path", "written_sha256", "previous_sha256", "mode"],
+                        "additionalProperties": False,
+                    },
+                }
+            },
+            "required": ["files"],
+            "additionalProperties": False,
+        },
+    ),
+    _restore_files,
+    touches=_named_in_files,
+)

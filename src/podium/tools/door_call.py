@@ -1,0 +1,267 @@
+"""A call at the tool door: what is known of it, the plan's approval that covers it, the question to a person, its claim on a reversal.
+
+People approve the plan, or the work order, as it stands in the run's input. A call that claims to be a part of it is
+held against that input here, in the transaction that permits it: its number, its tool, and its
+arguments with the references to earlier results filled in from those calls' own records.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from podium.core.approval_steps import mark_expired
+from podium.core.decisions import (
+    Approval,
+    ApprovalStatus,
+    Budget,
+    BuiltInRule,
+    Call,
+    CallRecord,
+    CallStatus,
+    Decision,
+    Effect,
+    Tier,
+    ToolSpec,
+    undo_counter,
+)
+from podium.core.events import ApprovalRequested
+from podium.core.json_schema import with_defaults
+from podium.core.model import Json, Noun
+from podium.core.plan_approval import PlannedCall, planned_call
+from podium.core.work import Run
+from podium.jobs.operator.models import filled_in
+from podium.ports import Tx
+from podium.tools import output_text
+from podium.tools.output_text import DEFAULT_RESULT_BYTES
+
+
+class DoorSettings(Noun):
+    """What holds for every call that comes to one door."""
+
+    root: str
+    """Real path of the workspace of calls that name none."""
+    mode: str = "supervised"
+    """Today's; the stricter of it and the one that the call's run recorded holds."""
+    attended: bool = False
+    """A person is at the door right now."""
+    budgets: tuple[Budget, ...] = ()
+    """Today's limits, beside those of the policy and those that the call's run recorded."""
+    owner: str = ""
+    """Worker that must own a run for its calls to pass. Empty: whoever asks."""
+    result_bytes: int = DEFAULT_RESULT_BYTES
+    """How much of a result, or of the arguments, an event keeps."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A call that is being requested. One transaction long."""
+
+    call: Call
+    spec: ToolSpec | None
+    """None: the registry does not know the tool."""
+    digest: str
+    now: datetime
+    run: Run | None = None
+    """Its run, where that was looked up already."""
+    diff: str | None = None
+    """What the write would change in the file it replaces. None: nobody looked yet."""
+
+    @property
+    def lacks_diff(self) -> bool:
+        """True: a person would be asked to overwrite a file without seeing what is lost."""
+        return self.diff is None and bool(self.call.files) and not self.call.commands
+
+    @property
+    def meaning(self) -> str:
+        return self.call.meaning(self.spec)
+
+    def record(
+        self,
+        status: CallStatus,
+        decision: Decision,
+        approval_id: str | None = None,
+        *,
+        disposable: bool = False,
+    ) -> CallRecord:
+        return CallRecord(
+            key=self.call.key,
+            run_id=self.call.run_id,
+            step_key=self.call.step_key,
+            tool=self.call.tool,
+            digest=self.digest,
+            meaning=self.meaning if self.call.files else "",
+            status=status,
+            decision=decision,
+            arguments=self.call.arguments,
+            observed=self.call.observed,
+            disposable=disposable,
+            agent=self.call.agent,
+            role=self.call.role,
+            approval_id=approval_id,
+            undoes=self.call.plan.undoes if self.call.plan else "",
+            requested_at=self.now,
+        )
+
+
+_CALL_STEP = re.compile(r"call(\.again-\d+)?#(?P<number>\d+)")
+"""The steps that a plan's calls are made in; their index is the call's number."""
+
+
+def plan_approval(tx: Tx, wish: Wish) -> Approval | None:
+    """The approval of the plan that this call is truly a part of; None when there is no such thing."""
+    place = wish.call.plan
+    approval = tx.approval(place.approval_id) if place and place.approval_id else None
+    if place is None or approval is None or approval.run_id != wish.call.run_id:
+        return None
+    if not _open(tx, approval, wish):
+        return None
+    step = _step_of(tx, wish, approval, place.step)
+    if step is None or not _is(tx, wish, step) or _used(tx, wish, approval, step.number):
+        return None
+    return approval
+
+
+def as_for_this_call(approval: Approval, wish: Wish) -> Approval:
+    """What the gate is shown: a yes to this call, by those of the plan's people that its tool wants."""
+    wanted = wish.spec.approvals if wish.spec else ()
+    grants = tuple(each for each in approval.grants if each.group in wanted) if wanted else ()
+    update = {
+        "digest": wish.digest,
+        "status": ApprovalStatus.GRANTED,
+        "grants": grants or approval.grants,
+        # Once the plan has begun it may be finished.
+        "deadline": max(approval.deadline, wish.now + timedelta(seconds=1)),
+    }
+    return approval.model_copy(update=update)
+
+
+def _open(tx: Tx, approval: Approval, wish: Wish) -> bool:
+    if approval.status is ApprovalStatus.RESERVED:
+        return approval.reserved_by == wish.call.run_id
+    if approval.status is not ApprovalStatus.GRANTED:
+        return False
+    return mark_expired(tx, approval, wish.now) is approval
+
+
+def _used(tx: Tx, wish: Wish, approval: Approval, number: int) -> bool:
+    """Whether the yes to this step is spent: it was done, or it failed and the time is over.
+
+    By the receipts: a retry forgets steps and calls, and never those.
+    """
+    run_id = wish.call.run_id
+    tried = [
+        receipt.status
+        for receipt in tx.receipts(run_id)
+        if receipt.approval_id == approval.id
+        and _number_in(receipt.call_key.removeprefix(f"{run_id}:").rpartition(":")[0]) == number
+    ]
+    if "completed" in tried:
+        return True
+    return "failed" in tried and approval.deadline <= wish.now
+
+
+def _step_of(tx: Tx, wish: Wish, approval: Approval, number: int) -> PlannedCall | None:
+    run = tx.run(wish.call.run_id)
+    return planned_call(run, approval.plan_hash, number) if run else None
+
+
+def _is(tx: Tx, wish: Wish, step: PlannedCall) -> bool:
+    if step.tool != wish.call.tool or wish.spec is None:
+        return False
+    if _number_in(wish.call.step_key) != step.number:
+        return False
+    try:
+        wanted = filled_in(step.arguments, _results(tx, wish.call.run_id))
+    except KeyError:
+        return False
+    return with_defaults(wish.spec.input_schema, wanted) == wish.call.arguments
+
+
+def _results(tx: Tx, run_id: str) -> dict[int, Json]:
+    """What the plan's calls gave so far, by number."""
+    found = {}
+    for record in tx.calls(run_id, CallStatus.COMPLETED):
+        number = _number_in(record.step_key)
+        if number is not None and record.outcome is not None:
+            found[number] = record.outcome.result
+    return found
+
+
+def _number_in(step_key: str) -> int | None:
+    match = _CALL_STEP.fullmatch(step_key)
+    return int(match["number"]) if match else None
+
+
+def newest_approval(tx: Tx, digest: str) -> Approval | None:
+    """The latest word on this digest, whatever it was. A digest belongs to one run."""
+    return tx.approval_for(digest, tuple(ApprovalStatus))
+
+
+def ask_person(
+    tx: Tx, wish: Wish, decision: Decision, approval_id: str, deadline: datetime
+) -> Approval:
+    """Store a question about exactly this call."""
+    approval = Approval(
+        id=approval_id,
+        run_id=wish.call.run_id,
+        call_key=wish.call.key,
+        digest=wish.digest,
+        tool=wish.call.tool,
+        summary=output_text.summary_of(wish.call, wish.spec),
+        arguments=wish.call.arguments,
+        tier=decision.tier,
+        arithmetic=decision.arithmetic,
+        reason=decision.reason,
+        approvers=decision.approvers or (wish.spec.approvals if wish.spec else ()),
+        requested_at=wish.now,
+        deadline=deadline,
+        diff=wish.diff or "",
+    )
+    tx.save_approval(approval)
+    tx.append(
+        approval.run_id,
+        ApprovalRequested(
+            approval_id=approval.id,
+            call=approval.call_key,
+            tool=approval.tool,
+            summary=approval.summary,
+            digest=approval.digest,
+            tier=str(approval.tier),
+            arithmetic=approval.arithmetic,
+            approvers=approval.approvers,
+            deadline=approval.deadline,
+            files=wish.call.files,
+            diff=approval.diff,
+        ),
+    )
+    return approval
+
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def reversal_claimed(tx: Tx, wish: Wish) -> Decision | None:
+    """A no, when the receipt that this call would reverse is being reversed, or was."""
+    receipt = wish.call.plan.undoes if wish.call.plan else ""
+    if not receipt or tx.counted(undo_counter(receipt), _BEGINNING) <= 0:
+        return None
+    return Decision(
+        effect=Effect.DENY,
+        rule=BuiltInRule.UNDONE_ALREADY,
+        reason=f"receipt {receipt} was undone already, or is being undone right now",
+        tier=wish.spec.tier if wish.spec else Tier.T4,
+    )
+
+
+def claim_reversal(tx: Tx, wish: Wish) -> None:
+    """From now on no other call may reverse that receipt."""
+    if wish.call.plan is not None and wish.call.plan.undoes:
+        tx.count(undo_counter(wish.call.plan.undoes), wish.now)
+
+
+def give_up_reversal(tx: Tx, record: CallRecord, at: datetime) -> None:
+    """The reversal failed: another may be tried."""
+    if record.undoes:
+        tx.count(undo_counter(record.undoes), at, -1.0)

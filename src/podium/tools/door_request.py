@@ -1,0 +1,338 @@
+"""First transaction of the tool door: reads, judges and records a requested call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from podium.core.approval_steps import hold_plan, mark_expired, reserve
+from podium.core.decisions import (
+    Approval,
+    ApprovalStatus,
+    Budget,
+    BudgetState,
+    BuiltInRule,
+    Call,
+    CallRecord,
+    CallStatus,
+    Decision,
+    Effect,
+    GateContext,
+    Permit,
+    Quota,
+    QuotaState,
+    Refusal,
+    Tier,
+    ToolSpec,
+    usage_counted,
+)
+from podium.core.errors import CallInDoubt, LeaseLost
+from podium.core.events import ToolRefused, ToolRequested
+from podium.core.processes import Held
+from podium.core.work import Run, terms_of
+from podium.ports import Clock, Gate, Ids, Tx
+from podium.tools import output_text
+from podium.tools.call_replay import answer_from_record, look_back
+from podium.tools.door_call import (
+    DoorSettings,
+    Wish,
+    as_for_this_call,
+    ask_person,
+    claim_reversal,
+    newest_approval,
+    plan_approval,
+    reversal_claimed,
+)
+from podium.tools.output_text import bound
+
+SpecLookup = Callable[[str], ToolSpec | None]
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class DiffMissing(Exception):
+    """A person is to be asked about overwriting a file: read it outside of the transaction, then answer again."""
+
+
+class SpecDigests:
+    """Digests of specs, each made once. A registry gives the very same spec for a name every time."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[ToolSpec, str]] = {}
+
+    def of(self, spec: ToolSpec | None) -> str:
+        """Empty for None. Known by the object itself, for a copy of a spec may say something else."""
+        if spec is None:
+            return ""
+        known, digest = self._known.get(spec.name, (None, ""))
+        if known is not spec:
+            digest = spec.digest()
+            self._known[spec.name] = (spec, digest)
+        return digest
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Answers requests inside a transaction. Writes whatever the answer rests on."""
+
+    gate: Gate
+    specs: SpecLookup
+    clock: Clock
+    ids: Ids
+    settings: DoorSettings
+    held: Callable[[str], Held | None]
+    digests: SpecDigests = field(default_factory=SpecDigests)
+
+    def answer(self, tx: Tx, call: Call, diff: str | None = None) -> Permit | Refusal | CallInDoubt:
+        """`CallInDoubt` is given back, not raised, so that the transaction commits.
+
+        Raises `DiffMissing` when a person is to be asked about overwriting a file and `diff` is None.
+        """
+        run = self._refuse_strangers(tx, call.run_id)
+        spec = self.specs(call.tool)
+        digest = call.digest(spec, self.digests.of(spec))
+        wish = Wish(call=call, spec=spec, digest=digest, now=self.clock.now(), run=run, diff=diff)
+        record = tx.call(call.key)
+        known = answer_from_record(tx, wish, record) if record else None
+        return known or self._judge(tx, wish)
+
+    def look_back(self, tx: Tx, run_id: str, step_key: str) -> CallInDoubt | None:
+        self._refuse_strangers(tx, run_id)
+        return look_back(tx, run_id, step_key, self._is_idempotent, self.clock.now())
+
+    def _is_idempotent(self, tool: str) -> bool:
+        spec = self.specs(tool)
+        return spec is not None and spec.idempotent
+
+    def _refuse_strangers(self, tx: Tx, run_id: str) -> Run | None:
+        """A process that lost the run while it was stopped may not act for it any more.
+
+        Gives the run, if it had to be looked up.
+        """
+        run = tx.run(run_id) if self.settings.owner else None
+        if run is not None and run.owner != self.settings.owner:
+            raise LeaseLost(run_id)
+        return run
+
+    def _judge(self, tx: Tx, wish: Wish) -> Permit | Refusal:
+        approval = self._granted(tx, wish)
+        decision, quotas = self._decide(tx, wish, approval)
+        if decision.effect is Effect.ALLOW:
+            if (claimed := reversal_claimed(tx, wish)) is not None:
+                return self._deny(tx, wish, claimed)
+            return self._allow(tx, wish, decision, quotas, approval)
+        if decision.effect is Effect.ASK:
+            return self._ask(tx, wish, decision)
+        return self._deny(tx, wish, decision)
+
+    def _granted(self, tx: Tx, wish: Wish) -> Approval | None:
+        """A yes for exactly this call that is still good."""
+        approval = tx.approval_for(wish.digest, (ApprovalStatus.GRANTED,))
+        if approval and not expired(tx, approval, wish.now):
+            return approval
+        return plan_approval(tx, wish)
+
+    def _decide(
+        self, tx: Tx, wish: Wish, approval: Approval | None
+    ) -> tuple[Decision, tuple[Quota, ...]]:
+        """The gate's word. Whatever it raises is a no."""
+        try:
+            terms = terms_of(wish.run or tx.run(wish.call.run_id))
+            root = wish.call.root or self.settings.root
+            held = self.held(root)
+            context = GateContext(
+                tool=wish.spec,
+                mode=terms.mode_with(self.settings.mode),
+                attended=self.settings.attended,
+                root=root,
+                confined=held is not None,
+                holds_zones=held is not None and held.holds_zones,
+                undoable=held is None or held.undoable,
+                network=held.network if held else "open",
+                hosts=held.hosts if held else (),
+                approval=_shown_to_gate(approval, wish),
+                now=wish.now,
+            )
+            quotas = self.gate.quotas_for(wish.call, context)
+            budgets = (*self.gate.budgets, *self.settings.budgets, *terms.budgets)
+        except Exception as error:
+            return _crashed(wish, error), ()
+        update = {
+            "quotas": tuple(_quota_state(tx, quota, wish) for quota in quotas),
+            "budgets": tuple(_budget_state(tx, budget, wish) for budget in budgets),
+        }
+        try:
+            return self.gate.decide(wish.call, context.model_copy(update=update)), quotas
+        except Exception as error:
+            return _crashed(wish, error), ()
+
+    def _allow(
+        self,
+        tx: Tx,
+        wish: Wish,
+        decision: Decision,
+        quotas: tuple[Quota, ...],
+        approval: Approval | None,
+    ) -> Permit:
+        """A yes that stands for this call is used by it, even where today's policy needs none."""
+        tx.must_be_able_to_seal()
+        for quota in quotas:
+            tx.count(_counter(quota), wish.now)
+        if approval is not None:
+            tx.save_approval(_held(approval, wish))
+        approval_id = approval.id if approval else None
+        claim_reversal(tx, wish)
+        disposable = self._is_disposable(wish)
+        tx.save_call(
+            wish.record(CallStatus.REQUESTED, decision, approval_id, disposable=disposable)
+        )
+        tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
+        return Permit(
+            call=wish.call,
+            digest=wish.digest,
+            decision=decision,
+            approval_id=approval_id,
+            said=approval.said if approval else "",
+        )
+
+    def _is_disposable(self, wish: Wish) -> bool:
+        """Whether a rollback of the workspace would undo the call, whatever it does."""
+        within = wish.spec.within_workspace if wish.spec else "no"
+        root = wish.call.root or self.settings.root
+        held = self.held(root)
+        if held is None or not held.disposable or within == "no":
+            return False
+        if within == "commands" and not held.is_offline:
+            return False
+        return all(Path(use.real).is_relative_to(root) for use in wish.call.paths)
+
+    def _deny(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+        self._record_refusal(tx, wish, decision)
+        return Refusal(call=wish.call, decision=decision, say=output_text.denied(decision))
+
+    def _ask(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+        if problem := output_text.unreadable(wish.call, wish.spec):
+            no = {"effect": Effect.DENY, "reason": f"{decision.reason}; {problem}"}
+            return self._deny(tx, wish, decision.model_copy(update=no))
+        newest = newest_approval(tx, wish.digest)
+        if newest is not None and newest.status is ApprovalStatus.REJECTED:
+            no = {
+                "effect": Effect.DENY,
+                "rule": f"approval:{newest.id}",
+                "reason": output_text.rejected(newest),
+            }
+            return self._deny(tx, wish, decision.model_copy(update=no))
+        pending = newest if newest and newest.status is ApprovalStatus.PENDING else None
+        if pending is None or expired(tx, pending, wish.now):
+            try:
+                deadline = wish.now + timedelta(seconds=self.gate.approval_seconds)
+            except Exception as error:
+                return self._deny(tx, wish, _crashed(wish, error))
+            if wish.lacks_diff:
+                raise DiffMissing
+            pending = ask_person(tx, wish, decision, self.ids.new("apr"), deadline)
+        self._record_refusal(tx, wish, decision, pending.id)
+        return Refusal(
+            call=wish.call,
+            decision=decision,
+            say=output_text.waiting(pending.id, pending.deadline),
+            approval_id=pending.id,
+            deadline=pending.deadline,
+        )
+
+    def _record_refusal(
+        self, tx: Tx, wish: Wish, decision: Decision, approval_id: str | None = None
+    ) -> None:
+        refused = wish.record(CallStatus.REFUSED, decision, approval_id)
+        if _told_before(tx.call(wish.call.key), refused):
+            return
+        tx.save_call(refused)
+        tx.append(
+            wish.call.run_id,
+            ToolRefused(
+                call=wish.call.key,
+                tool=wish.call.tool,
+                arguments=bound(wish.call.arguments, self.settings.result_bytes),
+                effect="ask" if decision.effect is Effect.ASK else "deny",
+                tier=str(decision.tier),
+                rule=decision.rule,
+                reason=decision.reason,
+                approval_id=approval_id,
+            ),
+        )
+
+    def _requested(self, wish: Wish, decision: Decision, approval_id: str | None) -> ToolRequested:
+        return ToolRequested(
+            call=wish.call.key,
+            tool=wish.call.tool,
+            arguments=bound(wish.call.arguments, self.settings.result_bytes),
+            digest=wish.digest,
+            tier=str(decision.tier),
+            rule=decision.rule,
+            reason=decision.reason,
+            approval_id=approval_id,
+            observed=wish.call.observed,
+            files=wish.call.files,
+        )
+
+
+def _told_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
+    """Whether a turn that is asked again after a crash was refused this very wish in this very way."""
+    if earlier is None or earlier.status is not CallStatus.REFUSED:
+        return False
+    same = (earlier.digest, earlier.approval_id, earlier.decision.effect, earlier.decision.reason)
+    return same == (
+        refused.digest,
+        refused.approval_id,
+        refused.decision.effect,
+        refused.decision.reason,
+    )
+
+
+def expired(tx: Tx, approval: Approval, now: datetime) -> bool:
+    """Whether its deadline passed. If so, that is recorded."""
+    return mark_expired(tx, approval, now) is not approval
+
+
+def _shown_to_gate(approval: Approval | None, wish: Wish) -> Approval | None:
+    return as_for_this_call(approval, wish) if approval and approval.plan_hash else approval
+
+
+def _held(approval: Approval, wish: Wish) -> Approval:
+    if approval.plan_hash:
+        return hold_plan(approval, wish.now)
+    return reserve(approval, wish.call.key, wish.digest, wish.now)
+
+
+def _crashed(wish: Wish, error: Exception) -> Decision:
+    return Decision(
+        effect=Effect.DENY,
+        rule=BuiltInRule.GATE_ERROR,
+        reason=f"the policy could not judge this call ({type(error).__name__}: {error})",
+        tier=wish.spec.tier if wish.spec else Tier.T4,
+    )
+
+
+def _counter(quota: Quota) -> str:
+    return f"quota:{quota.name}"
+
+
+def _quota_state(tx: Tx, quota: Quota, wish: Wish) -> QuotaState:
+    since = wish.now - timedelta(seconds=quota.seconds)
+    return QuotaState(quota=quota, used=int(tx.counted(_counter(quota), since)))
+
+
+def _budget_state(tx: Tx, budget: Budget, wish: Wish) -> BudgetState:
+    """A budget of a single call is untouched before the call."""
+    if budget.scope == "call":
+        return BudgetState(budget=budget)
+    used = usage_counted(
+        lambda counter: tx.counted(counter, _BEGINNING),
+        budget.scope,
+        wish.call.run_id,
+        wish.call.step_key,
+        wish.now,
+    )
+    return BudgetState(budget=budget, used=used)

@@ -1,0 +1,322 @@
+"""Application of all edits to a text, or of none, and the nearest match for the error."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
+from itertools import pairwise
+
+from podium.tools.edits.edit import Candidate, Change, Edit, EditRefused, Level, Reason, unwrapped
+from podium.tools.edits.snippet_match import (
+    Lookup,
+    Match,
+    body_of,
+    elided_changes,
+    indent_and_body,
+    indented_as_its_line,
+    loose_matches,
+    one_of,
+    refuse_placeholder,
+)
+from podium.tools.edits.text_lines import (
+    Block,
+    Layout,
+    Shift,
+    aligned,
+    looking,
+    occurrences,
+    put_into,
+)
+
+
+def merged(own: Sequence[str], found: Sequence[str], wanted: Sequence[str], shift: Shift) -> str:
+    """What shall stand in place of the file's `own` lines, which were `found` as a snippet's.
+
+    Lines of the snippet that are also in what is `wanted` stay as they are in the file; others are
+    indented as the file is. Raises `EditRefused` when that cannot be done beyond doubt.
+    """
+    lines: list[str] = []
+    for block in aligned([line.rstrip(" \t") for line in found], [x.rstrip(" \t") for x in wanted]):
+        old = slice(block.old, block.old + block.old_count)
+        if block.same:
+            lines += own[old]
+        else:
+            new = wanted[block.new : block.new + block.new_count]
+            lines += _changed(own[old], found[old], new, block, shift)
+    return "\n".join(lines)
+
+
+def _changed(
+    own: Sequence[str], found: Sequence[str], wanted: Sequence[str], block: Block, shift: Shift
+) -> list[str]:
+    if block.old_count == block.new_count:
+        return [_line(*each, shift) for each in zip(own, found, wanted, strict=True)]
+    if block.new_count:
+        for mine, line in zip(own, found, strict=True):
+            if indent_and_body(mine)[1] != indent_and_body(line)[1]:
+                raise EditRefused(
+                    Reason.DOUBTFUL,
+                    "`find` spells a line differently that is among those which are replaced; copy it "
+                    "as it stands in the file",
+                )
+    return [shift.of(line) for line in wanted]
+
+
+def _line(own: str, found: str, wanted: str, shift: Shift) -> str:
+    if not found.strip() or not wanted.strip():
+        return shift.of(wanted)
+    (own_indent, own_body), (indent, body) = indent_and_body(own), indent_and_body(found)
+    new_indent, new_body = indent_and_body(wanted)
+    kept = own_indent if new_indent == indent else shift.of(wanted)[: -len(wanted.lstrip(" \t"))]
+    tail = _tail(own) if _tail(wanted) == _tail(found) else _tail(wanted)
+    return kept + put_into(own_body, body, new_body) + tail
+
+
+def _tail(line: str) -> str:
+    """The blanks at its end."""
+    return line[len(line.rstrip(" \t")) :]
+
+
+_MOST = 3
+_USUAL = 50
+"""A line that stands in a file more often says nothing about the place."""
+_LONGEST_LINE = 2_000
+_WORD = re.compile(r"\w{2,}")
+# Cyrillic and Greek letters that look like Latin ones, and characters that do not show at all.
+_SKELETON = {
+    **str.maketrans("аеорсухіјѕһԁԛԝАВЕКМНОРСТХαοντρικ", "aeopcyxijshdqwABEKMHOPCTXaovtpik"),
+    **dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x00AD)),
+}
+
+
+def nearest(lookup: Lookup, find: str) -> list[Candidate]:
+    """At most three places that are like it, the likeliest first, with what is different there."""
+    wanted = find.split("\n")
+    firsts = _by_lines(lookup, wanted) or _by_words(lookup, wanted)
+    return [_candidate(lookup.layout.lines, wanted, first) for first in firsts]
+
+
+def _by_lines(lookup: Lookup, wanted: Sequence[str]) -> list[int]:
+    """Places by how many lines of the text stand there."""
+    keyed = lookup.keyed(_skeleton)
+    sought = {_skeleton(body_of(line)) for line in wanted if body_of(line)}
+    where: dict[str, list[int]] = defaultdict(list)
+    for index, key in enumerate(keyed):
+        if key in sought:
+            where[key].append(index)
+    votes: Counter[int] = Counter()
+    for offset, line in enumerate(wanted):
+        found = where.get(_skeleton(body_of(line)), [])
+        if len(found) <= _USUAL:
+            votes.update(index - offset for index in found)
+    return [max(0, first) for first, _ in votes.most_common(_MOST)]
+
+
+def _skeleton(body: str) -> str:
+    """What is left of a line for somebody who looks at it in passing."""
+    plain = looking(body)
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", plain).translate(_SKELETON)
+    return plain.casefold()
+
+
+def _by_words(lookup: Lookup, wanted: Sequence[str]) -> list[int]:
+    """Places of lines that share words with the longest line of the text."""
+    offset = max(range(len(wanted)), key=lambda index: len(wanted[index]))
+    sought = set(_WORD.findall(wanted[offset][:_LONGEST_LINE]))
+    shared: Counter[int] = Counter()
+    for index, line in enumerate(lookup.layout.lines):
+        count = len(sought.intersection(_WORD.findall(line[:_LONGEST_LINE])))
+        if count * 2 >= len(sought) and count:
+            shared[index] = count
+    return [max(0, index - offset) for index, _ in shared.most_common(_MOST)]
+
+
+def _candidate(lines: Sequence[str], wanted: Sequence[str], first: int) -> Candidate:
+    """The first line that differs tells most."""
+    for offset, line in enumerate(wanted):
+        index = first + offset
+        if index >= len(lines):
+            return Candidate(len(lines), lines[-1], "the file ends here")
+        if lines[index] != line:
+            return Candidate(index + 1, lines[index], _difference(lines[index], line))
+    return Candidate(first + 1, lines[first])
+
+
+def _difference(own: str, line: str) -> str:
+    if own.rstrip(" \t") == line.rstrip(" \t"):
+        return "blanks at its end"
+    if body_of(own) == body_of(line):
+        return "its indentation"
+    pairs = enumerate(zip(own, line, strict=False))
+    at = next((index for index, (one, other) in pairs if one != other), min(len(own), len(line)))
+    return f"at column {at + 1} it has {_named(own, at)}, `find` has {_named(line, at)}"
+
+
+def _named(text: str, at: int) -> str:
+    if at >= len(text):
+        return "its end"
+    char = text[at]
+    if char.isascii() and char.isprintable():
+        return repr(char)
+    return f"U+{ord(char):04X} {unicodedata.name(char, 'without a name')}"
+
+
+_STRICT = (Level.LINES, Level.INDENT, Level.TABS)
+
+
+@dataclass(frozen=True)
+class Done:
+    """Where one edit was made and how its place was found."""
+
+    line: int
+    """From 1, in the original."""
+    level: Level
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The new text, and what was done."""
+
+    before: Layout
+    text: str
+    changes: tuple[Change, ...]
+    """Sorted by place."""
+    done: tuple[Done, ...]
+    """In the order of the edits."""
+
+
+def apply_edits(text: str, edits: Sequence[Edit]) -> Edited:
+    """All edits made in the text. Raises `EditRefused` when one of them cannot be, beyond doubt."""
+    lookup = Lookup(Layout(text))
+    found: list[tuple[int, Change]] = []
+    done: list[Done] = []
+    for number, edit in enumerate(edits, start=1):
+        try:
+            changes = _changes_of(edit, lookup)
+        except EditRefused as refused:
+            raise refused.of_edit(number) from None
+        found += [(number, change) for change in changes]
+        done.append(Done(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
+    found.sort(key=lambda each: (each[1].start, each[1].end))
+    refuse_overlaps(lookup.layout, found)
+    changes = [change for _, change in found]
+    after = lookup.layout.rewritten(changes)
+    if after == text:
+        raise EditRefused(
+            Reason.NOTHING, "the edits change nothing: the file stands as they want it"
+        )
+    return Edited(lookup.layout, after, tuple(changes), tuple(done))
+
+
+def refuse_overlaps(layout: Layout, found: Sequence[tuple[int, Change]]) -> None:
+    """Raise `EditRefused` when two of the numbered, sorted changes touch the same text."""
+    for (number, change), (other, following) in pairwise(found):
+        if following.start < change.end:
+            line = layout.line_at(following.start)
+            raise EditRefused(
+                Reason.OVERLAP,
+                f"edits {number} and {other} change the same text; make them one edit",
+                [Candidate(line + 1, layout.lines[line])],
+                max(number, other),
+            )
+
+
+def _changes_of(edit: Edit, lookup: Lookup) -> list[Change]:
+    """What one edit changes: at least one change."""
+    find, replace = lookup.layout.plain(edit.find), lookup.layout.plain(edit.replace)
+    edit = with_changes(edit, find=find, replace=replace)
+    if not find:
+        raise EditRefused(Reason.MISSING, "`find` is empty; quote the text that shall be replaced")
+    if find == replace:
+        raise EditRefused(Reason.NOTHING, "`find` and `replace` are the same: nothing would change")
+    refuse_placeholder(find, replace)
+    changes = _exact(edit, lookup) or _loose(edit, lookup) or _elided(edit, lookup)
+    changes = changes or _unwrapped(edit, lookup)
+    if not changes:
+        raise _missing(edit, lookup)
+    return changes
+
+
+def _exact(edit: Edit, lookup: Lookup) -> list[Change]:
+    layout = lookup.layout
+    places = occurrences(edit.find, layout.text)
+    if not places:
+        return []
+    matches = [Match(at, at + len(edit.find), Level.EXACT) for at in places]
+    match = one_of(matches, layout, edit.at_line)
+    replace = indented_as_its_line(layout, match, edit.find, edit.replace)
+    return [Change(match.start, match.end, replace, Level.EXACT)]
+
+
+def _loose(edit: Edit, lookup: Lookup) -> list[Change]:
+    find, replace, deletes = _trimmed(edit.find, edit.replace)
+    matches = loose_matches(lookup, find) if find.strip() else []
+    if not matches:
+        return []
+    match = one_of(matches, lookup.layout, edit.at_line)
+    return [_change(lookup.layout, match, find, replace, deletes=deletes)]
+
+
+def _trimmed(find: str, replace: str) -> tuple[str, str, bool]:
+    """Without line ends that both begin or end with; whether whole lines go, with their ends."""
+    while find.startswith("\n") and replace.startswith("\n"):
+        find, replace = find[1:], replace[1:]
+    while find.endswith("\n") and replace.endswith("\n"):
+        find, replace = find[:-1], replace[:-1]
+    deletes = not replace and find.endswith("\n")
+    return (find[:-1] if deletes else find), replace, deletes
+
+
+def _change(layout: Layout, match: Match, find: str, replace: str, *, deletes: bool) -> Change:
+    if deletes:
+        return Change(match.start, min(match.end + 1, len(layout.text)), "", match.level)
+    if match.is_part and find.count("\n") != replace.count("\n"):
+        raise EditRefused(
+            Reason.DOUBTFUL,
+            "`find` is a part of a line and spelt differently there, and `replace` has another number "
+            "of lines; quote whole lines with their indentation",
+        )
+    own = layout.text[match.start : match.end].split("\n")
+    try:
+        text = merged(own, find.split("\n"), replace.split("\n"), match.shift)
+    except EditRefused as refused:
+        line = layout.line_at(match.start)
+        place = Candidate(line + 1, layout.lines[line])
+        raise EditRefused(refused.reason, refused.words, [place]) from None
+    return Change(match.start, match.end, text, match.level)
+
+
+def _elided(edit: Edit, lookup: Lookup) -> list[Change]:
+    return elided_changes(lookup.layout, edit.find, edit.replace, edit.at_line) or []
+
+
+def _unwrapped(edit: Edit, lookup: Lookup) -> list[Change]:
+    layout = lookup.layout
+    for other in unwrapped(edit):
+        find, replace = other.edit.find, other.edit.replace
+        matches = loose_matches(lookup, find) if find.strip() else []
+        matches = [match for match in matches if match.level in _STRICT]
+        if other.line is not None:
+            matches = [each for each in matches if layout.line_at(each.start) + 1 == other.line]
+        if matches:
+            match = one_of(matches, layout, edit.at_line)
+            change = _change(layout, match, find, replace, deletes=False)
+            return [with_changes(change, level=Level.PASTED)]
+    return []
+
+
+def _missing(edit: Edit, lookup: Lookup) -> EditRefused:
+    layout = lookup.layout
+    there = occurrences(edit.replace, layout.text) if len(edit.replace.strip()) >= 4 else []
+    if there:
+        line = layout.line_at(there[0])
+        words = f"`find` does not stand in the file, but `replace` does, at line {line + 1}: it seems done"
+        return EditRefused(Reason.MISSING, words, [Candidate(line + 1, layout.lines[line])])
+    near = nearest(lookup, edit.find)
+    words = "`find` does not stand in the file; read it again and quote it as it is"
+    return EditRefused(Reason.MISSING, words, near)

@@ -1,0 +1,325 @@
+"""Patches of either format (unified diff, `*** Begin Patch`), read as changes of files.
+
+The numbers in `@@ -1,7 +1,8 @@` are held against nothing: a hunk goes on until something that cannot
+belong to it. Only where a removed line looks like the head of the next file they decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from podium.tools.edits import Hunk
+from podium.tools.edits.file_patch import Body, FilePatch, PatchUnreadable, named, unreadable
+
+BEGIN = "*** Begin Patch"
+_END = "*** End Patch"
+_ADD, _DELETE, _UPDATE = "*** Add File:", "*** Delete File:", "*** Update File:"
+_MOVE = "*** Move to:"
+_END_OF_FILE = "*** End of File"
+_NUMBERED = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
+
+
+def read_sections(lines: Sequence[str]) -> Iterator[FilePatch]:
+    """The files of a patch in this format. Raises `PatchUnreadable`."""
+    at = next(number for number, line in enumerate(lines) if line.strip() == BEGIN) + 1
+    ends = [number for number, line in enumerate(lines) if line.strip() == _END]
+    if not ends or any(line.strip() for line in lines[ends[0] + 1 :]):
+        raise unreadable(lines, len(lines), f"`{_END}` must be its last line")
+    while at < ends[0]:
+        if not lines[at].strip():
+            at += 1
+            continue
+        end = _next_section(lines, at + 1, ends[0])
+        yield _section(lines, at, end)
+        at = end
+
+
+def _next_section(lines: Sequence[str], at: int, end: int) -> int:
+    while at < end and not lines[at].startswith((_ADD, _DELETE, _UPDATE)):
+        at += 1
+    return at
+
+
+def _section(lines: Sequence[str], at: int, end: int) -> FilePatch:
+    head = lines[at]
+    for mark in (_ADD, _DELETE, _UPDATE):
+        if head.startswith(mark):
+            path = named(lines, at, head.removeprefix(mark).strip())
+            break
+    else:
+        raise unreadable(lines, at, f"a section begins with `{_ADD}`, `{_UPDATE}` or `{_DELETE}`")
+    if mark == _ADD:
+        return FilePatch("add", path, content=_added(lines, at + 1, end))
+    if mark == _DELETE:
+        _must_be_blank(lines, at + 1, end)
+        return FilePatch("delete", path)
+    to = ""
+    if at + 1 < end and lines[at + 1].startswith(_MOVE):
+        at += 1
+        to = named(lines, at, lines[at].removeprefix(_MOVE).strip())
+    hunks = tuple(_hunks(lines, at + 1, end))
+    if not hunks and not to:
+        raise unreadable(lines, at, "the section changes nothing")
+    return FilePatch("change", path, to=to, hunks=hunks)
+
+
+def _added(lines: Sequence[str], at: int, end: int) -> str:
+    while end > at and not lines[end - 1]:
+        end -= 1
+    for number in range(at, end):
+        if not lines[number].startswith("+"):
+            raise unreadable(lines, number, "lines of a new file begin with `+`")
+    return "".join(f"{line[1:]}\n" for line in lines[at:end])
+
+
+def _must_be_blank(lines: Sequence[str], at: int, end: int) -> None:
+    for number in range(at, end):
+        if lines[number].strip():
+            raise unreadable(lines, number, "a file that is deleted needs no lines")
+
+
+def _hunks(lines: Sequence[str], at: int, end: int) -> Iterator[Hunk]:
+    body = Body()
+    for number in range(at, end):
+        line = lines[number]
+        if line.startswith("@@"):
+            if not body.is_empty:
+                yield body.hunk()
+                body = Body()
+            _take_head(body, line)
+        elif line.strip() == _END_OF_FILE:
+            body.at_end = True
+        elif body.at_end and line.strip():
+            raise unreadable(lines, number, f"nothing but `@@` follows `{_END_OF_FILE}`")
+        else:
+            body.take(lines, number)
+    if not body.is_empty:
+        yield body.hunk()
+
+
+def _take_head(body: Body, line: str) -> None:
+    """Several of them in a row lead from the outside to the inside."""
+    if numbers := _NUMBERED.match(line):
+        body.line = int(numbers[1])
+    elif head := line.removeprefix("@@").strip().removesuffix("@@").strip():
+        body.below = (*body.below, head)
+
+
+_GIT = "diff --git "
+_NOTHING = "/dev/null"
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_MODES = {"100644": 0o644, "100755": 0o755}
+_SIGNATURE = "-- "
+"""Begins the last lines of a mailed patch."""
+_IDLE = ("index ", "similarity index ", "dissimilarity index ")
+
+
+@dataclass
+class _File:
+    """What was read of one file so far."""
+
+    at: int
+    git: str = ""
+    old: str = ""
+    new: str = ""
+    moved: list[str] = field(default_factory=list)
+    mode: int | None = None
+    kind: str = ""
+    hunks: list[Hunk] = field(default_factory=list)
+
+
+def read_unified(lines: Sequence[str]) -> Iterator[FilePatch]:
+    """The files of a unified diff. Words before the first are passed over. Raises `PatchUnreadable`."""
+    at, current = 0, None
+    while at < len(lines):
+        line = lines[at]
+        if line.startswith(_GIT) or (_is_head(lines, at) and not (current and _waits(current))):
+            if current:
+                yield _file_patch(lines, current)
+            current = _File(at)
+        if current is None:
+            at += 1
+        elif line.startswith(_GIT):
+            current.git = line.removeprefix(_GIT)
+            at += 1
+        elif _is_head(lines, at):
+            current.old, current.new = _path(line), _path(lines[at + 1])
+            at += 2
+        elif line.startswith("@@"):
+            at = _take_hunk(lines, at, current)
+        elif line == _SIGNATURE and len(lines) - at <= 4:
+            break
+        else:
+            _take_header(lines, at, current)
+            at += 1
+    if current:
+        yield _file_patch(lines, current)
+
+
+def _waits(file: _File) -> bool:
+    """Whether git announced the file and its `---` line is still to come."""
+    return bool(file.git) and not file.old and not file.hunks
+
+
+def _is_head(lines: Sequence[str], at: int) -> bool:
+    return lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
+
+
+def _path(line: str) -> str:
+    """Behind a tab stands a time."""
+    return line[4:].split("\t", 1)[0].rstrip()
+
+
+def _take_hunk(lines: Sequence[str], at: int, file: _File) -> int:
+    if not file.old:
+        raise unreadable(lines, at, "a hunk stands behind the `---` and `+++` lines of its file")
+    numbers = _HUNK.match(lines[at])
+    body = Body(line=int(numbers[1]) if numbers else None)
+    if not numbers and (head := lines[at].removeprefix("@@").strip(" @")):
+        body.below = (head,)
+    wanted = (int(numbers[2] or 1), int(numbers[3] or 1)) if numbers else (0, 0)
+    at += 1
+    while at < len(lines) and not _ends(lines, at, body, wanted):
+        body.take(lines, at)
+        at += 1
+    hunk = body.hunk()
+    if hunk.old == hunk.new and hunk.ends_open[0] == hunk.ends_open[1]:
+        raise unreadable(lines, at - 1, "the hunk that ends here changes nothing")
+    file.hunks.append(hunk)
+    return at
+
+
+def _ends(lines: Sequence[str], at: int, body: Body, wanted: tuple[int, int]) -> bool:
+    line = lines[at]
+    if line.startswith(("@@", _GIT)):
+        return True
+    missing = (wanted[0] - len(body.old), wanted[1] - len(body.new))
+    if line == _SIGNATURE and missing == (0, 0):
+        return True
+    # Of a removed `-- x` and an added `++ y` the same two lines are made, but hunks follow a head.
+    heads = _is_head(lines, at) and lines[at + 2 : at + 3] and lines[at + 2].startswith("@@")
+    return bool(heads) and missing != (1, 1)
+
+
+def _take_header(lines: Sequence[str], at: int, file: _File) -> None:
+    line = lines[at]
+    word, _, value = line.rpartition(" ")
+    if line.startswith(("Binary files ", "GIT binary patch")):
+        raise unreadable(lines, at, "binary files are not patched; only text is")
+    if line.startswith(("copy from ", "copy to ")):
+        raise unreadable(lines, at, "copies are not made by a patch; add the file whole")
+    if word in ("old mode", "new mode"):
+        raise unreadable(lines, at, "permission bits are not changed by a patch; leave this out")
+    if line.startswith(("rename from ", "rename to ")):
+        file.moved.append(named(lines, at, line.split(" ", 2)[2].strip()))
+    elif word == "new file mode":
+        if value not in _MODES:
+            raise unreadable(lines, at, "only plain files are added, of mode 100644 or 100755")
+        file.kind, file.mode = "add", _MODES[value]
+    elif word == "deleted file mode":
+        file.kind = "delete"
+    elif line.strip() and not line.startswith(_IDLE):
+        raise unreadable(lines, at, "this belongs to no hunk and is no head of a file")
+
+
+def _file_patch(lines: Sequence[str], file: _File) -> FilePatch:
+    old, new = _names(lines, file)
+    hunks = tuple(file.hunks)
+    if len(file.moved) == 2:
+        return FilePatch("change", file.moved[0], to=file.moved[1], hunks=hunks)
+    if old == _NOTHING or (file.kind == "add" and not hunks):
+        return FilePatch("add", new, content=_content(lines, file), mode=file.mode)
+    if new == _NOTHING or (file.kind == "delete" and not hunks):
+        return FilePatch("delete", old, hunks=hunks)
+    if old != new:
+        raise unreadable(
+            lines,
+            file.at,
+            f"it names {old!r} and {new!r}; a move has `rename from` and `rename to`",
+        )
+    if not hunks:
+        raise unreadable(lines, file.at, "nothing of this file is changed")
+    return FilePatch("change", old, hunks=hunks)
+
+
+def _names(lines: Sequence[str], file: _File) -> tuple[str, str]:
+    if not file.old:
+        # Git writes no `---` line where there is no hunk, and then both names are the same.
+        half = len(file.git) // 2
+        file.old, file.new = file.git[:half].rstrip(), file.git[half + 1 :]
+    old = named(lines, file.at, file.old)
+    new = named(lines, file.at, file.new)
+    prefixed = old.startswith(("a/", _NOTHING)) and new.startswith(("b/", _NOTHING))
+    if not prefixed:
+        return old, new
+    return old.removeprefix("a/"), new.removeprefix("b/")
+
+
+def _content(lines: Sequence[str], file: _File) -> str:
+    if len(file.hunks) > 1 or any(hunk.old for hunk in file.hunks):
+        raise unreadable(
+            lines, file.at, "a new file has one hunk, and all its lines begin with `+`"
+        )
+    text = "".join(f"{line}\n" for hunk in file.hunks for line in hunk.new)
+    return text[:-1] if file.hunks and file.hunks[0].ends_open[1] else text
+
+
+MOST_FILES = 40
+MOST_HUNKS = 400
+
+
+def read_patch(text: str) -> tuple[FilePatch, ...]:
+    """What a patch says, file by file; each place is named once. Raises `PatchUnreadable`."""
+    lines = _unfenced(text.replace("\r\n", "\n").split("\n"))
+    marked = any(line.strip() == BEGIN for line in lines)
+    files = _joined(read_sections(lines) if marked else read_unified(lines))
+    if not files:
+        raise PatchUnreadable(
+            "there is no change in the patch; send a unified diff with `---`, `+++` and `@@` lines, or "
+            f"sections between `{BEGIN}` and `*** End Patch`"
+        )
+    if len(files) > MOST_FILES or sum(len(file.hunks) for file in files) > MOST_HUNKS:
+        raise PatchUnreadable(
+            f"the patch is of more than {MOST_FILES} files or {MOST_HUNKS} hunks; send several"
+        )
+    return files
+
+
+def _unfenced(lines: Sequence[str]) -> list[str]:
+    """Without the fence of a code block around all of it."""
+    told = [number for number, line in enumerate(lines) if line.strip()]
+    if len(told) < 2 or not lines[told[0]].startswith("```") or lines[told[-1]].strip() != "```":
+        return list(lines)
+    return list(lines[told[0] + 1 : told[-1]])
+
+
+def _joined(files: Iterable[FilePatch]) -> tuple[FilePatch, ...]:
+    """Two parts about one file as one; any other place that is named twice is refused."""
+    known: dict[str, FilePatch] = {}
+    for file in files:
+        earlier = known.get(file.path)
+        if earlier is not None and _only_changes(earlier) and _only_changes(file):
+            known[file.path] = replace(earlier, hunks=(*earlier.hunks, *file.hunks))
+            continue
+        known[file.path] = file
+        if earlier is not None:
+            raise _twice(file.path)
+    places = Counter(place for file in known.values() for place in file.places)
+    for place, times in places.items():
+        if times > 1:
+            raise _twice(place)
+    return tuple(known.values())
+
+
+def _only_changes(file: FilePatch) -> bool:
+    return file.kind == "change" and not file.to
+
+
+def _twice(path: str) -> PatchUnreadable:
+    return PatchUnreadable(f"the patch does two different things with {path!r}; send two patches")
+
+
+__all__ = ["FilePatch", "PatchUnreadable", "read_patch"]

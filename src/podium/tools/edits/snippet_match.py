@@ -1,0 +1,373 @@
+"""Matches of a snippet: exact, by lines, without indentation, or with `...` for lines that stay.
+
+`find` has no line end and `replace` has: what stands around the match stays, so the first line is
+indented by what is there already. Of the others it must be told whether they were written as they
+shall stand, or without the indentation that the first one lacks too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from podium.tools.edits.edit import Candidate, Change, EditRefused, Level, Reason
+from podium.tools.edits.text_lines import (
+    NO_SHIFT,
+    Collapsed,
+    Key,
+    Layout,
+    Shift,
+    as_it_is,
+    folded,
+    indent_of,
+    looking,
+    occurrences,
+    places_of,
+    shift_between,
+    spaced,
+)
+
+MOST_CANDIDATES = 5
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where a snippet stands in the text, and by what tolerance."""
+
+    start: int
+    end: int
+    level: Level
+    shift: Shift = NO_SHIFT
+    is_part: bool = False
+    """Of a line, or of its first and last line."""
+
+
+def one_of(matches: Sequence[Match], layout: Layout, at_line: int | None) -> Match:
+    """The only match, or the only one that `at_line` lies in. Raises `EditRefused`."""
+    if len(matches) == 1:
+        return matches[0]
+    if at_line is not None:
+        there = [match for match in matches if _holds(match, layout, at_line - 1)]
+        if len(there) == 1:
+            return there[0]
+    lines = [layout.line_at(match.start) for match in matches]
+    candidates = [Candidate(line + 1, layout.lines[line]) for line in lines[:MOST_CANDIDATES]]
+    hint = "give `at_line`" if at_line is None else f"line {at_line} lies in none, or in several"
+    raise EditRefused(
+        Reason.AMBIGUOUS,
+        f"`find` stands at {len(matches)} places; quote more of what is around it, or {hint}",
+        candidates,
+    )
+
+
+def _holds(match: Match, layout: Layout, line: int) -> bool:
+    last = layout.line_at(max(match.start, match.end - 1))
+    return layout.line_at(match.start) <= line <= last
+
+
+_KEYS: tuple[tuple[Level | None, Key], ...] = (
+    (None, as_it_is),
+    (Level.SPACING, spaced),
+    (Level.LOOKALIKE, looking),
+)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A text and what was computed of its lines, for the edits of one call."""
+
+    layout: Layout
+    _keyed: dict[Key, list[str]] = field(default_factory=dict)
+    _collapsed: dict[Level, Collapsed] = field(default_factory=dict)
+
+    def keyed(self, key: Key) -> list[str]:
+        if self.layout.text.isascii() and key is looking:
+            key = spaced
+        if key not in self._keyed:
+            bodies = [body_of(line) for line in self.layout.lines]
+            known = {body: key(body) for body in set(bodies)}
+            self._keyed[key] = [known[body] for body in bodies]
+        return self._keyed[key]
+
+    def collapsed(self, level: Level) -> Collapsed:
+        text = self.layout.text
+        if text.isascii():
+            level = Level.SPACING  # nothing in it looks like something else
+        if level not in self._collapsed:
+            self._collapsed[level] = Collapsed(folded(text) if level is Level.LOOKALIKE else text)
+        return self._collapsed[level]
+
+
+def body_of(line: str) -> str:
+    """A line without its indentation and the blanks at its end."""
+    return line.strip(" \t")
+
+
+def loose_matches(lookup: Lookup, find: str) -> list[Match]:
+    """Matches of the strictest tolerance that has any. Too little text is matched exactly or not at all."""
+    lines = find.split("\n")
+    for level, key in _KEYS:
+        whole = _whole_lines(lookup, lines, level, key)
+        for found in (whole, [] if level is None else _fragments(lookup, find, level)):
+            if found:
+                return found
+    return []
+
+
+def whole_line_matches(lookup: Lookup, lines: Sequence[str]) -> list[Match]:
+    """As `loose_matches`, never of a part of a line."""
+    if not any(line.strip() for line in lines):
+        return []
+    for level, key in _KEYS:
+        if found := _whole_lines(lookup, lines, level, key):
+            return found
+    return []
+
+
+def _whole_lines(
+    lookup: Lookup, lines: Sequence[str], level: Level | None, key: Key
+) -> list[Match]:
+    layout = lookup.layout
+    found: list[Match] = []
+    for first in places_of([key(body_of(line)) for line in lines], lookup.keyed(key)):
+        last = first + len(lines) - 1
+        shift = shift_between(lines, layout.lines[first : last + 1])
+        if shift is not None and _tells_enough(lines, shift):
+            end = layout.starts[last] + len(layout.lines[last])
+            found.append(Match(layout.starts[first], end, level or shift.level, shift))
+    if level is not None:
+        return found
+    strictest = min((_ORDER.index(match.level) for match in found), default=0)
+    return [match for match in found if match.level is _ORDER[strictest]]
+
+
+_ORDER = list(Level)
+
+
+def _tells_enough(lines: Sequence[str], shift: Shift) -> bool:
+    """Whether it can hardly be another place: `return None` at another depth is another one.
+
+    Shifted lines are known by their shape: three of them, or two of different depths.
+    """
+    signs = sum(char.isalnum() for line in lines for char in line)
+    if shift.level is not Level.INDENT:
+        return signs >= 2
+    depths = [indent_of(line) for line in lines if line.strip()]
+    return signs >= 8 and (len(depths) > 2 or len(set(depths)) > 1)
+
+
+def _fragments(lookup: Lookup, find: str, level: Level) -> list[Match]:
+    """Parts of lines. Blanks at the beginnings of further lines must be as they are."""
+    if sum(char.isalnum() for char in find) < 4 or find != find.strip():
+        return []
+    text = lookup.collapsed(level)
+    wanted = folded(find) if level is Level.LOOKALIKE else find
+    if "\n" in find:
+        spans = [(at, at + len(find)) for at in occurrences(wanted, text.whole)]
+    else:
+        spans = text.spans_of(spaced(wanted))
+    return [Match(start, end, level, is_part=True) for start, end in spans]
+
+
+def indent_and_body(line: str) -> tuple[str, str]:
+    indent = indent_of(line)
+    return indent, line[len(indent) :].rstrip(" \t")
+
+
+_OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:then|do))\s*$")
+_FIRST_WORD = re.compile(r"[)\]}@<]|#?\w+")
+_CLOSES = frozenset([")", "]", "}", "end", "fi", "done", "esac"])
+_LEAVES = frozenset(["return", "raise", "throw", "break", "continue", "pass", "}"])
+"""Behind these a block is over, so what follows at the margin is meant to stand there."""
+_DECLARES = frozenset(
+    [
+        "def",
+        "async",
+        "class",
+        "@",
+        "func",
+        "fn",
+        "function",
+        "export",
+        "import",
+        "from",
+        "public",
+        "private",
+        "pub",
+        "impl",
+        "struct",
+        "enum",
+        "type",
+        "interface",
+        "#include",
+        "module",
+        "package",
+        "<",
+    ]
+)
+
+
+def indented_as_its_line(layout: Layout, match: Match, find: str, replace: str) -> str:
+    """What to put there. Raises `EditRefused` when it cannot be told how it shall be indented."""
+    if "\n" in find or "\n" not in replace:
+        return replace
+    line = layout.line_at(match.start)
+    before = layout.text[layout.starts[line] : match.start]
+    lines = replace.split("\n")
+    later = [each for each in lines[1:] if each.strip()]
+    if not before or before.strip() or not later or indent_of(lines[0]):
+        return replace
+    if _stands_as_written(before, lines[0], lines[1:]):
+        return replace
+    if _lacks_the_same(before, lines[0], lines[1:]):
+        return "\n".join(
+            [lines[0], *(before + each if each.strip() else each for each in lines[1:])]
+        )
+    raise EditRefused(
+        Reason.DOUBTFUL,
+        "`find` leaves out the indentation of its line, and how the further lines of `replace` are to "
+        "be indented cannot be told; quote the whole line with its indentation in both",
+        [Candidate(line + 1, layout.lines[line])],
+    )
+
+
+def _stands_as_written(own: str, first: str, rest: Sequence[str]) -> bool:
+    """Whether the later lines are indented as in the file already."""
+    later = [each for each in rest if each.strip()]
+    indent = indent_of(later[0])
+    if _opens(first):
+        # A block that is opened is deeper than the line that opens it.
+        return indent.startswith(own) and len(indent) > len(own)
+    if indent:
+        return True
+    leaves = _first_word(first) in _LEAVES and not rest[0].strip()
+    return leaves and _first_word(later[0]) in _DECLARES
+
+
+def _lacks_the_same(own: str, first: str, rest: Sequence[str]) -> bool:
+    """Whether they are surely written from the margin on, as the first one is."""
+    later = [each for each in rest if each.strip()]
+    indent = indent_of(later[0])
+    if _opens(first):
+        return bool(indent) and ("\t" in indent) == ("\t" in own)
+    if indent or not rest[0].strip():
+        return False
+    at_margin = {_first_word(each) for each in later if not indent_of(each)}
+    return not at_margin & (_CLOSES | _DECLARES)
+
+
+def _opens(line: str) -> bool:
+    return _OPENS.search(line) is not None
+
+
+def _first_word(line: str) -> str:
+    found = _FIRST_WORD.match(line)
+    return found[0] if found else ""
+
+
+_DOTS = r"(?:\.\.\.|\u2026)"
+_OPENED = r"(?:\#|//|--|;|%|/\*|<!--)"
+_ELISION = re.compile(rf"\s*(?:{_OPENED}\s*{_DOTS}.*|{_DOTS}\s*)$")
+_WORDS = r"(?:existing|rest|unchanged|remaining|same|previous|omitted|other)"
+_LAZY = re.compile(rf"^[ \t]*{_OPENED}[ \t]*{_DOTS}.*\b{_WORDS}\b", re.IGNORECASE | re.MULTILINE)
+
+_MOST_ANCHORS = 10_000
+_MOST_PARTS = 20
+"""The file is searched once for each."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Lines between two elisions, and what shall stand in their place."""
+
+    found: tuple[str, ...]
+    wanted: tuple[str, ...]
+
+    @property
+    def is_changed(self) -> bool:
+        return self.found != self.wanted
+
+
+def refuse_placeholder(find: str, replace: str) -> None:
+    """Raise `EditRefused` for a replacement that says lines stay, where no lines were left out."""
+    lazy = _LAZY.search(replace)
+    if lazy is not None and lazy[0].strip() not in find:
+        raise EditRefused(
+            Reason.DOUBTFUL,
+            f"`replace` has {lazy[0].strip()[:100]!r} in place of lines; write them out, or elide the "
+            "same lines in `find`",
+        )
+
+
+def elided_changes(
+    layout: Layout, find: str, replace: str, at_line: int | None
+) -> list[Change] | None:
+    """The changes of an edit with elisions. None when it has none, or its lines do not stand there."""
+    found, wanted = _split(find), _split(replace)
+    if not 2 <= len(found) <= _MOST_PARTS or any(
+        not any(line.strip() for line in part) for part in found
+    ):
+        return None
+    places = _possible(layout, found)
+    if places is None:
+        return None
+    if len(found) != len(wanted):
+        raise EditRefused(
+            Reason.DOUBTFUL,
+            f"`find` leaves out lines at {len(found) - 1} places and `replace` at {len(wanted) - 1}; "
+            "whether they shall stay cannot be told: elide the same in both, or write them out",
+            [Candidate(places[0][0] + 1, layout.lines[places[0][0]])],
+        )
+    parts = [_Part(*each) for each in zip(found, wanted, strict=True)]
+    return [
+        _change(layout, part, there, at_line)
+        for part, there in zip(parts, places, strict=True)
+        if part.is_changed
+    ]
+
+
+def _split(text: str) -> list[tuple[str, ...]]:
+    parts: list[list[str]] = [[]]
+    for line in text.strip("\n").split("\n"):
+        if _ELISION.match(line):
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return [tuple(part) for part in parts]
+
+
+def _possible(layout: Layout, parts: Sequence[tuple[str, ...]]) -> list[list[int]] | None:
+    """For each part the lines it may begin at, given that all stand there in order."""
+    lines = [line.rstrip(" \t") for line in layout.lines]
+    everywhere = [
+        places_of([line.rstrip(" \t") for line in part], lines, _MOST_ANCHORS) for part in parts
+    ]
+    if any(len(places) == _MOST_ANCHORS for places in everywhere):
+        return None
+    least = 0
+    forward: list[list[int]] = []
+    for part, places in zip(parts, everywhere, strict=True):
+        forward.append([place for place in places if place >= least])
+        if not forward[-1]:
+            return None
+        least = forward[-1][0] + len(part)
+    most = len(lines)
+    backward: list[list[int]] = []
+    for part, places in zip(reversed(parts), reversed(forward), strict=True):
+        backward.append([place for place in places if place + len(part) <= most])
+        most = backward[-1][-1]
+    return backward[::-1]
+
+
+def _change(layout: Layout, part: _Part, places: Sequence[int], at_line: int | None) -> Change:
+    matches = []
+    for first in places:
+        last = first + len(part.found) - 1
+        end = layout.starts[last] + len(layout.lines[last])
+        matches.append(Match(layout.starts[first], end, Level.ELIDED))
+    match = one_of(matches, layout, at_line)
+    start, end, text = match.start, match.end, "\n".join(part.wanted)
+    if not part.wanted:  # whole lines go, with the end of the last
+        end = min(end + 1, len(layout.text))
+    return Change(start, end, text, Level.ELIDED)

@@ -1,0 +1,362 @@
+"""Normalisation of a request to a `Call`: complete arguments, real paths, split command, digests of files it rests on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+from jsonschema.exceptions import ValidationError
+
+from podium.core.decisions import FileSeen, PathArgument, PathUse, ToolSpec, canonical_json
+from podium.core.errors import HARMLESS_REMEDY, BadArguments
+from podium.core.json_schema import with_defaults
+from podium.core.model import Json
+from podium.tools.output_text import LONGEST_COMMAND, length_of
+from podium.tools.registry import Registry, Touched, shape_of
+
+_LONGEST_PATH_BYTES = 4_096
+_LONGEST_NAME_BYTES = 255
+
+
+class PathUnusable(ValueError):
+    """The text cannot be a path. The words say why."""
+
+
+def path_uses(argument: PathArgument, value: Json, root: Path) -> Iterator[PathUse]:
+    """One use for a text, one for each text of a list. None stands for a path that was not given."""
+    if value is None:
+        return
+    for given in value if isinstance(value, list) else [value]:
+        if not isinstance(given, str):
+            raise PathUnusable(f"{given!r} is not a path; give it as text")
+        yield PathUse(
+            argument=argument.name,
+            given=given,
+            real=real_path(given, root),
+            access=argument.access,
+        )
+
+
+def real_path(given: str, root: Path) -> str:
+    """Absolute path with symlinks and `..` resolved, relative texts against `root`.
+
+    What does not exist is its nearest real parent plus the rest.
+    """
+    _check_shape(given)
+    place = real = os.path.realpath(root / given)
+    # A loop of symlinks is left unresolved by realpath; what it would lead to cannot be judged.
+    while (parent := os.path.dirname(place)) != place:  # noqa: PTH120
+        if os.path.islink(place):  # noqa: PTH114 - a path object for each parent takes far longer
+            name = os.path.basename(place)  # noqa: PTH119
+            raise PathUnusable(f"{given!r} runs through a loop of symbolic links at {name!r}")
+        place = parent
+    return real
+
+
+def _check_shape(given: str) -> None:
+    if not given:
+        raise PathUnusable("the path is empty; `.` is the workspace itself")
+    if "\0" in given:
+        raise PathUnusable("the path has a NUL character in it")
+    if len(given.encode()) > _LONGEST_PATH_BYTES:
+        raise PathUnusable(f"the path is longer than {_LONGEST_PATH_BYTES} bytes")
+    if any(len(part.encode()) > _LONGEST_NAME_BYTES for part in given.split("/")):
+        raise PathUnusable(f"a name in the path is longer than {_LONGEST_NAME_BYTES} bytes")
+
+
+_HASHED_BYTES = 1_000_000
+LARGEST_REPLACED_BYTES = 20_000_000
+"""Of a file that is overwritten: it is shown to a person, and kept for undo."""
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def files_of(commands: Sequence[Sequence[str]], folder: Path, root: Path) -> tuple[FileSeen, ...]:
+    """Plain files beneath `root` that words of the commands name, also as `--option=file`.
+
+    Words are taken from `folder`, and from where a `cd` between the commands leads.
+    """
+    found: dict[str, FileSeen] = {}
+    for words in commands:
+        for word in words:
+            for given in _candidates(word):
+                path = os.path.realpath(folder / given)
+                if path not in found and (seen := _seen(Path(path), root)) is not None:
+                    found[path] = seen
+        if len(words) == 2 and words[0] in ("cd", "pushd"):
+            folder = folder / words[1]
+    return tuple(found.values())
+
+
+def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileSeen, ...]:
+    """The file that a write of `content` would change; empty when nothing would be lost.
+
+    Raises `ValueError` for one that is too large to be replaced: nobody needs to be asked about that.
+    """
+    seen = _seen(path, root)
+    if seen is None or _holds(path, content):
+        return ()
+    if _size_of(path) > LARGEST_REPLACED_BYTES:
+        raise ValueError(
+            f"{seen.path!r} is larger than {LARGEST_REPLACED_BYTES} bytes and is not replaced in one step; "
+            "write another file, or remove this one first"
+        )
+    return (seen,)
+
+
+def changed_since(files: Sequence[FileSeen], root: Path) -> str:
+    """The first of the files that is not what it was; empty when none is."""
+    for file in files:
+        if _seen(root / file.path, root) != file:
+            return file.path
+    return ""
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            return file.read(len(content) + 1) == content
+    except OSError:
+        return False
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # gone again
+        return 0
+
+
+def _candidates(word: str) -> Iterator[str]:
+    yield word
+    _, _, value = word.partition("=")
+    if value:
+        yield value
+
+
+def _seen(path: Path, root: Path) -> FileSeen | None:
+    if not path.is_relative_to(root):
+        return None
+    try:
+        handle = os.open(path, _READ)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            content = hashlib.sha256(file.read(_HASHED_BYTES))
+    finally:
+        os.close(handle)
+    if status.st_size > _HASHED_BYTES:
+        # Nobody can set the time of a change, so it stands for the rest of a large file.
+        content.update(f"{status.st_size} {status.st_ctime_ns}".encode())
+    name = os.fsencode(path.relative_to(root)).decode(errors="backslashreplace")
+    return FileSeen(path=name, sha256=content.hexdigest())
+
+
+Commands = tuple[tuple[str, ...], ...]
+CommandSplitter = Callable[[str], tuple[Commands, str]]
+"""Splits a shell line into simple commands, or says why that cannot be decided."""
+LooksSecret = Callable[[str], str | None]
+"""Name of the secret that a text holds, or None."""
+
+_FOLDER_ARGUMENT = "cwd"
+"""Where a tool's command is started, if it has such an argument."""
+_MOST_PROBLEMS = 20
+_LONGEST_PROBLEM = 300
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The parts of a call that come out of its arguments."""
+
+    arguments: dict[str, Json]
+    paths: tuple[PathUse, ...]
+    commands: Commands
+    undecidable: str
+    files: tuple[FileSeen, ...]
+
+
+class Normaliser:
+    """Checks and completes arguments. Every problem is named at once, in words for the agent."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        split_command: CommandSplitter,
+        looks_secret: LooksSecret,
+        argument_bytes: int,
+    ) -> None:
+        self._registry = registry
+        self._split_command = split_command
+        self._looks_secret = looks_secret
+        self._argument_bytes = argument_bytes
+
+    def normal(self, tool: str, arguments: dict[str, Json], root: Path) -> Normal:
+        """Paths are taken from `root`, a real path. Raises `UnknownTool` or `BadArguments`."""
+        spec = self._registry.tool(tool).spec
+        self._refuse(spec, self._shape_problems(arguments))
+        # Secrets first: the words of a schema problem quote the value.
+        self._refuse(spec, self._secret_problems(arguments))
+        complete = with_defaults(spec.input_schema, arguments)
+        self._refuse_misfits(spec, complete)
+        touched = self._touched(spec, complete)
+        commands, undecidable = self._commands(spec, complete, touched)
+        paths = self._paths(spec, complete, root, touched)
+        files = (*_files(commands, paths, root), *self._overwritten(spec, complete, paths, root))
+        return Normal(complete, paths, commands, undecidable, files)
+
+    def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
+        found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
+        if found:
+            raise BadArguments(spec.name, found)
+
+    def _refuse_misfits(self, spec: ToolSpec, arguments: dict[str, Json]) -> None:
+        problems = self._schema_problems(spec, arguments)
+        found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
+        if found:
+            fits = self._registry.validator(spec.name).is_valid
+            raise BadArguments(spec.name, found, shape_of(spec, fits))
+
+    def _shape_problems(self, arguments: Json) -> Iterator[str]:
+        if not isinstance(arguments, dict):
+            yield f"arguments must be an object of names and values, not {type(arguments).__name__}"
+            return
+        try:
+            size = len(canonical_json(arguments).encode())
+        except (TypeError, ValueError, RecursionError) as error:
+            yield f"arguments are not plain JSON: {error}"
+            return
+        if size > self._argument_bytes:
+            yield f"arguments take {size} bytes; at most {self._argument_bytes} are taken"
+
+    def _secret_problems(self, arguments: dict[str, Json]) -> Iterator[str]:
+        for place, text in _texts(arguments, ""):
+            if (name := self._looks_secret(text)) is not None:
+                yield (
+                    f"{place or 'a name'} holds a secret in plain text; "
+                    f"write `secret://{name}` in its place; {HARMLESS_REMEDY}"
+                )
+
+    def _schema_problems(self, spec: ToolSpec, arguments: dict[str, Json]) -> Iterator[str]:
+        errors = self._registry.validator(spec.name).iter_errors(arguments)
+        for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
+            yield _in_words(error)
+
+    def _touched(self, spec: ToolSpec, arguments: dict[str, Json]) -> Touched:
+        """What the arguments stand for. What cannot be told cannot be judged, and is refused."""
+        touches = self._registry.tool(spec.name).touches
+        if touches is None:
+            return Touched()
+        try:
+            return touches(arguments)
+        except ValueError as error:
+            raise BadArguments(spec.name, [str(error)]) from error
+
+    def _overwritten(
+        self, spec: ToolSpec, arguments: dict[str, Json], paths: tuple[PathUse, ...], root: Path
+    ) -> tuple[FileSeen, ...]:
+        replaces = self._registry.tool(spec.name).replaces
+        if replaces is None:
+            return ()
+        argument, content = replaces(arguments)
+        real = [Path(use.real) for use in paths if use.argument == argument]
+        try:
+            return overwritten(real[0], content.encode(), root) if real else ()
+        except ValueError as error:
+            raise BadArguments(spec.name, [str(error)]) from None
+
+    def _paths(
+        self, spec: ToolSpec, arguments: dict[str, Json], root: Path, touched: Touched
+    ) -> tuple[PathUse, ...]:
+        uses: list[PathUse] = []
+        problems: list[str] = []
+        named = [(argument, arguments.get(argument.name)) for argument in spec.paths]
+        for path in touched.paths:
+            named.append((PathArgument(name=path.argument, access=path.access), path.given))
+        for argument, value in named:
+            try:
+                uses.extend(path_uses(argument, value, root))
+            except PathUnusable as error:
+                problems.append(f"{argument.name!r}: {error}")
+        self._refuse(spec, iter(problems))
+        return tuple(uses)
+
+    def _commands(
+        self, spec: ToolSpec, arguments: dict[str, Json], touched: Touched
+    ) -> tuple[Commands, str]:
+        given = arguments.get(spec.command_argument) if spec.command_argument else None
+        split = [self._split(spec, each) for each in touched.commands]
+        if given is not None:
+            split.append(self._split(spec, given))
+        commands = tuple(words for found, _ in split for words in found)
+        return commands, "; ".join(undecidable for _, undecidable in split if undecidable)
+
+    def _split(self, spec: ToolSpec, given: Json) -> tuple[Commands, str]:
+        """The simple commands of a shell line, or of a list, which is one."""
+        given = list(given) if isinstance(given, tuple) else given
+        words = given if isinstance(given, list) else [given]
+        if not words or not all(isinstance(word, str) and "\0" not in word for word in words):
+            raise BadArguments(
+                spec.name,
+                [f"{spec.command_argument!r} must be a line of text or a list of words, no NULs"],
+            )
+        if isinstance(given, list):
+            return (tuple(given),), ""
+        commands, undecidable = self._split_command(given)
+        if not commands and not undecidable:
+            raise BadArguments(spec.name, [f"{spec.command_argument!r} is empty; name a command"])
+        return commands, undecidable
+
+
+def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[FileSeen, ...]:
+    if length_of(commands) > LONGEST_COMMAND:
+        return ()  # nobody is asked about such a command, so no yes has to be bound to its files
+    folders = [Path(use.real) for use in paths if use.argument == _FOLDER_ARGUMENT]
+    return files_of(commands, folders[0] if folders else root, root)
+
+
+def _in_words(error: ValidationError) -> str:
+    place = ".".join(str(part) for part in error.absolute_path)
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = cast("dict[str, Json]", error.schema).get("properties", {})
+        extra = ", ".join(repr(name) for name in error.instance if name not in known)
+        return f"there is no argument {extra}{f' in {place!r}' if place else ''}"
+    message = _plainly(error)
+    return f"{place!r}: {message}" if place else message
+
+
+_KINDS = {"string": "text", "array": "a list", "object": "an object", "null": "nothing"}
+
+
+def _plainly(error: ValidationError) -> str:
+    """What is wrong in short words; jsonschema's own are about schemas."""
+    if error.validator in ("anyOf", "oneOf"):
+        choices = cast("list[Json]", error.validator_value)
+        kinds = [str(one.get("type", "")) for one in choices if isinstance(one, dict)]
+        named = " or ".join(_KINDS.get(kind, kind) for kind in kinds if kind)
+        return f"must be {named or 'something else'}{'' if error.instance else ', and not empty'}"
+    if error.validator == "pattern" and "propertyNames" in error.absolute_schema_path:
+        return f"{error.instance!r} cannot be a name here"
+    return error.message
+
+
+def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:
+    """Every text in a value with the place it stands at; names of an object's fields too."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield place, key
+            yield from _texts(item, f"{place}.{key}" if place else repr(key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _texts(item, f"{place}[{number}]")

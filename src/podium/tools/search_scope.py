@@ -1,0 +1,244 @@
+"""Scope of searches that agents make themselves: protected files they would read, files that git ignores.
+
+Podium's own search leaves protected files out; ripgrep, which the CLIs search with, does not. It
+passes over what git ignores, and Claude Code and opencode let it look into hidden files. So we walk
+as it would. Where we cannot tell, a file counts as read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from podium.tools.text_search import matches
+
+_OF_GIT = ".gitignore"
+_OF_SEARCHES = (".ignore", ".rgignore")
+_LARGEST_BYTES = 200_000
+_MOST_LINES = 2_000
+# Of braces git and ripgrep think differently.
+_UNCERTAIN_IGNORE = re.compile(r"[\[\]\\{}]")
+
+
+class _Line(NamedTuple):
+    """One line of such a file."""
+
+    base: str
+    """The folder that the file lies in."""
+    glob: str
+    only_folders: bool
+    takes_back: bool
+
+    def may_fit(self, path: str, *, is_folder: bool) -> bool:
+        if self.takes_back and _UNCERTAIN_IGNORE.search(self.glob):
+            return True
+        if self.only_folders and not is_folder:
+            return False
+        return matches(os.path.relpath(path, self.base), self.glob)
+
+
+@dataclass(frozen=True)
+class Ignoring:
+    """The lines that hold in one folder."""
+
+    of_git: tuple[_Line, ...] = ()
+    of_searches: tuple[_Line, ...] = ()
+    in_repository: bool = False
+
+    @classmethod
+    def above(cls, folder: Path) -> Ignoring:
+        """What the folders above this one say. Its own files are read by `within`."""
+        found = cls()
+        for place in reversed(folder.parents):
+            names = [
+                name for name in (".git", _OF_GIT, *_OF_SEARCHES) if os.path.lexists(place / name)
+            ]
+            found = found.within(str(place), names)
+        return found
+
+    def within(self, folder: str, names: Collection[str]) -> Ignoring:
+        """What holds in a folder with these names in it. A repository of its own begins anew."""
+        begins = ".git" in names
+        if not begins and _OF_GIT not in names and not set(_OF_SEARCHES) & set(names):
+            return self
+        mine = tuple(_lines(folder, _OF_GIT)) if _OF_GIT in names else ()
+        beside = [line for name in _OF_SEARCHES if name in names for line in _lines(folder, name)]
+        kept = () if begins else self.of_git
+        return Ignoring((*kept, *mine), (*self.of_searches, *beside), begins or self.in_repository)
+
+    def holds(self, path: str, *, is_folder: bool) -> bool:
+        """Whether the entry is certainly ignored: a line fits and none may take it back."""
+        lines = (*(self.of_git if self.in_repository else ()), *self.of_searches)
+        fitting = [line for line in lines if line.may_fit(path, is_folder=is_folder)]
+        return bool(fitting) and not any(line.takes_back for line in fitting)
+
+
+def _lines(folder: str, name: str) -> Iterator[_Line]:
+    for written in _text(Path(folder, name)).split("\n")[:_MOST_LINES]:
+        line = written.rstrip("\r")
+        if not line.strip() or line.startswith("#"):
+            continue
+        takes_back = line.startswith("!")
+        glob = line.removeprefix("!").rstrip(" ")
+        if _UNCERTAIN_IGNORE.search(glob) and not takes_back:
+            continue
+        yield _Line(folder, _as_path(glob), glob.endswith("/"), takes_back)
+
+
+def _as_path(glob: str) -> str:
+    """With a slash at the beginning or in the middle it is meant from its own folder on."""
+    plain = glob.rstrip("/")
+    if plain.endswith("/**"):
+        plain += "/*"  # all that lies in the folder, and not the folder
+    return f"/{plain.lstrip('/')}" if "/" in plain else plain
+
+
+def _text(file: Path) -> str:
+    """What it says, whole. One that cannot be read so says nothing that is certain."""
+    try:
+        if not file.is_file() or file.is_symlink() or file.stat().st_size > _LARGEST_BYTES:
+            return "!*"
+        return file.read_text(errors="replace")
+    except OSError:
+        return "!*"
+
+
+MOST_ENTRIES = 100_000
+MOST_REACHED = 500
+
+_NOT_ENTERED = ".git"
+_UNCERTAIN = re.compile(r"[\[\]\\{}]")
+_BRACES = re.compile(r"\{([^{}]{0,1000})\}")
+_MOST_GLOBS = 64
+
+
+class TooMuch(ValueError):
+    """More lies below the folder than can be looked through. The words say what to do."""
+
+
+def reached(
+    root: str, folder: str, glob: str | None, is_protected: Callable[[str], bool]
+) -> Iterator[str]:
+    """The path of every protected file that a search in `folder` would read.
+
+    `glob` are the files that the search names, as ripgrep understands it: what it names is read
+    although git ignores it. None: all files.
+    """
+    files = _walk(root, folder, [_Wish.of(globs) for globs in _readings(glob)])
+    for number, path in enumerate(filter(is_protected, files)):
+        if number == MOST_REACHED:
+            raise TooMuch(
+                f"more than {MOST_REACHED} protected files would be read; search elsewhere"
+            )
+        yield path
+
+
+def _walk(root: str, folder: str, wishes: Sequence[_Wish]) -> Iterator[str]:
+    """Files that the search would read. Links are not followed, as ripgrep does not."""
+    # Globs are meant from the workspace on, whichever folder of it is searched.
+    prefix = "" if folder == root else f"{os.path.relpath(folder, root)}/"
+    waiting = [(folder, prefix, Ignoring.above(Path(folder)))]
+    seen = 0
+    while waiting:
+        place, prefix, above = waiting.pop()
+        try:
+            entries = list(os.scandir(place))
+        except OSError:
+            continue  # not a folder, or one that the search cannot read either
+        seen += len(entries)
+        if seen > MOST_ENTRIES:
+            raise TooMuch(f"more than {MOST_ENTRIES} files lie there; search a smaller folder")
+        ignoring = above.within(place, {entry.name for entry in entries})
+        for entry in entries:
+            inner, path = prefix + entry.name, entry.path
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != _NOT_ENTERED and any(
+                    wish.enters(inner, path, ignoring) for wish in wishes
+                ):
+                    waiting.append((path, f"{inner}/", ignoring))
+            elif entry.is_file(follow_symlinks=False) and any(
+                wish.reads(inner, path, ignoring) for wish in wishes
+            ):
+                yield path
+
+
+def _readings(glob: str | None) -> list[list[str]]:
+    """Claude Code takes blanks and commas to part several globs; to others they are one name."""
+    if not glob or not glob.strip():
+        return [[]]
+    parted = [
+        part
+        for word in glob.split()
+        for part in ([word] if "{" in word and "}" in word else word.split(","))
+        if part
+    ]
+    return [parted] if parted == [glob] else [parted, [glob]]
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The globs of a search."""
+
+    named: tuple[str, ...]
+    """Only these are searched, also when git ignores them."""
+    left_out: tuple[str, ...] = ()
+    everything: bool = False
+    """What is named could not be read, so it may be anything."""
+
+    @classmethod
+    def of(cls, globs: Sequence[str]) -> _Wish:
+        single = [each for glob in globs for each in _unbraced(glob)]
+        named = tuple(each.lower() for each in single if not each.startswith("!"))
+        if any(_UNCERTAIN.search(each) for each in named):
+            return cls((), everything=True)
+        # Of several globs the last that fits counts: beside names, leaving out is not certain.
+        left_out = () if named else tuple(each[1:] for each in single)
+        return cls(named, tuple(filter(_surely_leaves_out, left_out)))
+
+    def enters(self, inner: str, path: str, ignoring: Ignoring) -> bool:
+        if self._leaves_out(inner):
+            return False
+        return self._names(inner) or not ignoring.holds(path, is_folder=True)
+
+    def reads(self, inner: str, path: str, ignoring: Ignoring) -> bool:
+        if self._names(inner):
+            return True
+        if self.named or self._leaves_out(inner):
+            return False
+        return not ignoring.holds(path, is_folder=False)
+
+    def _names(self, inner: str) -> bool:
+        return self.everything or any(_fits(inner.lower(), glob) for glob in self.named)
+
+    def _leaves_out(self, inner: str) -> bool:
+        return any(_fits(inner, glob) for glob in self.left_out)
+
+
+def _unbraced(glob: str) -> list[str]:
+    """`*.{a,b}` as `*.a` and `*.b`. What has too many choices stays as it is."""
+    done: list[str] = []
+    waiting = [glob]
+    while waiting and len(done) + len(waiting) <= _MOST_GLOBS:
+        each = waiting.pop()
+        found = _BRACES.search(each)
+        if found is None:
+            done.append(each)
+            continue
+        before, after = each[: found.start()], each[found.end() :]
+        waiting += [f"{before}{one}{after}" for one in found[1].split(",")]
+    return [glob] if waiting else done
+
+
+def _surely_leaves_out(glob: str) -> bool:
+    plain = glob.removeprefix("**/")
+    return bool(plain) and "/" not in plain and not _UNCERTAIN.search(plain)
+
+
+def _fits(inner: str, glob: str) -> bool:
+    """Whether it names this place, from whatever folder on it is meant."""
+    plain = glob.strip("/")
+    return matches(inner, f"**/{plain}" if "/" in plain else plain)

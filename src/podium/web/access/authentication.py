@@ -1,0 +1,162 @@
+"""Authentication of a request by bearer token or session cookie, for every handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from podium.core.errors import UserMustAct
+from podium.web.access.host_names import HARMLESS
+from podium.web.access.limits import NotAllowed, NotLetIn
+from podium.web.access.tokens import ConsoleRole, Person
+from podium.web.context import Desk, desk_of
+
+
+def cookie_name(desk: Desk, *, of_card: bool = False) -> str:
+    """Of this console: browsers keep cookies by host, whatever the port, and a machine may have several consoles."""
+    name = f"podium_{desk.sessions.mark}{'_card' if of_card else ''}"
+    # Browsers take a cookie with this prefix only by TLS, for this host alone.
+    return f"__Host-{name}" if desk.settings.is_secure else name
+
+
+def cookie_of(connection: HTTPConnection) -> str:
+    """The session that lets a browser in: a link's for its own card, else the person's; empty for none."""
+    own, of_card = _sent(connection)
+    if own and of_card and _asks_for_card(connection, of_card):
+        return of_card
+    return own or of_card
+
+
+def form_cookie_of(connection: HTTPConnection) -> str:
+    """The session whose word forms carry: the same on every page, whichever session lets the browser in there."""
+    own, of_card = _sent(connection)
+    return own or of_card
+
+
+def _sent(connection: HTTPConnection) -> tuple[str, str]:
+    """The person's session and a link's; empty for those that the browser has not."""
+    own, of_card = _names(desk_of(connection))
+    return connection.cookies.get(own, ""), connection.cookies.get(of_card, "")
+
+
+def _names(desk: Desk) -> tuple[str, str]:
+    return cookie_name(desk), cookie_name(desk, of_card=True)
+
+
+def _asks_for_card(connection: HTTPConnection, cookie: str) -> bool:
+    desk = desk_of(connection)
+    visitor = desk.sessions.read(cookie, desk.podium.clock.now())
+    return visitor is not None and visitor.card in connection.scope["path"].split("/")
+
+
+def begin_session(
+    answer: Response, connection: HTTPConnection, person: Person, length: timedelta
+) -> None:
+    """Let this person's browser in, for as long. Whoever comes as themselves leaves a link's session behind."""
+    desk = desk_of(connection)
+    if not person.card:
+        _forget(answer, connection, cookie_name(desk, of_card=True))
+    answer.set_cookie(
+        cookie_name(desk, of_card=bool(person.card)),
+        desk.sessions.begin(person, desk.podium.clock.now() + length),
+        max_age=int(length.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=desk.settings.is_secure,
+    )
+
+
+def end_sessions(answer: Response, connection: HTTPConnection) -> None:
+    """Let nobody in any more by the sessions that this browser sent."""
+    for name in _names(desk_of(connection)):
+        _forget(answer, connection, name)
+
+
+def _forget(answer: Response, connection: HTTPConnection, name: str) -> None:
+    if cookie := connection.cookies.get(name, ""):
+        desk = desk_of(connection)
+        desk.sessions.end(cookie, desk.podium.clock.now())
+        answer.delete_cookie(name, httponly=True, samesite="strict", secure=desk.settings.is_secure)
+
+
+FORM_WORD = "x-podium-form"
+"""The header, and with underscores the field, that forms of a session carry."""
+FORM_FIELD = "x_podium_form"
+KNOWN_AS = "podium.person"
+"""Where a request keeps who asks, once the guards have looked."""
+
+
+def person_of(connection: HTTPConnection) -> Person | None:
+    """Who asks, as the guards found; None when nobody known does."""
+    found = connection.scope.get(KNOWN_AS)
+    return found if isinstance(found, Person) else None
+
+
+def recognise(connection: HTTPConnection) -> Person | None:
+    """Who asks, by their token or their session, as of now. A book that cannot be read lets nobody in."""
+    desk = desk_of(connection)
+    try:
+        if given := connection.headers.get("authorization", ""):
+            kind, _, token = given.partition(" ")
+            now = desk.podium.clock.now()
+            return desk.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
+        return _of_session(desk, cookie_of(connection))
+    except (UserMustAct, OSError):
+        return None
+
+
+def _of_session(desk: Desk, cookie: str) -> Person | None:
+    now = desk.podium.clock.now()
+    known = desk.sessions.read(cookie, now) if cookie else None
+    if known is None or not known.token_id:
+        # Links of notices begin sessions without a token.
+        return known
+    kept = desk.tokens.person_of(known.token_id, now)
+    return kept and kept.model_copy(update={"card": known.card, "by_session": True})
+
+
+async def person_here(request: Request) -> Person:
+    """Who asks. Raises `NotLetIn`; also for what changes something and may come from another site."""
+    person = person_of(request)
+    if person is None:
+        raise NotLetIn("say who you are: a token of `podium serve` is needed here")
+    if (
+        comes_by_cookie(request)
+        and request.method not in HARMLESS
+        and not await _is_of_our_form(request)
+    ):
+        raise NotLetIn("this did not come from a page of the console; load the page again")
+    return person
+
+
+def comes_by_cookie(connection: HTTPConnection) -> bool:
+    """Whether a browser's session is what lets them in; a token of their own goes before it."""
+    return "authorization" not in connection.headers and bool(cookie_of(connection))
+
+
+async def _is_of_our_form(request: Request) -> bool:
+    word = request.headers.get(FORM_WORD, "")
+    if not word and request.headers.get("content-type", "").startswith(
+        "application/x-www-form-urlencoded"
+    ):
+        word = str((await request.form()).get(FORM_FIELD, ""))
+    return desk_of(request).sessions.is_form_word(form_cookie_of(request), word)
+
+
+def _with(role: ConsoleRole) -> Callable[[Person], Person]:
+    def check(person: Annotated[Person, Depends(person_here)]) -> Person:
+        if not person.may(role):
+            raise NotAllowed(f"{person.name} is no {role}; ask for a token with that role")
+        return person
+
+    return check
+
+
+Viewer = Annotated[Person, Depends(person_here)]
+Operator = Annotated[Person, Depends(_with(ConsoleRole.OPERATOR))]
+Approver = Annotated[Person, Depends(_with(ConsoleRole.APPROVER))]

@@ -1,0 +1,128 @@
+"""Host names and origins under which the console may be requested."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from podium.core.errors import BadInput
+from podium.web.access.limits import TurnedAway
+from podium.web.settings import ConsoleSettings
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_NAME = re.compile(
+    r"(\w([\w.-]*\w)?|\[[0-9a-f:.]+])(:(?P<port>[1-9][0-9]*))?", re.ASCII | re.IGNORECASE
+)
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_OTHER_SITES = frozenset({"cross-site", "same-site"})
+"""What browsers say of a request that another origin made; another port of this machine is of the same site."""
+
+
+class Place(NamedTuple):
+    """A host and its port, as a URL or a Host header names them."""
+
+    host: str
+    port: int
+
+
+def asks_loopback(headers: Headers) -> bool:
+    """Whether the console was asked for by a name that means each machine itself."""
+    place = _place(f"http://{headers.get('host', '')}")
+    return place is not None and is_loopback(place.host)
+
+
+class Names:
+    """Knows the console's own names."""
+
+    def __init__(self, settings: ConsoleSettings) -> None:
+        self._given = {named(name) for name in settings.names}
+        self._behind_proxy = settings.behind_proxy
+
+    def check_host(self, scope: Scope, headers: Headers) -> None:
+        """Raise `TurnedAway` for a name that is not the console's."""
+        given = headers.getlist("host")
+        place = _place(f"{scope['scheme']}://{given[0]}") if len(given) == 1 else None
+        if place is None or not self._is_ours(scope, place):
+            raise TurnedAway(
+                421, "no console goes by this name; `podium serve --name` gives it one"
+            )
+
+    def check_origin(self, scope: Scope, headers: Headers, *, by_cookie: bool) -> None:
+        """Raise `TurnedAway` for what a page of another site sent.
+
+        Programs tell no origin. Browsers always do, where something may change, so that a session
+        without one is nobody's.
+        """
+        changes = scope["type"] == "websocket" or scope["method"] not in HARMLESS
+        if changes:
+            told = headers.get("origin") or headers.get("referer") or ""
+            if (told or by_cookie) and not self._is_our_page(scope, headers, told):
+                raise TurnedAway(
+                    403, "this came from a page of another site; open the console's own"
+                )
+        opens_page = headers.get("sec-fetch-mode") == "navigate" and not changes
+        if headers.get("sec-fetch-site") in _OTHER_SITES and not opens_page:
+            raise TurnedAway(403, "pages of other sites get nothing here")
+
+    def _is_ours(self, scope: Scope, place: Place) -> bool:
+        if any(place.host == host and port in (None, place.port) for host, port in self._given):
+            return True
+        address, port = scope.get("server") or ("", None)
+        # A socket has no port, and whoever reaches it has passed its folder.
+        by_port = port is None or place.port == port
+        return by_port and (place.host in LOOPBACK_NAMES or _same_address(place.host, address))
+
+    def _is_our_page(self, scope: Scope, headers: Headers, told: str) -> bool:
+        page = _place(told)
+        if page is None:
+            return False
+        scheme = urlsplit(told).scheme
+        if self._behind_proxy and scheme == "https":
+            # Proxies may ask by a name of their own; the page's is the one that people use.
+            return any(page.host == host for host, _ in self._given)
+        own = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
+        return scheme == own and page == _place(f"{own}://{headers.get('host', '')}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this name or address means each machine itself."""
+    try:
+        return host in LOOPBACK_NAMES or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def named(name: str) -> tuple[str, int | None]:
+    """The host and the port of a `--name`; None for any port. Raises `BadInput` for what no browser asks for."""
+    found, place = _NAME.fullmatch(name), _place(f"http://{name}")
+    if found is None or place is None:
+        raise BadInput(
+            f"--name {name!r} is no name of a host: give it as browsers show it behind https://, "
+            "such as podium.example.org or podium.example.org:8443"
+        )
+    return place.host, place.port if found["port"] else None
+
+
+def _place(url: str) -> Place | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if not parts.hostname or port is None or parts.username is not None:
+        return None
+    return Place(parts.hostname.lower().removesuffix("."), port)
+
+
+def _same_address(host: str, address: str) -> bool:
+    try:
+        return ip_address(host) == ip_address(address.partition("%")[0])
+    except ValueError:
+        return False

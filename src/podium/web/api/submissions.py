@@ -1,0 +1,143 @@
+"""`/api/v1`: start, cancel, resume and retry runs; messages to the operator."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException
+from pydantic import Field
+
+from podium.app.id_lookup import find_call_key
+from podium.app.run_control import cancel, resolve_call, resume, retry
+from podium.app.submission import Wish, ask, option_schemas, submit
+from podium.app.work_request import Told
+from podium.core.decisions import CallRecord
+from podium.core.model import Json, NonEmpty, Noun
+from podium.core.work import Run
+from podium.jobs.operator.composition import undo
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.web.access.authentication import Approver, Operator, Viewer
+from podium.web.access.tokens import ConsoleRole
+from podium.web.api.requests import LONGEST_NAME, TEXT, Asked, Name, Words
+from podium.web.context import DeskHere
+
+router = APIRouter(tags=["starting"])
+
+LONGEST_MESSAGE = 20_000
+
+
+class FlowsListed(Noun):
+    """What can be started, and what each flow may be told: JSON Schema of `options`."""
+
+    flows: dict[str, dict[str, Json]]
+
+
+class RunWish(Wish, Asked):
+    """Work that somebody wants done."""
+
+
+class CancelWish(Asked):
+    why: Words = ""
+
+
+class ResumeWish(Asked):
+    note: Words = ""
+    """Guidance for a run that asked a person."""
+
+
+class RetryWish(Asked):
+    from_step: Annotated[str, Field(min_length=1, max_length=1100, pattern=TEXT)] | None = None
+    """This step and all after it are forgotten. None: from what failed."""
+
+
+class Resolution(Asked):
+    """What became of a call of which nobody knew."""
+
+    call: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)]
+    """Its key, `RUN:STEP:…`."""
+    happened: bool
+
+
+class Message(Asked):
+    """What somebody wants, in plain words."""
+
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE, pattern=TEXT)]
+    mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
+    """analyze, plan or enqueue."""
+    context: Told = Field(default_factory=dict)
+    """What is known already, by name."""
+    pack: Annotated[str, Field(max_length=LONGEST_NAME, pattern=TEXT)] = ""
+
+
+class UndoWish(Asked):
+    receipt: Annotated[NonEmpty, Field(max_length=LONGEST_NAME, pattern=TEXT)]
+    """`RUN#NUMBER`."""
+
+
+@router.get("/flows")
+async def list_flows(person: Viewer) -> FlowsListed:
+    """Which flows can be started, and with what."""
+    return FlowsListed(flows=option_schemas())
+
+
+@router.post("/runs", status_code=202)
+async def start_run(desk: DeskHere, person: Operator, wish: RunWish) -> Run:
+    """Put a run of any flow into its queue. It is durable when this answers; follow its events."""
+    may_approve = person.may(ConsoleRole.APPROVER)
+    return await submit(
+        desk.podium, wish, by=person.name, may_approve=may_approve, approver=person.approver
+    )
+
+
+@router.api_route("/runs", methods=["DELETE", "OPTIONS", "PATCH", "PUT"], include_in_schema=False)
+async def refuse_other_methods(person: Viewer) -> None:
+    """Two routes have this path, and each would name only its own method."""
+    raise HTTPException(405, "Method Not Allowed", {"Allow": "GET, POST"})
+
+
+@router.post("/runs/{run}/cancel", status_code=202)
+async def cancel_run(desk: DeskHere, person: Operator, run: Name, wish: CancelWish) -> Run:
+    """Wish a run ended, whoever hosts it. It is `cancelled` once all its processes are dead."""
+    engine = await desk.podium.engine()
+    return await cancel(await desk.store(), engine, run, by=person.name, why=wish.why)
+
+
+@router.post("/runs/{run}/resume", status_code=202)
+async def resume_run(desk: DeskHere, person: Operator, run: Name, wish: ResumeWish) -> Run:
+    """Let a run that nobody hosts go on here, from its checkpoint."""
+    engine = await desk.podium.hosting_engine()
+    return await resume(await desk.store(), engine, run, note=wish.note, by=person.name)
+
+
+@router.post("/runs/{run}/retry", status_code=202)
+async def retry_run(desk: DeskHere, person: Operator, run: Name, wish: RetryWish) -> Run:
+    """Let a run go again here, from a step or from what failed."""
+    engine = await desk.podium.hosting_engine()
+    return await retry(await desk.store(), engine, run, from_step=wish.from_step, by=person.name)
+
+
+@router.post("/calls/resolve")
+async def resolve_doubt(desk: DeskHere, person: Approver, said: Resolution) -> CallRecord:
+    """Say what became of a call in doubt. Its run stays where it is until it is resumed."""
+    store = await desk.store()
+    key = await store.read(lambda view: find_call_key(view, said.call))
+    return await resolve_call(store, desk.podium.clock, key, happened=said.happened, by=person.name)
+
+
+@router.post("/operator/ask", tags=["operator"])
+async def ask_operator(desk: DeskHere, person: Operator, message: Message) -> OperatorAnswer:
+    """The operator's answer to a message. Nothing is done in the modes analyze and plan."""
+    return await ask(
+        desk.podium,
+        message.text,
+        mode=message.mode,
+        context=message.context,
+        pack=message.pack,
+        by=person.name,
+    )
+
+
+@router.post("/operator/undo-plan", tags=["operator"])
+async def plan_undo(desk: DeskHere, person: Operator, wish: UndoWish) -> OperatorAnswer:
+    """The plan that would take back what a receipt proves. Nothing is done."""
+    return await undo(desk.podium, wish.receipt, mode=OperatorMode.PLAN, by=person.name)

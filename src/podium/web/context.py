@@ -1,0 +1,71 @@
+"""Context of every handler: the open application, and who is signed in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request, WebSocket
+from starlette.requests import HTTPConnection
+
+from podium.app.costs import CostWatch
+from podium.config.project_identity import settle_identity
+from podium.web.access.limits import Attempts
+from podium.web.access.sessions import LeftBook, Sessions, kept_key
+from podium.web.access.tokens import TokenBook, console_folder
+from podium.web.live.hub import Hub
+from podium.web.settings import ConsoleSettings
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.store import SqlStore
+    from podium.store.postgres_store import PostgresStore
+
+
+class Desk:
+    """One console. Open while the app is served."""
+
+    def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
+        # The vault is found by an id that lies in the state folder.
+        podium.folders.make_state()
+        podium.state_lock.hold()
+        if not podium.database_url:
+            settle_identity(podium.folders, podium.tell)
+        folder = console_folder(podium.vault)
+        self.podium = podium
+        self.settings = settings
+        self.tokens = TokenBook(folder)
+        self.sessions = Sessions(kept_key(folder / "session.key"), LeftBook(folder / "left.json"))
+        self.attempts = Attempts()
+        self.hub = Hub(podium.store)
+        self.costs = CostWatch(podium.store)
+
+    async def store(self) -> SqlStore | PostgresStore:
+        return await self.podium.store()
+
+    @property
+    def session_length(self) -> timedelta:
+        return timedelta(seconds=self.settings.session_seconds)
+
+    async def close(self) -> None:
+        await self.hub.close()
+
+
+def desk_of(connection: HTTPConnection) -> Desk:
+    desk = connection.app.state.desk
+    assert isinstance(desk, Desk)  # noqa: S101 — build_app put it there
+    return desk
+
+
+def _of_request(request: Request) -> Desk:
+    return desk_of(request)
+
+
+def _of_socket(websocket: WebSocket) -> Desk:
+    return desk_of(websocket)
+
+
+DeskHere = Annotated[Desk, Depends(_of_request)]
+"""The desk, for handlers of requests."""
+DeskOfSocket = Annotated[Desk, Depends(_of_socket)]
+"""The desk, for handlers of websockets."""

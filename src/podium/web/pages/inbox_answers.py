@@ -1,0 +1,230 @@
+"""Answers to cards: approve, reject, edit, several at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from podium.app.approvals import approve, reject
+from podium.app.inbox import Card, CardKind, see_card
+from podium.app.resubmission import Resubmitted, edit_and_resubmit, edit_fields
+from podium.app.run_continuation import how_it_continues
+from podium.core.decisions import Approval, ApprovalStatus
+from podium.core.errors import BadInput, NotPossibleNow, UnknownId, UserMustAct
+from podium.core.ids import short_id
+from podium.render.approval import waits_for, what_line
+from podium.render.text import shown_line
+from podium.web.access.authentication import FORM_FIELD, Approver
+from podium.web.access.tokens import Person
+from podium.web.context import Desk, DeskHere
+from podium.web.pages.cards import HIGHEST_TOGETHER, shown_card
+from podium.web.pages.templates import page
+
+router = APIRouter()
+
+MOST_TOGETHER = 50
+Words = Annotated[str, Form(max_length=4_000)]
+Digest = Annotated[str, Form(max_length=200)]
+
+
+@router.post("/cards/{approval_id}/approve")
+async def say_yes(
+    request: Request,
+    desk: DeskHere,
+    person: Approver,
+    approval_id: str,
+    digest: Digest = "",
+    said: Words = "",
+    own_words: Words = "",
+) -> Response:
+    """`own_words` answer a question in place of the choice that is `said`."""
+    await _meant(desk, approval_id)
+    if not digest:
+        raise BadInput("a yes says what it is for; load the page again and answer there")
+    try:
+        granted = await _approve(desk, person, approval_id, digest, own_words.strip() or said)
+    except NotPossibleNow as late:
+        return await _too_late(request, desk, person, approval_id, late)
+    return await _answered(request, desk, person, await _yes_words(desk, granted), granted.id)
+
+
+@router.post("/cards/{approval_id}/reject")
+async def say_no(
+    request: Request, desk: DeskHere, person: Approver, approval_id: str, why: Words = ""
+) -> Response:
+    await _meant(desk, approval_id)
+    try:
+        refused = await _reject(desk, person, approval_id, why)
+    except NotPossibleNow as late:
+        return await _too_late(request, desk, person, approval_id, late)
+    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, refused)
+    words = f"Rejected. Whoever asked is told why. {goes_on.sentence if goes_on.next else ''}"
+    return await _answered(request, desk, person, words.strip(), refused.id)
+
+
+@router.get("/cards/{approval_id}/edit")
+async def edit_form(
+    request: Request, desk: DeskHere, person: Approver, approval_id: str
+) -> Response:
+    card = await _meant(desk, approval_id)
+    return page(request, "card_edit.html", card=card, fields=edit_fields(card))
+
+
+@router.post("/cards/{approval_id}/resubmit")
+async def edit(request: Request, desk: DeskHere, person: Approver, approval_id: str) -> Response:
+    card = await _meant(desk, approval_id)
+    form = await request.form(max_fields=200, max_files=0)
+    given = {name: str(text) for name, text in form.items() if name != FORM_FIELD}
+    try:
+        done = await edit_and_resubmit(desk.podium, card, given, by=person.approver)
+    except NotPossibleNow as late:
+        return await _too_late(request, desk, person, approval_id, late)
+    if isinstance(done, Resubmitted):
+        note = f"Edited. It goes on as run {short_id(done.run.id)}, which asks anew under a new digest."
+    else:
+        note = (
+            "Rejected with your arguments in the words to the agent, who is to ask again with them."
+        )
+    return await _answered(request, desk, person, note, approval_id)
+
+
+@router.post("/inbox/answer")
+async def answer_several(
+    request: Request,
+    desk: DeskHere,
+    person: Approver,
+    answer: Annotated[str, Form(max_length=20)] = "",
+    chosen: Annotated[list[str], Form(max_length=MOST_TOGETHER)] = [],  # noqa: B006 — FastAPI copies it
+    why: Words = "",
+) -> Response:
+    """The same answer to several cards of one tier. Each is a yes or no of its own, and each is reported."""
+    if answer not in ("approve", "reject"):
+        raise BadInput("say whether they are approved or rejected")
+    if answer == "reject" and not why.strip():
+        raise BadInput("say why: whoever asked is told")
+    wanted = dict(_id_and_digest(text) for text in chosen)
+    if not wanted:
+        raise BadInput("nothing is selected")
+    await _refuse_unlike(desk, list(wanted))
+    groups, report = desk.podium.settings.approvers, []
+    for approval_id, digest in wanted.items():
+        line, ok = await _one_of_several(desk, person, answer, approval_id, digest, why)
+        card = await _see(desk, approval_id)
+        report.append((card.approval, shown_card(card, person, groups), line, ok))
+    if _is_plain(request):
+        return RedirectResponse("/", status_code=303)
+    return page(request, "inbox_report.html", report=report, what_line=what_line)
+
+
+async def _one_of_several(
+    desk: Desk, person: Person, answer: str, approval_id: str, digest: str, why: str
+) -> tuple[str, bool]:
+    try:
+        if answer == "reject":
+            refused = await _reject(desk, person, approval_id, why)
+            goes_on = await how_it_continues(await desk.store(), desk.podium.engine, refused)
+            return f"rejected{f'; {goes_on.next}' if goes_on.next else ''}", True
+        granted = await _approve(desk, person, approval_id, digest, "")
+        return await _yes_words(desk, granted), True
+    except UserMustAct as error:
+        return str(error), False
+
+
+def _id_and_digest(text: str) -> tuple[str, str]:
+    approval_id, _, digest = text.partition(" ")
+    if not digest:
+        raise BadInput("a yes says what it is for; load the page again and select there")
+    return approval_id, digest
+
+
+async def _refuse_unlike(desk: Desk, ids: list[str]) -> None:
+    """Several at once are of one tier, which is none that asks for a look at each."""
+    cards = [await _meant(desk, each) for each in ids]
+    tiers = {card.approval.tier for card in cards}
+    if len(tiers) > 1:
+        listed = " and ".join(map(str, sorted(tiers)))
+        raise BadInput(f"{listed} are not answered together; select cards of one tier")
+    if max(tiers) > HIGHEST_TOGETHER:
+        raise BadInput(f"{max(tiers)} is answered one by one: look at each")
+    if any(card.kind is CardKind.QUESTION for card in cards):
+        raise BadInput("a question has an answer of its own; answer it on its card")
+
+
+async def _approve(
+    desk: Desk, person: Person, approval_id: str, digest: str, said: str
+) -> Approval:
+    podium = desk.podium
+    return await approve(
+        await desk.store(),
+        podium.clock,
+        podium.ids,
+        approval_id,
+        by=person.approver,
+        groups=podium.settings.approvers,
+        said=said,
+        digest=digest,
+    )
+
+
+async def _reject(desk: Desk, person: Person, approval_id: str, why: str) -> Approval:
+    if not why.strip():
+        raise BadInput("say why: whoever asked is told")
+    podium, store = desk.podium, await desk.store()
+    return await reject(
+        store, podium.clock, podium.ids, approval_id, by=person.approver, why=why.strip()
+    )
+
+
+async def _see(desk: Desk, approval_id: str) -> Card:
+    return await see_card(await desk.store(), desk.podium.clock, approval_id)
+
+
+async def _meant(desk: Desk, approval_id: str) -> Card:
+    """The card, by its whole id alone: an answer is meant for exactly one."""
+    card = await _see(desk, approval_id)
+    if card.approval.id != approval_id:
+        raise UnknownId("approval", approval_id)
+    return card
+
+
+async def _too_late(
+    request: Request, desk: Desk, person: Person, approval_id: str, late: NotPossibleNow
+) -> Response:
+    """Who answered first and when; or why it cannot be answered, where it still waits."""
+    card = await _see(desk, approval_id)
+    if card.is_open:
+        raise late
+    answer = card.answer
+    if card.approval.status is ApprovalStatus.EXPIRED:
+        ran_out = "its time ran out, and nothing was done under it"
+        note = f"Too late: {shown_line(card.approval.why) or ran_out}."
+    else:
+        said = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
+        at = f" at {answer.at:%H:%M:%S} UTC" if answer.at else ""
+        note = f"{shown_line(answer.by)} said {said} first{at}. Your answer changed nothing."
+    return await _answered(request, desk, person, note, approval_id, bad=True)
+
+
+async def _answered(
+    request: Request, desk: Desk, person: Person, note: str, approval_id: str, *, bad: bool = False
+) -> Response:
+    if _is_plain(request):
+        return RedirectResponse(f"/cards/{approval_id}", status_code=303)
+    card = await _see(desk, approval_id)
+    shown = shown_card(card, person, desk.podium.settings.approvers)
+    return page(request, "card.html", shown=shown, note=note, bad=bad)
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether a browser without scripts asks."""
+    return "hx-request" not in request.headers
+
+
+async def _yes_words(desk: Desk, granted: Approval) -> str:
+    """What comes of a yes."""
+    if granted.status is ApprovalStatus.PENDING:
+        return f"Noted. It still waits for somebody of {shown_line(waits_for(granted))}."
+    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, granted)
+    return f"Approved. {goes_on.sentence or 'Its run was cleared away.'}"

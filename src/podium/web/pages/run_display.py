@@ -1,0 +1,244 @@
+"""Status of runs as text and colour, and the layout of the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from podium.app.run_list import RunRow
+from podium.app.run_timeline import PERSON, TIME, Bar, Timeline, Turning
+from podium.core import events as e
+from podium.core.forge import check_passed
+from podium.core.model import Json
+from podium.core.work import Run, RunStatus
+from podium.render.event import describe, shorten
+from podium.render.text import counted, safe_line, shown_line
+
+LONGEST_WORDS = 240
+_TONES = {
+    "succeeded": "good",
+    "failed": "bad",
+    "cancelled": "bad",
+    "interrupted": "bad",
+    "waiting": "wait",
+    "needs_human": "wait",
+    "running": "live",
+}
+_GOOD_EVENTS = ("run_succeeded", "branch_delivered", "approval_granted")
+_BAD_EVENTS = ("run_failed", "run_cancelled", "step_broke", "tool_failed", "tool_in_doubt")
+_WAIT_EVENTS = ("run_waiting", "run_needed_human", "approval_requested", "run_parked")
+
+
+def tone(shown_status: str) -> str:
+    """The class of a status' tag; empty for what is merely there."""
+    return _TONES.get(shown_status, "")
+
+
+def status_words(shown_status: str) -> str:
+    return shown_status.replace("_", " ")
+
+
+def event_tone(body: e.EventBody) -> str:
+    """How a line of the log stands out; empty for most."""
+    match body:
+        case e.ChecksRan(passed=passed):
+            return "good" if passed else "bad"
+        case e.ToolRefused(effect=effect):
+            return "bad" if effect == "deny" else "wait"
+    kinds = {"good": _GOOD_EVENTS, "bad": _BAD_EVENTS, "wait": _WAIT_EVENTS}
+    return next((tone for tone, types in kinds.items() if body.type in types), "")
+
+
+def event_words(body: e.EventBody) -> str:
+    """What matters of an event, on one line."""
+    return safe_line(describe(body), 2 * LONGEST_WORDS)
+
+
+def evidence(row: RunRow) -> str:
+    """Why a run stands as it does, in a line."""
+    return safe_line(_evidence(row), LONGEST_WORDS)
+
+
+def _evidence(row: RunRow) -> str:
+    run = row.stands.run
+    if row.stands.interrupted:
+        return "the process that hosted it is gone; it can be resumed"
+    match run.status:
+        case RunStatus.QUEUED:
+            return f"waits in queue {run.queue}" if run.queue else "not begun"
+        case RunStatus.WAITING:
+            return waits_words(run)
+        case RunStatus.SUCCEEDED:
+            return _proof(run)
+        case RunStatus.FAILED | RunStatus.NEEDS_HUMAN:
+            return failure_words(run)
+        case RunStatus.RUNNING:
+            return _lately(row)
+    return ""
+
+
+def failure_words(run: Run) -> str:
+    """What went wrong, or what a person has to look at."""
+    if run.failure is None:
+        return ""
+    if run.status is RunStatus.NEEDS_HUMAN:
+        return run.failure.message
+    return f"{run.failure.kind}: {run.failure.message}"
+
+
+def waits_words(run: Run) -> str:
+    """What a run waits for, and until when."""
+    until = f" until {run.wake_at.astimezone():%Y-%m-%d %H:%M}" if run.wake_at else ""
+    return f"waits for {shorten(run.waiting_for or 'something')}{until}"
+
+
+def _lately(row: RunRow) -> str:
+    """What happened to it last: checks, a verdict, or something that broke."""
+    if row.checks is not None:
+        return f"checks {describe(row.checks)}"
+    if row.stage is not None:
+        return f"{row.stage.role}: {row.stage.verdict}, round {row.stage.round}"
+    return describe(row.broke) if row.broke is not None else ""
+
+
+def _proof(run: Run) -> str:
+    result: Mapping[str, Json] = run.result if isinstance(run.result, Mapping) else {}
+    checks = result.get("checks")
+    words = []
+    if isinstance(checks, list) and checks:
+        passed = sum(1 for each in checks if isinstance(each, dict) and check_passed(each))
+        words.append(f"{passed} of {counted(len(checks), 'check')} passed")
+    elif checks == []:
+        words.append("nothing was tested")
+    if branch := result.get("branch"):
+        words.append(f"branch {branch}")
+    return "; ".join(words)
+
+
+COLUMN, ROW, HEAD = 128, 52, 28
+"""Pixels: of one piece from left to right, of one lane, and of the band above the lanes."""
+BAR_WIDTH, BAR_HEIGHT = 112, 40
+LABEL_LETTERS, SAID_LETTERS = 13, 13
+WAITS = (PERSON, TIME)
+SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
+"""Beside the colour, for whoever does not see it."""
+WORDS = {"good": "well", "bad": "badly", "wait": "waits", "live": "goes on", "plain": ""}
+
+
+@dataclass(frozen=True)
+class Box:
+    """A bar with its place."""
+
+    bar: Bar
+    x: int
+    y: int
+    label: str
+    said: str
+
+    @property
+    def title(self) -> str:
+        """All of it in words."""
+        bar = self.bar
+        parts = [f"{bar.lane}: {shorten(bar.label)}", f"round {bar.round}" if bar.round > 1 else ""]
+        parts += [shorten(bar.said) or WORDS[bar.outcome], f"by {bar.agent}" if bar.agent else ""]
+        return shown_line(", ".join(part for part in parts if part), 400)
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.bar.outcome]
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way from one piece to the next."""
+
+    path: str
+    back: bool
+    """Whether something was sent back."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """A turning with its place."""
+
+    turning: Turning
+    x: int
+    label: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Lane:
+    name: str
+    y: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    width: int
+    height: int
+    lanes: tuple[Lane, ...]
+    boxes: tuple[Box, ...]
+    links: tuple[Link, ...]
+    posts: tuple[Post, ...]
+    cut: bool
+    rounds: int
+    """How many pieces were done again."""
+
+
+def picture_of(timeline: Timeline) -> Picture:
+    """The same with places. A timeline without bars has no lanes."""
+    lanes = {name: HEAD + number * ROW for number, name in enumerate(timeline.lanes)}
+    boxes: list[Box] = []
+    posts: list[Post] = []
+    x = 8
+    for number in range(len(timeline.bars) + 1):
+        for turning in timeline.turnings:
+            if turning.before == number:
+                posts.append(_post(turning, x))
+                x += COLUMN
+        if number < len(timeline.bars):
+            boxes.append(_box(timeline.bars[number], x, lanes))
+            x += COLUMN
+    return Picture(
+        width=x,
+        height=HEAD + len(lanes) * ROW + 4,
+        lanes=tuple(Lane(shown_line(name.replace("_", " "), 30), y) for name, y in lanes.items()),
+        boxes=tuple(boxes),
+        links=tuple(_link(a, b) for a, b in pairwise(boxes)),
+        posts=tuple(posts),
+        cut=timeline.cut,
+        rounds=sum(1 for bar in timeline.bars if bar.comes_back),
+    )
+
+
+def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
+    # What is waited for has a long name; the title says it.
+    label = bar.label.partition(":")[0] if bar.outcome == "wait" or bar.lane in WAITS else bar.label
+    label = shorten(label).replace("_", " ")
+    turn = f" {bar.round}" if bar.round > 1 else ""
+    return Box(
+        bar=bar,
+        x=x,
+        y=lanes[bar.lane] + (ROW - BAR_HEIGHT) // 2,
+        label=shown_line(label, LABEL_LETTERS - len(turn)) + turn,
+        said=shown_line(bar.said, SAID_LETTERS),
+    )
+
+
+def _post(turning: Turning, x: int) -> Post:
+    return Post(
+        turning=turning,
+        x=x + BAR_WIDTH // 2,
+        label=shown_line(turning.label, SAID_LETTERS),
+        title=shown_line(turning.label, 400),
+    )
+
+
+def _link(one: Box, other: Box) -> Link:
+    x1, y1 = one.x + BAR_WIDTH, one.y + BAR_HEIGHT // 2
+    x2, y2 = other.x, other.y + BAR_HEIGHT // 2
+    bend = max(8, (x2 - x1) // 2)
+    path = f"M{x1} {y1} C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
+    return Link(path, back=other.bar.comes_back and one.bar.outcome == "bad")

@@ -1,0 +1,137 @@
+"""Agents' Markdown as inert HTML, and diffs by file and line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from podium.render.text import safe_text, shown_line, shown_text
+
+LONGEST_RENDERED = 40_000
+"""Characters. Some texts take time by the square of their length."""
+_one_at_a_time = ThreadPoolExecutor(1, thread_name_prefix="podium-markdown")
+
+
+class _Renderer(RendererHTML):
+    """Shows pictures as words, and links with where they lead."""
+
+    def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        token = tokens[idx]
+        words = f"[picture: {token.content or 'without words'}: {token.attrGet('src') or ''}]"
+        return escapeHtml(words)
+
+    def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        href = str(tokens[idx].attrGet("href") or "")
+        if not href.startswith(("https://", "http://")):
+            # A path of the branch: the console has nothing at such an address.
+            return f'<span class="elsewhere" title="{escapeHtml(href)}">'
+        place = escapeHtml(href)
+        return (
+            f'<a href="{place}" title="{place}" rel="noopener noreferrer nofollow" target="_blank">'
+        )
+
+    def link_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        depth = 0
+        for token in reversed(tokens[:idx]):
+            depth += {"link_close": 1, "link_open": -1}.get(token.type, 0)
+            if depth < 0:
+                href = str(token.attrGet("href") or "")
+                return "</a>" if href.startswith(("https://", "http://")) else "</span>"
+        return ""
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        return f"<{_lower(tokens[idx].tag)}>"
+
+    def heading_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        return f"</{_lower(tokens[idx].tag)}>\n"
+
+
+def _lower(tag: str) -> str:
+    """A heading of the page's own part: documents begin below the page's headings."""
+    return f"h{min(6, int(tag[1:]) + 2)}"
+
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable("table")
+
+
+async def rendered(text: str) -> Markup:
+    """The document, safe to be put into a page. Of a long one the words as they are."""
+    safe = safe_text(text)
+    if len(safe) > LONGEST_RENDERED:
+        return Markup("<pre>{}</pre>").format(safe)
+    # The grammar can be made to take seconds: meanwhile all else goes on.
+    loop = asyncio.get_running_loop()
+    html = await loop.run_in_executor(_one_at_a_time, _MARKDOWN.render, safe)
+    return Markup(html)  # noqa: S704 - the renderer escapes everything
+
+
+MOST_LINES = 4000
+"""That are shown of all files together."""
+LONGEST_LINE = 500
+
+Tone = Literal["added", "gone", "hunk", "same"]
+
+
+@dataclass
+class FileDiff:
+    """What changes in one file."""
+
+    name: str
+    lines: list[tuple[Tone, str]] = field(default_factory=list)
+    added: int = 0
+    gone: int = 0
+
+
+@dataclass(frozen=True)
+class Diff:
+    files: tuple[FileDiff, ...]
+    cut: bool
+    """Whether there is more than is shown."""
+
+
+def read_diff(text: str, *, cut: bool = False) -> Diff:
+    """The files of a difference, as far as they are shown."""
+    files: list[FileDiff] = []
+    in_hunk = False
+    lines = text.split("\n")
+    for line in lines[:MOST_LINES]:
+        if line.startswith("diff --git "):
+            files.append(FileDiff(_named(line)))
+            in_hunk = False
+        elif files:
+            in_hunk = in_hunk or line.startswith("@@")
+            _take(files[-1], line, in_hunk=in_hunk)
+    return Diff(tuple(files), cut=cut or len(lines) > MOST_LINES)
+
+
+def _take(file: FileDiff, line: str, *, in_hunk: bool) -> None:
+    tone = _tone(line) if in_hunk else "same"
+    if not in_hunk and line.startswith(("index ", "--- ", "+++ ")):
+        return
+    file.added += tone == "added"
+    file.gone += tone == "gone"
+    file.lines.append((tone, shown_text(line[:LONGEST_LINE]) + "…" * (len(line) > LONGEST_LINE)))
+
+
+def _tone(line: str) -> Tone:
+    tones: Iterable[tuple[str, Tone]] = (("+", "added"), ("-", "gone"), ("@@", "hunk"))
+    return next((tone for mark, tone in tones if line.startswith(mark)), "same")
+
+
+def _named(line: str) -> str:
+    """The file's name of the line that begins its part: git writes it twice there."""
+    both = line.removeprefix("diff --git ")
+    half = both[: len(both) // 2]
+    same = both[len(half) :].strip()
+    if half.removeprefix('"').removeprefix("a/") == same.removeprefix('"').removeprefix("b/"):
+        return shown_line(half.removeprefix("a/"), LONGEST_LINE)
+    return shown_line(both, LONGEST_LINE)

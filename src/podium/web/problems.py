@@ -1,0 +1,127 @@
+"""Errors as responses: problem documents for programs, a page for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+
+from podium.core.errors import (
+    AmbiguousId,
+    BadInput,
+    CallRefused,
+    LockHeld,
+    NotPossibleNow,
+    PodiumError,
+    UnknownId,
+    UserMustAct,
+)
+from podium.render.text import safe_text
+from podium.web.access.host_names import METHODS
+from podium.web.access.limits import NotAllowed, NotLetIn, TurnedAway
+from podium.web.pages.templates import page
+
+API = "/api/"
+LIVE = "/live/"
+PROBLEM = "application/problem+json"
+_CODES: tuple[tuple[type[PodiumError], int], ...] = (
+    (NotLetIn, 401),
+    (NotAllowed, 403),
+    (CallRefused, 403),
+    (UnknownId, 404),
+    (AmbiguousId, 409),
+    (LockHeld, 409),
+    (NotPossibleNow, 409),
+    (BadInput, 422),
+    (UserMustAct, 409),
+)
+_WORDS = {404: "there is nothing at this address", 405: "nothing here is asked for in this way"}
+"""For what the server itself says in one word."""
+_JSON = "send a JSON object as the body, with `Content-Type: application/json`"
+
+
+def code_of(error: PodiumError) -> int:
+    """The status that tells what kind of trouble it is."""
+    if isinstance(error, TurnedAway):
+        return error.code
+    return next((code for kind, code in _CODES if isinstance(error, kind)), 409)
+
+
+def answer_to(connection: HTTPConnection, error: PodiumError) -> Response:
+    """The error in words. Who opens a page and is not known is led to where they can come in."""
+    if isinstance(error, NotLetIn) and _opens_page(connection):
+        to = quote(connection.scope["path"], safe="/")
+        return RedirectResponse(f"/login?to={to}", status_code=303)
+    return _told(connection, code_of(error), type(error).__name__, str(error), _advice(error))
+
+
+def _advice(error: PodiumError) -> dict[str, str]:
+    """What a program can do about it."""
+    if isinstance(error, NotLetIn):
+        return {"www-authenticate": "Bearer"}
+    if isinstance(error, TurnedAway) and error.retry_after_seconds:
+        return {"retry-after": str(error.retry_after_seconds)}
+    if code_of(error) == 405:
+        return {"allow": ", ".join(METHODS)}
+    return {}
+
+
+def tell_faults(app: FastAPI) -> None:
+    """Have every error answered in words."""
+
+    @app.exception_handler(PodiumError)
+    async def of_podium(request: Request, error: PodiumError) -> Response:
+        return answer_to(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: Request, error: RequestValidationError) -> Response:
+        words = "; ".join(_fault(each) for each in error.errors())
+        return _told(request, 422, "BadInput", words)
+
+    @app.exception_handler(HTTPException)
+    async def other(request: Request, error: HTTPException) -> Response:
+        words = _WORDS.get(error.status_code, str(error.detail))
+        return _told(request, error.status_code, "Refused", words, error.headers)
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    place = fault["loc"]
+    if fault["type"] == "json_invalid":
+        return (
+            f"the body is no JSON, from character {place[-1]} on: {fault['ctx']['error']}; {_JSON}"
+        )
+    if place == ("body",):
+        # Of the body as a whole: there is none, it is no object, or it was not said that it is JSON.
+        return _JSON
+    return f"{'.'.join(map(str, place[1:]))}: {fault['msg']}"
+
+
+def _opens_page(connection: HTTPConnection) -> bool:
+    return (
+        connection.scope.get("method") in ("GET", "HEAD")
+        and not connection.scope["path"].startswith((API, LIVE))
+        and "hx-request" not in connection.headers
+    )
+
+
+def _told(
+    connection: HTTPConnection,
+    code: int,
+    kind: str,
+    words: str,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    if connection.scope["type"] == "http" and not connection.scope["path"].startswith((API, LIVE)):
+        answer = page(
+            Request(connection.scope), "fault.html", status_code=code, words=safe_text(words)
+        )
+        answer.headers.update(headers or {})
+        return answer
+    told = {"type": "about:blank", "title": kind, "status": code, "detail": safe_text(words)}
+    return JSONResponse(told, code, media_type=PROBLEM, headers=headers)

@@ -1,0 +1,218 @@
+"""HTTP server of the console beside other work in the same process, with a deadline for the first byte."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import resource
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from podium.core.errors import BadInput, UserMustAct
+from podium.platform.private_sockets import sole_server
+from podium.web.access.host_names import is_loopback, named
+from podium.web.access.limits import MOST_HEAD_BYTES
+from podium.web.settings import ConsoleSettings
+
+
+def hurried(head_seconds: float) -> type[H11Protocol]:
+    """The protocol with this deadline for the lines of a request.
+
+    The server itself has one only between two requests: who connects and says a byte an hour would
+    hold a file for as long.
+    """
+
+    class _Hurried(_HurriedProtocol):
+        seconds = head_seconds
+
+    return _Hurried
+
+
+class _HurriedProtocol(H11Protocol):
+    seconds = 10.0
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_served():
+            self._stop_waiting()
+        elif self._waiting is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _is_served(self) -> bool:
+        upgraded = self.transport.get_protocol() is not self
+        # There is none before the first request.
+        return upgraded or not getattr(self.cycle, "response_complete", True)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.seconds, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self) -> None:
+        self._waiting = None
+        if not self._is_served():
+            self.transport.abort()
+
+
+LEAVING_SECONDS = 2
+"""How long those who are being answered may take when serving ends; streams are ended at once."""
+MOST_SOCKET_BYTES = 1_000_000
+"""Of one message of a websocket."""
+BACKLOG = 2048
+BESIDE_STREAMS = 400
+"""Connections and files that there may be beside streams."""
+STARTING_SECONDS = 0.01
+"""The server has no word for having begun, so it is looked at so often."""
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # The door of the command line ends everything in order.
+        yield
+
+
+@asynccontextmanager
+async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
+    """Serve while open, and give the URL, or the socket's path.
+
+    Raises `BadInput` for an address that needs TLS and has none, and for papers that will not do,
+    `UserMustAct` when nothing can listen there.
+    """
+    refuse_open_address(settings)
+    config = _config(app, settings)
+    _allow_files(settings.most_streams + BESIDE_STREAMS)
+    with _listening(settings) as listening:
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listening]), name="podium console")
+        try:
+            await _begun(server, serving)
+            yield _url(listening, settings)
+        finally:
+            # First of all the streams, which would else be waited for.
+            await app.state.desk.close()
+            server.should_exit = True
+            await serving
+
+
+async def _begun(server: _Server, serving: asyncio.Task[None]) -> None:
+    """Return once it answers. Raises `UserMustAct` when it ended instead: nobody is to be shown a token then."""
+    while not server.started:
+        if serving.done():
+            serving.result()
+            raise UserMustAct("the console could not be started; what it logged says why")
+        await asyncio.sleep(STARTING_SECONDS)
+
+
+def refuse_open_address(settings: ConsoleSettings) -> None:
+    """Raise `BadInput` where tokens would travel in the clear, or by whose names people come is not known."""
+    for name in settings.names:
+        named(name)
+    if settings.behind_proxy and not settings.names:
+        raise BadInput("say by which name people reach the proxy: --behind-proxy --name HOST")
+    if (settings.certificate is None) != (settings.key is None):
+        raise BadInput("TLS needs both --cert and --key")
+    local = settings.socket is not None or is_loopback(settings.host)
+    if not local and not settings.is_secure:
+        raise BadInput(
+            f"{settings.host} can be reached from other machines, and tokens would travel in the clear: give "
+            "--cert and --key, or --behind-proxy --name HOST where a proxy of yours ends TLS; "
+            "or leave --host out to serve this machine alone"
+        )
+
+
+def _config(app: FastAPI, settings: ConsoleSettings) -> uvicorn.Config:
+    config = uvicorn.Config(
+        app,
+        http=hurried(settings.head_seconds),
+        loop="none",
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        # The guards look at what proxies tell.
+        proxy_headers=False,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+        ws_max_size=MOST_SOCKET_BYTES,
+        limit_concurrency=settings.most_streams + BESIDE_STREAMS,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+        timeout_graceful_shutdown=LEAVING_SECONDS,
+    )
+    # Whoever sends nonsense is answered; a line for each would only let them fill the log.
+    logging.getLogger("uvicorn.error").addFilter(_is_error)
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise BadInput(f"no TLS by {settings.certificate} and {settings.key}: {error}") from error
+    return config
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.WARNING and record.exc_info is not None
+
+
+def _allow_files(wanted: int) -> None:
+    """Every stream is an open file, and some machines allow few by default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+@contextmanager
+def _listening(settings: ConsoleSettings) -> Iterator[socket.socket]:
+    if settings.socket is None:
+        with contextlib.closing(_at_address(settings)) as listening:
+            yield listening
+        return
+    with sole_server(settings.socket) as place, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place))
+        place.chmod(0o600)
+        listening.listen(BACKLOG)
+        listening.setblocking(False)
+        yield listening
+
+
+def _at_address(settings: ConsoleSettings) -> socket.socket:
+    where = (settings.host, settings.port)
+    try:
+        found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listening = socket.create_server(where, family=found[0][0], backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise UserMustAct(
+            f"nothing can listen at {settings.host}:{settings.port} ({error}); another Podium may, "
+            "so name a free one with --port"
+        ) from error
+    # The event loop does so only for sockets that were made by naming TCP; without it every answer waits
+    # 40 ms for the acknowledgement of its head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listening.setblocking(False)
+    return listening
+
+
+def _url(listening: socket.socket, settings: ConsoleSettings) -> str:
+    if settings.socket is not None:
+        return str(settings.socket)
+    host, port = listening.getsockname()[:2]
+    scheme = "https" if settings.certificate else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,1 +1,0 @@
-"""Where agents work: git isolation and import, and what a project keeps for them."""
