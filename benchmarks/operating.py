@@ -13,13 +13,14 @@ from pathlib import Path
 from benchmarks.figures import Figure, median, percentile
 from benchmarks.large_pack import MESSAGES, TOOLS, write_large_pack
 from podium.app.app import Podium, open_podium
+from podium.app.packs import pack_file
 from podium.config.configuration import load_configuration
 from podium.config.trust import TrustBook
 from podium.jobs.operator import Operator
-from podium.jobs.operator.composition import OperatorWish, build_operator, pack_file
+from podium.jobs.operator.bench.utterances import utterance_cases
+from podium.jobs.operator.composition import OperatorWish, build_operator
 from podium.jobs.operator.models import OperatorJob, OperatorMode
 from podium.store.sqlite_store import DATABASE_NAME
-from podium.testing.utterances import utterance_cases
 from podium.tools.packs import load_pack
 
 ANALYZE_ROUNDS = 2

@@ -17,8 +17,8 @@ from benchmarks.ticking import Idled, idle_tick, idled
 from podium.jobs.sense.io import FileSource, FolderSource, SourceKit
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_json, bundle_of
+from podium.jobs.sense.ports import Source
 from podium.platform.system_clock import SystemClock
-from podium.ports import Source
 from podium.store import Redactor
 
 FILES = 10_000

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any, get_args
 
-from podium.cli.app import COMMANDS, build
+from podium.cli.app import all_commands, build
 from podium.config.configuration import VARIABLES
 from podium.config.schema import attribute_docs, settings_schema
 from podium.core.events import AnyEvent
@@ -193,7 +193,7 @@ def commands_page() -> str:
         "7 held by another process, 130 interrupted.",
         "",
     ]
-    for name in COMMANDS:
+    for name in all_commands():
         lines += _command(("podium", name), group.commands[name], 2)
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.app.confining_launcher import ConfiningLauncher
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import flow_builders
 from podium.app.local_sockets import local_socket
 from podium.app.secrets import resolved, secret_finder, secret_in
 from podium.app.state_lock import StateLock
@@ -101,7 +101,7 @@ class Podium:
         *,
         clock: Clock | None = None,
         ids: Ids | None = None,
-        flows: Mapping[str, FlowBuilder] = FLOWS,
+        flows: Mapping[str, FlowBuilder] | None = None,
         tell: Callable[[str], None] = tell_stderr,
         labels: tuple[str, ...] = (),
         made_agents: Mapping[str, AgentMaker] | None = None,
@@ -332,7 +332,8 @@ class Podium:
         await self.end_orphans()
         await tidy_homes(self)
         await tidy_grounds(self)
-        for build in self._flows.values():
+        builders = flow_builders() if self._flows is None else self._flows
+        for build in builders.values():
             engine.register(await build(self))
         # Before the first run is taken: a trace begins with that.
         self._traces = await TraceExport.open(
@@ -607,7 +608,7 @@ async def open_podium(
     configuration: Configuration,
     environ: Mapping[str, str],
     *,
-    flows: Mapping[str, FlowBuilder] = FLOWS,
+    flows: Mapping[str, FlowBuilder] | None = None,
     made_agents: Mapping[str, AgentMaker] | None = None,
 ) -> AsyncIterator[Podium]:
     """A Podium that is closed at the end, also when interrupted."""

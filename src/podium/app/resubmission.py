@@ -169,7 +169,8 @@ async def _candidate(podium: Podium, card: Card, text: str, by: Approver) -> Res
 
 
 async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: Approver) -> Resubmitted:
-    from podium.jobs.operator.composition import brain_of, open_pack
+    from podium.app.packs import open_pack
+    from podium.jobs.operator.composition import brain_of
 
     job = _job(card)
     pack = open_pack(podium, job.pack_folder or job.plan.pack)

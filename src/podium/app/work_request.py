@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from podium.config.configuration import Configuration
 from podium.core.errors import BadInput
+from podium.core.job import all_jobs, load
 from podium.core.model import Json, NonEmpty, Noun
 from podium.core.work import QueueSpec
 
@@ -31,14 +32,10 @@ class Place(Noun):
 
 
 def queues_of(configuration: Configuration) -> tuple[QueueSpec, ...]:
-    """The queues of the settings; a project that names none has one. Behind them those of work orders and duets."""
-    # Late: who only puts a run into a queue needs neither orders nor terminals.
-    from podium.jobs.duet.pairs import duet_queues
-    from podium.jobs.sense.orders.worker import order_queues
-
+    """The queues of the settings; a project that names none has one. Behind them those of the jobs."""
     named = _named(configuration)
     known = {spec.name for spec in named}
-    own = (*order_queues(configuration), *duet_queues(configuration))
+    own = [spec for job in all_jobs() if job.queues for spec in load(job.queues)(configuration)]
     return (*named, *(spec for spec in own if spec.name not in known))
 
 

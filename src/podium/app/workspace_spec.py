@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from podium.config.configuration import Configuration
-from podium.config.flow_options import OPTIONS, flow_options
+from podium.config.flow_options import flow_options, options_models
 from podium.core.steering_files import SteeringFile, steering_files
 from podium.core.workspaces import SetUp, WorkspaceWish
 from podium.jobs.playbook.models import PROFILE_FILE
@@ -63,7 +63,7 @@ def guarded_paths(configuration: Configuration, repository: str) -> list[str]:
     """
     top = os.path.realpath(repository)
     project = os.path.realpath(configuration.folders.project)
-    shapes = {flow: shape() for flow, shape in OPTIONS.items()}
+    shapes = options_models()
     options = [
         shape.model_validate(flow_options(configuration, flow)) for flow, shape in shapes.items()
     ]

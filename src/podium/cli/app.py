@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from podium import __version__
 from podium.cli.screen import Screen
+from podium.core.job import Command, all_jobs, load
 
 
 @dataclass
@@ -142,166 +142,130 @@ def _globals(
     """Carries the options; never called."""
 
 
-class Entry(NamedTuple):
-    """Typer app of a command as `module:name`, and its line in the list of commands."""
-
-    app: str
-    help: str
-
-
-COMMANDS: dict[str, Entry] = {
-    "init": Entry("podium.cli.commands.init:app", "Make this folder a Podium project."),
-    "doctor": Entry(
+KERNEL_COMMANDS: dict[str, Command] = {
+    "init": Command("podium.cli.commands.init:app", "Make this folder a Podium project."),
+    "doctor": Command(
         "podium.cli.commands.doctor:app",
         "Check what is really usable here, and say how to mend the rest.",
     ),
-    "config": Entry(
+    "config": Command(
         "podium.cli.commands.config:app", "Show the settings in force, and where each comes from."
     ),
-    "run": Entry(
-        "podium.jobs.pipeline.commands.run:app",
-        "Turn a task into a reviewed, tested branch and a pull request.",
-    ),
-    "ask": Entry(
-        "podium.jobs.operator.commands.ask:app",
-        "Turn plain words into a validated, approved, receipted run of tools.",
-    ),
-    "sense": Entry(
-        "podium.jobs.sense.commands.sense:app",
-        "Read the system's state and propose, then do, work.",
-    ),
-    "candidates": Entry(
-        "podium.jobs.sense.commands.candidates:app",
-        "List the work orders that the sense loop proposes.",
-    ),
-    "deploy": Entry(
-        "podium.jobs.sense.commands.deploy:app", "Approve a candidate and see it delivered."
-    ),
-    "playbook": Entry(
-        "podium.jobs.playbook.commands.app:app",
-        "Check a playbook and its profile, and see the prompt.",
-    ),
-    "duet": Entry(
-        "podium.jobs.duet.commands.app:app",
-        "Let two terminal AIs, a planner and an executer, do a task together.",
-    ),
-    "undo": Entry(
-        "podium.jobs.operator.commands.undo:app",
-        "Take back what a receipt proves, gated like any other plan.",
-    ),
-    "runs": Entry("podium.cli.commands.runs:app", "List runs, newest first."),
-    "show": Entry(
+    "runs": Command("podium.cli.commands.runs:app", "List runs, newest first."),
+    "show": Command(
         "podium.cli.commands.show:app", "Show a run: its steps, calls, approvals and last events."
     ),
-    "logs": Entry(
+    "logs": Command(
         "podium.cli.commands.show:logs_app", "Print a run's events, or follow them live."
     ),
-    "prompts": Entry(
-        "podium.jobs.pipeline.commands.prompts:app",
-        "Show the pipeline's prompts, set up or sent, with their sizes.",
-    ),
-    "trace": Entry(
+    "trace": Command(
         "podium.cli.commands.trace:app",
         "Read a run's trace as a timeline: every event, call by call.",
     ),
-    "replay": Entry(
-        "podium.jobs.playbook.commands.replay:app",
-        "Let a run of a playbook happen again, and compare every event.",
-    ),
-    "cancel": Entry(
+    "cancel": Command(
         "podium.cli.commands.run_control:cancel_app", "End a run and everything it started."
     ),
-    "resume": Entry(
+    "resume": Command(
         "podium.cli.commands.run_control:resume_app", "Let a run go on here, from its checkpoint."
     ),
-    "retry": Entry(
+    "retry": Command(
         "podium.cli.commands.run_control:retry_app", "Let a run go again from one of its steps."
     ),
-    "approvals": Entry("podium.cli.commands.approvals:app", "List what waits for a person."),
-    "approve": Entry("podium.cli.commands.approvals:approve_app", "Say yes to an approval."),
-    "reject": Entry("podium.cli.commands.approvals:reject_app", "Say no to an approval."),
-    "login": Entry(
+    "approvals": Command("podium.cli.commands.approvals:app", "List what waits for a person."),
+    "approve": Command("podium.cli.commands.approvals:approve_app", "Say yes to an approval."),
+    "reject": Command("podium.cli.commands.approvals:reject_app", "Say no to an approval."),
+    "login": Command(
         "podium.cli.commands.login:app",
         "Sign in with a personal token: your answers carry its name.",
     ),
-    "logout": Entry(
+    "logout": Command(
         "podium.cli.commands.login:logout_app",
         "Sign out: you answer as your operating-system user again.",
     ),
-    "whoami": Entry(
+    "whoami": Command(
         "podium.cli.commands.login:whoami_app",
         "Show whose name your answers carry, and how that is proved.",
     ),
-    "resolve": Entry(
+    "resolve": Command(
         "podium.cli.commands.run_control:resolve_app", "Say whether a call in doubt happened."
     ),
-    "serve": Entry(
+    "serve": Command(
         "podium.cli.commands.serve:app", "Serve the console: every run and approval, in a browser."
     ),
-    "worker": Entry(
+    "worker": Command(
         "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C."
     ),
-    "workers": Entry(
+    "workers": Command(
         "podium.cli.commands.workers:app",
         "List who is alive, what each holds, and what the dead left.",
     ),
-    "queues": Entry(
+    "queues": Command(
         "podium.cli.commands.workers:queues_app",
         "List the queues: what waits, how it goes, who serves.",
     ),
-    "top": Entry("podium.cli.commands.top:app", "Watch workers, queues and running runs live."),
-    "mcp": Entry(
+    "top": Command("podium.cli.commands.top:app", "Watch workers, queues and running runs live."),
+    "mcp": Command(
         "podium.cli.commands.mcp:app",
         "Be an MCP server: clients submit work and use the gated toolbox.",
     ),
-    "rehearse": Entry(
-        "podium.jobs.rehearsal.commands:app",
-        "Play podium.yaml's scenes: try a policy out before it matters.",
-    ),
-    "demo": Entry(
-        "podium.jobs.pipeline.commands.demo:app",
-        "See Podium work, offline and without keys, in under a minute.",
-    ),
-    "modelserver": Entry(
+    "modelserver": Command(
         "podium.cli.commands.modelserver:app",
         "Stand in for a model provider: play, record, replay.",
     ),
-    "agents": Entry(
+    "agents": Command(
         "podium.cli.commands.agents:app",
         "See which agents are installed, logged in and gated by what.",
     ),
-    "trust": Entry(
+    "trust": Command(
         "podium.cli.commands.config:trust_app",
         "Trust the commands in this project's podium.yaml as they are now.",
     ),
-    "pack": Entry("podium.cli.commands.pack:app", "Check, list or show tool packs."),
-    "plan": Entry(
-        "podium.jobs.sense.commands.plan:app", "Parse a planner's plan, and check planning rules."
-    ),
-    "policy": Entry("podium.cli.commands.policy:app", "Ask the gate what it would say."),
-    "workspaces": Entry(
+    "pack": Command("podium.cli.commands.pack:app", "Check, list or show tool packs."),
+    "policy": Command("podium.cli.commands.policy:app", "Ask the gate what it would say."),
+    "workspaces": Command(
         "podium.cli.commands.workspaces:app",
         "List workspaces, clear away what is safe, get work back.",
     ),
-    "receipts": Entry("podium.cli.commands.receipts:app", "List, verify or follow receipts."),
-    "habits": Entry(
-        "podium.jobs.operator.commands.habits:app",
-        "See or erase what the operator remembers of messages.",
-    ),
-    "db": Entry(
+    "receipts": Command("podium.cli.commands.receipts:app", "List, verify or follow receipts."),
+    "db": Command(
         "podium.cli.commands.db:app",
         "Migrate, check, move or prune the database that holds the record.",
     ),
-    "uninstall": Entry(
+    "uninstall": Command(
         "podium.cli.commands.uninstall:app", "List and remove what Podium keeps on this machine."
     ),
-    "help": Entry("podium.cli.commands.help:app", "Read about a job or a task, offline."),
-    "bench": Entry(
+    "help": Command("podium.cli.commands.help:app", "Read about a job or a task, offline."),
+    "bench": Command(
         "podium.cli.commands.bench:app",
         "Measure what Podium promises, such as how well replies are read.",
     ),
 }
-"""Every command, imported on first use. A new one is a module and a line here."""
+"""Commands of the kernel; those of a job stand in its `job.py`. A new one is a module and a line here."""
+
+_FIRST = ("init", "doctor", "config")
+"""Commands that are listed before those of the jobs."""
+
+
+@cache
+def all_commands() -> dict[str, Command]:
+    """Every command by name, as they are listed: to set up, of the jobs, of the kernel."""
+    first = {name: KERNEL_COMMANDS[name] for name in _FIRST}
+    of_jobs = {name: command for job in all_jobs() for name, command in job.commands.items()}
+    return first | of_jobs | KERNEL_COMMANDS
+
+
+class _Commands(Mapping[str, Loader]):
+    """Loader of each command. Jobs are looked through only for a name that is none of the kernel's."""
+
+    def __getitem__(self, name: str) -> Loader:
+        command = KERNEL_COMMANDS.get(name) or all_commands()[name]
+        return partial(_load, command.app)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(all_commands())
+
+    def __len__(self) -> int:
+        return len(all_commands())
 
 
 @cache
@@ -312,9 +276,7 @@ def build() -> TyperGroup:
     group = typer.main.get_command(app)
     if not isinstance(group, TyperGroup):
         raise TypeError(f"typer made {type(group).__name__!r} of a group")
-    group.commands = LazyCommands(
-        {name: partial(_load, entry.app) for name, entry in COMMANDS.items()}
-    )
+    group.commands = LazyCommands(_Commands())
     group.params.extend(global_options())
     return group
 
@@ -336,12 +298,13 @@ class _Podium(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.help) for name, entry in all_commands().items()])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         loaded_later = self.commands
         self.commands = {
-            name: TyperCommand(name, short_help=entry.help) for name, entry in COMMANDS.items()
+            name: TyperCommand(name, short_help=entry.help)
+            for name, entry in all_commands().items()
         }
         try:
             return super().shell_complete(ctx, incomplete)
@@ -358,5 +321,4 @@ class _Podium(TyperGroup):
 
 
 def _load(app: str) -> Any:
-    module, _, name = app.partition(":")
-    return typer.main.get_command(getattr(import_module(module), name))
+    return typer.main.get_command(load(app))

@@ -19,6 +19,7 @@ from podium.cli.screen import AnswerLost
 from podium.core.errors import PodiumError, StoreFull
 from podium.core.events import Event
 from podium.core.ids import short_id
+from podium.core.job import job_of_flow, load
 from podium.core.run_cost import METERED_TYPES, CostMeter
 from podium.core.work import Run, RunStatus
 from podium.ports import EventQuery, Store
@@ -108,24 +109,11 @@ def exit_code_of(run: Run) -> int:
 
 
 def _telling_of(door: Door, run: Run) -> Telling:
-    if run.flow == "pipeline":
-        # Late: other flows do without its words.
-        from podium.jobs.pipeline.run_view import PipelineTelling
-
-        return PipelineTelling(door, run)
-    if run.flow == "playbook":
-        from podium.jobs.playbook.run_view import PlaybookTelling
-
-        return PlaybookTelling(door, run)
-    if run.flow == "duet":
-        from podium.jobs.duet.run_view import DuetTelling
-
-        return DuetTelling(door, run)
-    if run.flow == "operator":
-        from podium.jobs.operator.run_view import OperatorTelling
-
-        return OperatorTelling(door, run)
-    return PlainTelling(door, run)
+    job = job_of_flow(run.flow)
+    view: Callable[[Door, Run], Telling] = (
+        load(job.run_view) if job is not None and job.run_view else PlainTelling
+    )
+    return view(door, run)
 
 
 def _say_how_to_go_on(door: Door, run: Run) -> None:

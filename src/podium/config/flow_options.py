@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from podium.config.configuration import Configuration
+from podium.core.job import all_jobs, job_of_flow, load
 from podium.core.model import Json
 
 
-def _duet() -> type[BaseModel]:
-    from podium.jobs.duet.options import DuetOptions
-
-    return DuetOptions
-
-
-def _operator() -> type[BaseModel]:
-    from podium.jobs.operator.options import OperatorOptions
-
-    return OperatorOptions
+def options_model(flow: str) -> type[BaseModel]:
+    """Model of a flow's options."""
+    job = job_of_flow(flow)
+    if job is None or not job.options:
+        raise KeyError(flow)
+    model: type[BaseModel] = load(job.options)
+    return model
 
 
-def _pipeline() -> type[BaseModel]:
-    from podium.jobs.pipeline import PipelineOptions
-
-    return PipelineOptions
-
-
-def _playbook() -> type[BaseModel]:
-    from podium.jobs.playbook.models import PlaybookOptions
-
-    return PlaybookOptions
-
-
-def _rehearsal() -> type[BaseModel]:
-    from podium.jobs.rehearsal.flow import RehearsalOptions
-
-    return RehearsalOptions
-
-
-def _sense() -> type[BaseModel]:
-    from podium.jobs.sense.options import SenseOptions
-
-    return SenseOptions
-
-
-OPTIONS: Mapping[str, Callable[[], type[BaseModel]]] = {
-    "duet": _duet,
-    "operator": _operator,
-    "pipeline": _pipeline,
-    "playbook": _playbook,
-    "rehearsal": _rehearsal,
-    "sense": _sense,
-}
-"""Flow → the shape of its options, loaded late: a door with one flow does without the code of the others."""
+def options_models() -> dict[str, type[BaseModel]]:
+    """Model of every job's options, by the name of the job."""
+    return {job.name: load(job.options) for job in all_jobs() if job.options}
 
 
 class _Part(BaseModel):
@@ -70,8 +36,8 @@ def flow_options(configuration: Configuration, flow: str) -> dict[str, Json]:
     """
     owners = [layer for layer in configuration.layers if flow in layer.settings.flows]
     if not owners:
-        return OPTIONS[flow]()().model_dump()
-    file = owners[-1].located.validated(_file_with(flow, OPTIONS[flow]()))
+        return options_model(flow)().model_dump()
+    file = owners[-1].located.validated(_file_with(flow, options_model(flow)))
     options: dict[str, Json] = file.model_dump()["flows"]["options"]
     return options
 

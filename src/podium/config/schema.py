@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from podium.config.flow_options import OPTIONS
+from podium.config.flow_options import options_models
 from podium.config.settings import SettingsFile
 from podium.core.calls import Tier
 from podium.core.model import Json
@@ -44,7 +44,7 @@ def settings_schema() -> dict[str, Json]:
 def _whole_file() -> type[BaseModel]:
     """The settings file with the parts that are checked later: options of flows, and the policy."""
     options: dict[str, Any] = {
-        name: (shape(), Field(default_factory=shape())) for name, shape in OPTIONS.items()
+        name: (shape, Field(default_factory=shape)) for name, shape in options_models().items()
     }
     # A program may add flows of its own.
     flows = create_model("Flows", __config__=ConfigDict(extra="allow"), **options)

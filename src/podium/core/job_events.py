@@ -8,8 +8,7 @@ from pydantic import Field
 
 from podium.core.decisions import Usage
 from podium.core.model import EventBody, Json
-from podium.core.turns import Address, Message, Side, Stop
-from podium.jobs.duet.models import Leg
+from podium.core.turns import Address, Leg, Message, Side, Stop
 
 
 class StageBegan(EventBody):

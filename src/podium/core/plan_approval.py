@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from pydantic import ValidationError
 
 from podium.core.decisions import Approval
+from podium.core.job import job_of_flow, load
 from podium.core.model import Json, NonEmpty, Noun
 from podium.core.packs import Estimate, TierName
 from podium.core.work import Run
-from podium.jobs.operator.models import OperatorJob, RunPlan, Ungrounded
-from podium.jobs.sense.orders.work_order import OrderJob
+
+
+class Ungrounded(Noun):
+    """A part of a call that neither the message nor its context gives."""
+
+    field: str = ""
+    """The argument. Empty: the tool itself."""
+    value: Json = None
+    reason: NonEmpty
+
+    @property
+    def line(self) -> str:
+        """`lead_id: not in the message`."""
+        return f"{self.field or self.value}: {self.reason}"
 
 
 class AskedCall(Noun):
@@ -37,37 +52,6 @@ class PlanQuestion(Noun):
     safer_alternative: str = ""
 
 
-def question_about(plan: RunPlan) -> PlanQuestion:
-    """The question that a plan puts."""
-    calls = tuple(
-        AskedCall(
-            number=step.number,
-            tool=step.tool,
-            tier=step.tier,
-            arguments=step.arguments,
-            undo=step.undo,
-            ungrounded=step.ungrounded,
-        )
-        for step in plan.steps
-    )
-    return PlanQuestion(
-        message=plan.message,
-        calls=calls,
-        irreversible=plan.irreversible,
-        undoes=plan.undoes,
-        estimate=plan.estimate,
-        safer_alternative=plan.safer_alternative,
-    )
-
-
-def why_asked(plan: RunPlan) -> str:
-    """Why a person is asked about a plan."""
-    if not plan.ungrounded:
-        return f"{plan.estimated_risk} needs a person"
-    marks = [mark.line for step in plan.steps for mark in step.ungrounded]
-    return "; ".join(dict.fromkeys(marks))
-
-
 def marked_names(question: PlanQuestion) -> tuple[str, ...]:
     """What is not from the message: tools, and arguments by their names."""
     marks = (mark for call in question.calls for mark in call.ungrounded)
@@ -86,7 +70,7 @@ def question_in(approval: Approval) -> PlanQuestion | None:
 
 
 class PlannedCall(Noun):
-    """One of them."""
+    """One call of a plan or of a work order."""
 
     number: int
     tool: str
@@ -95,31 +79,33 @@ class PlannedCall(Noun):
 
 
 def planned_call(run: Run, plan_hash: str, number: int) -> PlannedCall | None:
-    """The call of this number, if the run's input is the very plan or order of this hash."""
-    if not plan_hash:
+    """Call of this number, if the run's input is the very plan or order of this hash, as its job reads it."""
+    job = job_of_flow(run.flow)
+    if not plan_hash or job is None or not job.planned_call:
         return None
-    return _of_plan(run.input, plan_hash, number) or _of_order(run.input, plan_hash, number)
+    read: Callable[[Json, str, int], PlannedCall | None] = load(job.planned_call)
+    return read(run.input, plan_hash, number)
 
 
-def _of_plan(given: Json, plan_hash: str, number: int) -> PlannedCall | None:
-    try:
-        plan = OperatorJob.model_validate(given).plan
-    except ValidationError:
-        return None
-    if plan.plan_hash != plan_hash:
-        return None
-    found = next((step for step in plan.steps if step.number == number), None)
-    if found is None:
-        return None
-    return PlannedCall(number=number, tool=found.tool, arguments=found.arguments)
+def filled_in(value: Json, results: Mapping[int, Json]) -> Json:
+    """A step's arguments with every {"$from": …} replaced by what earlier steps gave.
+
+    Raises `KeyError` when a result is not there or lacks the field.
+    """
+    if isinstance(value, dict):
+        if set(value) == {"$from"}:
+            return _given(value["$from"], results)
+        return {name: filled_in(inner, results) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [filled_in(inner, results) for inner in value]
+    return value
 
 
-def _of_order(given: Json, plan_hash: str, number: int) -> PlannedCall | None:
-    try:
-        order = OrderJob.model_validate(given).order
-    except ValidationError:
-        return None
-    if order is None or order.content_hash != plan_hash or not 0 < number <= len(order.ops):
-        return None
-    tool, arguments = order.ops[number - 1].call
-    return PlannedCall(number=number, tool=tool, arguments=arguments)
+def _given(source: Json, results: Mapping[int, Json]) -> Json:
+    if source and isinstance(source[0], list):
+        return [_given(each, results) for each in source]
+    step, field = source
+    result = results[step]
+    if not isinstance(result, dict):
+        raise KeyError(field)
+    return result[field]

@@ -15,8 +15,7 @@ from podium.core.keyboards import (
     PersonName,
 )
 from podium.core.model import Moment, NonEmpty, Noun
-from podium.core.turns import Side
-from podium.jobs.duet.models import PairName
+from podium.core.turns import PairName, Side
 
 TerminalStatus = Literal["gone", "starting", "ready", "busy", "asking", "unknown"]
 """`gone`: its program is not there, or is no more."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -294,3 +294,19 @@ def unknown_words(own_tools: Iterable[str] | None, known: Iterable[str]) -> tupl
     """Names of a role that mean nothing to an agent that knows only these, by whatever word."""
     there = frozenset((*known, *(_WORD_OF.get(name, name) for name in known)))
     return tuple(name for name in own_tools or () if not granted_words((name,)) & there)
+
+
+PairName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+
+
+class Leg(Noun):
+    """One row of the state table: which message is awaited from whom."""
+
+    number: int
+    """From 0, within the task."""
+    round: int
+    """From 1."""
+    expected_from: Side
+    expected: tuple[MessageType, ...]
+    task: NonEmpty
+    nonce: NonEmpty

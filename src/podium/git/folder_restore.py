@@ -14,11 +14,11 @@ from datetime import datetime
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
+from podium.core.folder_snapshots import PutBack
 from podium.git.folder_copy import shown
 from podium.git.folder_snapshot import Difference, Kept, difference, in_the_way
 from podium.git.working_folder import LEFT, START, FolderGrounds, ref_of
 from podium.git.worktree_files import kind_of, open_folders, remove_file
-from podium.jobs.playbook.run_models import PutBack
 
 _ASIDE = "aside"
 """What was there before a folder was put back; numbered, newest last."""

@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.folder_snapshots import Changes, Ground
 from podium.git.folder_copy import STATE, FolderCopies, GroundLimits, shown
 from podium.git.folder_snapshot import REFS, SCRATCH, FolderShadow, Kept, difference
 from podium.git.git_command import Git
 from podium.git.worktree_files import closed_places, is_memory
-from podium.jobs.playbook.run_models import Changes, Ground
 from podium.platform import make_private_folder
 from podium.platform.folder_tree import clear_away
 

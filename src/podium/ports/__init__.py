@@ -1,7 +1,5 @@
 """The protocols rooms meet through. No I/O, no implementation."""
 
-from podium.jobs.operator.ports import Classifier, Habits
-from podium.jobs.sense.ports import Inbox, SenseRecord, Shelf, Source, TrustBook
 from podium.ports.agent import Agent, Mirror, Terminals
 from podium.ports.engine import (
     ONCE,
@@ -46,7 +44,6 @@ __all__ = [
     "ONCE",
     "Agent",
     "Checkpoint",
-    "Classifier",
     "Clock",
     "Enclosures",
     "Engine",
@@ -56,10 +53,8 @@ __all__ = [
     "FlowContext",
     "Forge",
     "Gate",
-    "Habits",
     "HookDoors",
     "Ids",
-    "Inbox",
     "Journal",
     "Launcher",
     "Mirror",
@@ -70,9 +65,6 @@ __all__ = [
     "Process",
     "Retry",
     "RunQuery",
-    "SenseRecord",
-    "Shelf",
-    "Source",
     "Step",
     "StepFunction",
     "Store",
@@ -85,7 +77,6 @@ __all__ = [
     "Transcript",
     "Transcripts",
     "Translate",
-    "TrustBook",
     "TurnDoor",
     "Tx",
     "View",

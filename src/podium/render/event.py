@@ -14,8 +14,8 @@ from podium.core.model import Json
 from podium.core.run_cost import CostMeter
 from podium.core.turns import Stop
 from podium.core.work import AGENT_LOST, RATE_LIMIT
-from podium.jobs.duet.event_text import of_a_duet
 from podium.render.approval import arguments_line, summary_line
+from podium.render.message_event import of_a_duet
 from podium.render.text import safe_line, shown_line
 
 LONGEST_ARGUMENTS = 200

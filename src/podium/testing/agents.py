@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, TimedOut
 from podium.core.turns import Reply, Turn
-from podium.jobs.operator.models import Intent, Message, Reading
 from podium.ports import Notice, Told
 
 PreparedReply = Reply | str | Exception | Callable[[Turn], Reply | Awaitable[Reply]]
@@ -63,34 +61,6 @@ class FakeAgent:
                 raise
             seconds = turn.limits.seconds
             raise TimedOut(f"agent {self._name!r} gave no answer within {seconds} s") from None
-
-
-class FakeClassifier:
-    """Readings by the message's exact words; anything else is refused."""
-
-    name = "fake"
-    usage = Usage()
-
-    def __init__(self, readings: Mapping[str, Reading]) -> None:
-        self._readings = dict(readings)
-        self.heard: list[Message] = []
-
-    async def read(self, message: Message) -> Reading:
-        self.heard.append(message)
-        nothing = Reading(intent=Intent.REFUSE, reasoning="No registered tool does this")
-        return self._readings.get(message.text, nothing)
-
-
-def sure(*wishes: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
-    """A reading that understood all of it."""
-    return Reading.model_validate(
-        {
-            "intent": Intent.EXECUTE,
-            "wishes": [{"tool": tool, "arguments": arguments} for tool, arguments in wishes],
-            "confidence": confidence,
-            "reasoning": "understood",
-        }
-    )
 
 
 @dataclass

@@ -29,9 +29,8 @@ from podium.core.decisions import (
 from podium.core.events import ApprovalRequested
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json, Noun
-from podium.core.plan_approval import PlannedCall, planned_call
+from podium.core.plan_approval import PlannedCall, filled_in, planned_call
 from podium.core.work import Run
-from podium.jobs.operator.models import filled_in
 from podium.ports import Tx
 from podium.tools import output_text
 from podium.tools.output_text import DEFAULT_RESULT_BYTES

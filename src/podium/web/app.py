@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from podium import __version__
-from podium.jobs.duet.pages.pane_socket import router as panes_router
+from podium.core.job import all_jobs, load
 from podium.web.access.guards import Guards
 from podium.web.api import api_router
 from podium.web.api.health import liveness
@@ -41,10 +41,12 @@ def build_app(desk: Desk) -> FastAPI:
         lifespan=open_desk,
     )
     app.state.desk = desk
-    app.include_router(api_router, prefix="/api/v1")
+    app.include_router(api_router(), prefix="/api/v1")
     app.include_router(liveness)
-    app.include_router(panes_router, prefix="/api/v1")
-    app.include_router(pages_router, include_in_schema=False)
+    for job in all_jobs():
+        if job.sockets:
+            app.include_router(load(job.sockets), prefix="/api/v1")
+    app.include_router(pages_router(), include_in_schema=False)
     app.include_router(links_router(desk.podium))
     app.include_router(chat_router(desk.podium))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

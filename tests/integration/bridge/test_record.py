@@ -18,7 +18,7 @@ from podium.core.errors import LockHeld, NotPossibleNow
 from podium.jobs.sense.io.record import FileRecord
 from podium.jobs.sense.io.tick_files import RecordFiles
 from podium.jobs.sense.models import Bundle, Look, PlanItem, PlannerStatus, Sensed, SenseMemory
-from podium.ports import SenseRecord
+from podium.jobs.sense.ports import SenseRecord
 from podium.testing import FixedClock
 from tests.unit.bridge.inbox_rig import without_secret
 

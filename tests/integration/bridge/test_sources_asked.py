@@ -12,7 +12,8 @@ import pytest
 from podium.core.errors import CallRefused
 from podium.core.processes import Confinement, Ended, Mount, Spawn
 from podium.jobs.sense.io import CommandSource, FiguresSource, GitSource
-from podium.ports import Launcher, Source
+from podium.jobs.sense.ports import Source
+from podium.ports import Launcher
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeLauncher
 from tests.integration.workspaces.rig import needs_bwrap

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podium.jobs.sense.io import FileSource, FolderSource, LogSource
 from podium.jobs.sense.models import Look
-from podium.ports import Source
+from podium.jobs.sense.ports import Source
 from tests.soaking import examples
 from tests.unit.bridge.sources_rig import LONG_AGO, NOON, Rig, names
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from podium.core.decisions import Tier
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.record import FileTrustBook
+from podium.jobs.sense.ports import TrustBook
 from podium.jobs.sense.trust import TrustEntry, granted_tier, standings
-from podium.ports import TrustBook
 from tests.soaking import examples
 from tests.unit.bridge.inbox_rig import without_secret
 

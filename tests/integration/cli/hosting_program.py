@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from podium.app.app import Podium
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import KERNEL_FLOWS
 from podium.cli.error_report import run
 from podium.core.errors import AgentLost, TimedOut
 from podium.engine import FlowDefinition
@@ -55,5 +55,5 @@ async def slow(folder: Path, step: Step) -> None:
 
 
 if __name__ == "__main__":
-    FLOWS[NAME] = build
+    KERNEL_FLOWS[NAME] = "tests.integration.cli.hosting_program:build"
     sys.exit(run(sys.argv[1:]))

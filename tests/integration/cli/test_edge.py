@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from podium.cli.app import COMMANDS, Entry, build, command_app
+from podium.cli.app import KERNEL_COMMANDS, build, command_app
 from podium.core.errors import (
     BudgetSpent,
     CallRefused,
@@ -20,6 +20,7 @@ from podium.core.errors import (
     StoreBusy,
     TimedOut,
 )
+from podium.core.job import Command
 from tests.integration.cli.desk import Desk
 
 
@@ -140,7 +141,9 @@ def test_whatever_a_command_raises_has_its_exit_code(
     module = ModuleType("podium.cli.commands.burst")
     module.__dict__["app"] = app
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(COMMANDS, "burst", Entry("burst", "Bursts."))
+    monkeypatch.setitem(
+        KERNEL_COMMANDS, "burst", Command("podium.cli.commands.burst:app", "Bursts.")
+    )
     monkeypatch.setattr(
         "podium.cli.error_report.build", build.__wrapped__
     )  # another command each time

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.cli.app import COMMANDS, LazyCommands, build
+from podium.cli.app import LazyCommands, all_commands, build
 from tests.integration.cli.desk import Desk
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -89,5 +89,5 @@ def test_tab_after_podium_lists_every_command_and_imports_none(
     def refuse() -> None:
         raise AssertionError("a command was imported")
 
-    monkeypatch.setattr(build(), "commands", LazyCommands(dict.fromkeys(COMMANDS, refuse)))
-    assert completions("bash", "podium ") == list(COMMANDS)
+    monkeypatch.setattr(build(), "commands", LazyCommands(dict.fromkeys(all_commands(), refuse)))
+    assert completions("bash", "podium ") == list(all_commands())

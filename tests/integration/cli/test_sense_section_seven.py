@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.cli.app import COMMANDS
+from podium.cli.app import all_commands
 from tests.integration.cli.desk import Desk, Said
 from tests.soaking import in_soak
 
@@ -46,7 +46,7 @@ PATH = "/usr/bin:/bin"
 
 
 def done(desk: Desk, command: list[str]) -> Said:
-    if command[0] in COMMANDS:
+    if command[0] in all_commands():
         return desk.run(*command, env={"PATH": PATH})
     shim = subprocess.run(
         command,

@@ -432,7 +432,7 @@ def test_a_killed_removal_is_finished_without_the_keys_that_stay(
 
 _KILLED = """
 import os, signal, sys
-from podium.wiring import uninstall
+from podium.app import uninstall
 from podium.cli.start import run_command
 remove, calls = uninstall._remove, []
 def killed(path):

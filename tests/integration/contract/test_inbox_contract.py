@@ -13,8 +13,8 @@ import pytest
 from podium.core.errors import BadInput
 from podium.jobs.sense.io import FolderInbox
 from podium.jobs.sense.orders.work_order import Ack, Claim, Operation, WorkOrder, order_text
-from podium.ports import Inbox
-from podium.testing import MemoryInbox
+from podium.jobs.sense.ports import Inbox
+from podium.jobs.sense.testing import MemoryInbox
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, inbox_at
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

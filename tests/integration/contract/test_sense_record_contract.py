@@ -11,8 +11,8 @@ import pytest
 from podium.core.errors import LockHeld
 from podium.core.model import Json
 from podium.jobs.sense.models import Bundle, Look, PlannerStatus, Sensed, SenseMemory, TickOutcome
-from podium.ports import SenseRecord
-from podium.testing import MemorySenseRecord
+from podium.jobs.sense.ports import SenseRecord
+from podium.jobs.sense.testing import MemorySenseRecord
 from tests.integration.bridge.test_record import FILES, MEMORY, record_at
 from tests.integration.contract.test_inbox_contract import NOON
 

@@ -19,9 +19,10 @@ from podium.jobs.sense.io import (
     SourceKit,
 )
 from podium.jobs.sense.models import Sensed
-from podium.ports import Source
+from podium.jobs.sense.ports import Source
+from podium.jobs.sense.testing import FixedSource
 from podium.sandbox import LauncherSettings, ProcessLauncher
-from podium.testing import FixedClock, FixedSource
+from podium.testing import FixedClock
 from tests.unit.bridge.sources_rig import NOON
 
 EARLIER = NOON.timestamp() - 3600

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.ports import TrustBook
-from podium.testing import MemoryTrustBook
+from podium.jobs.sense.ports import TrustBook
+from podium.jobs.sense.testing import MemoryTrustBook
 from tests.integration.bridge.test_trust_book import NOON, book_at, entry
 
 BOOKS: dict[str, Callable[[Path], TrustBook]] = {

@@ -20,7 +20,7 @@ _LOADED = (
         "podium.sandbox",
         "podium.testing",
         "podium.tools",
-        "podium.usecases",
+        "podium.app.run_list",
         "podium.app.app",
     ),
 )

@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
 
-import podium.rpc
+import podium.jobs.duet
 from podium.app.app import Podium, open_podium
 from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, CallRefused, NeedsHuman
@@ -195,17 +196,24 @@ def test_a_daemon_that_was_killed_is_told_and_not_missed(stage: Theatre) -> None
     assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """The path of a socket has at most 100 bytes."""
+    with tempfile.TemporaryDirectory(prefix="pd", dir="/tmp") as folder:
+        yield Path(folder)
+
+
 def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not_used(
-    hall: Hall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hall: Hall, short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hall.settings(transport="tui")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     configuration = load_configuration(os.environ, project=hall.desk.project)
     socket = api_socket(Podium(configuration, os.environ))
     socket.parent.mkdir()
     socket.touch()
     # The only way to have it missing where all others need it.
-    monkeypatch.delattr(podium.rpc, "finding", raising=False)
+    monkeypatch.delattr(podium.jobs.duet, "daemon", raising=False)
     monkeypatch.setitem(sys.modules, "podium.jobs.duet.daemon", None)
 
     told = hall.duet("status", "--json")

@@ -9,8 +9,8 @@ import pytest
 import podium.jobs.operator.bench.tally as tallying
 import podium.jobs.operator.bench.utterance_score as bench
 from podium.core.decisions import Tier
+from podium.jobs.operator.bench.utterances import utterance_cases
 from podium.jobs.operator.judgement.judge import judge
-from podium.testing.utterances import utterance_cases
 from tests.integration.cli.desk import Desk
 
 

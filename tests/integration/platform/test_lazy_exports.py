@@ -45,7 +45,7 @@ def test_unknown_name_is_an_attribute_error(package: str) -> None:
         _ = importlib.import_module(package).farewell
 
 
-@pytest.mark.parametrize("package", ["podium.usecases", "podium.wiring", "podium.store"])
+@pytest.mark.parametrize("package", ["podium.agents", "podium.jobs.operator", "podium.store"])
 def test_every_export_of_podium_is_there_in_a_fresh_process(package: str) -> None:
     code = (
         f"import {package} as package; from types import ModuleType; loaded = dict(vars(package));"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from podium.app.app import Podium
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import KERNEL_FLOWS
 from podium.cli.error_report import run
 from podium.core.events import NoteTaken
 from podium.engine import FlowDefinition
@@ -41,5 +41,5 @@ async def build(podium: Podium) -> Flow:
 
 
 if __name__ == "__main__":
-    FLOWS[NAME] = build
+    KERNEL_FLOWS[NAME] = "tests.integration.web.run_program:build"
     sys.exit(run(sys.argv[1:]))

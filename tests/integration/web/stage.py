@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 
 from podium.app.app import Podium, open_podium
-from podium.app.flow_registry import FLOWS, FlowBuilder
+from podium.app.flow_registry import FlowBuilder
 from podium.config.configuration import load_configuration
 from podium.web.access.tokens import ConsoleRole
 from podium.web.app import build_app
@@ -47,7 +47,7 @@ async def console(
     *,
     yaml: str = "{}\n",
     environ: Mapping[str, str] | None = None,
-    flows: Mapping[str, FlowBuilder] = FLOWS,
+    flows: Mapping[str, FlowBuilder] | None = None,
     settings: ConsoleSettings | None = None,
 ) -> AsyncIterator[Stage]:
     """A console over `folder/project` on a free port, with a home of its own, until the block ends.

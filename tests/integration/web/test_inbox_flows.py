@@ -13,7 +13,7 @@ import yaml
 from playwright.async_api import Browser
 
 from podium.app.app import Podium
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import flow_builders
 from podium.core.decisions import Approval, ApprovalStatus, Receipt, Tier
 from podium.core.model import Json
 from podium.core.work import QueueSpec
@@ -245,7 +245,7 @@ async def _asking(podium: Podium) -> Flow:
 async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(
     tmp_path: Path, browser: Browser
 ) -> None:
-    async with console(tmp_path, flows={**FLOWS, "asking": _asking}) as stage:
+    async with console(tmp_path, flows={**flow_builders(), "asking": _asking}) as stage:
         engine = await stage.podium.hosting_engine()
         async with (
             engine.serve([QueueSpec(name="work")]),

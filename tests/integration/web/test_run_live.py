@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.app.app import open_podium
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import flow_builders
 from podium.app.run_timeline import log_after
 from podium.config.configuration import load_configuration
 from podium.core.work import RunStatus
@@ -23,7 +23,7 @@ from tests.integration.web.browser import needs_browser, picture, refuse_barrier
 from tests.integration.web.run_program import BEGUN, LET_GO, NAME, build
 from tests.integration.web.stage import Stage, console
 
-WITH_HELD = {**FLOWS, NAME: build}
+WITH_HELD = {**flow_builders(), NAME: build}
 ROOT = Path(__file__).parents[3]
 PATIENCE_MILLISECONDS = 90_000
 

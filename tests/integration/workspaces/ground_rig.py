@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from podium.core.folder_snapshots import PutBack
 from podium.core.processes import Ended, Spawn
 from podium.git import FolderGrounds, FolderRestoring
 from podium.git.folder_copy import GroundLimits
 from podium.git.git_command import Git
-from podium.jobs.playbook.run_models import PutBack
 from podium.ports.launcher import Process
 from podium.sandbox import ProcessLauncher
 

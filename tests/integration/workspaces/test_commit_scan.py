@@ -12,7 +12,6 @@ import pytest
 from podium.core.errors import ImportRefused, SecretsCommitted
 from podium.core.workspaces import LookedThrough
 from podium.git import commit_scan
-from podium.git import commit_scan as secret_check
 from podium.git.commit_scan import Find
 from podium.ports import Workspace
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
@@ -30,14 +29,15 @@ def find(text: str) -> Sequence[str]:
 async def scanned(workspace: Workspace, find: Find = find) -> LookedThrough:
     """What the scan of an import finds. Nothing comes back."""
     seen: list[LookedThrough] = []
+    whole_scan = commit_scan.scan_commits
 
     async def scan(history: Any, new: Any, changes: Any, _: Find, since: str) -> LookedThrough:
-        seen.append(await commit_scan.scan_commits(history, new, changes, find, since))
+        seen.append(await whole_scan(history, new, changes, find, since))
         raise SecretsCommitted("only a scan", "none")
 
     with pytest.MonkeyPatch.context() as patched:
         # The scan's own answer is asked for: what is refused of it is told in words alone.
-        patched.setattr(secret_check, "scan_commits", scan)
+        patched.setattr(commit_scan, "scan_commits", scan)
         with suppress(SecretsCommitted):
             await workspace.deliver()
     return seen[0] if seen else LookedThrough()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.folder_snapshots import Ground
 from podium.git.folder_copy import GroundLimits
-from podium.jobs.playbook.run_models import Ground
 from tests.integration.workspaces.ground_rig import RUN, folder_in, git, grounds_in, image
 
 

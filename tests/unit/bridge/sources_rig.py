@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.jobs.sense.io import SourceKit
 from podium.jobs.sense.models import Look, Sensed
-from podium.ports import Source
+from podium.jobs.sense.ports import Source
 from podium.testing import FixedClock
 
 SECRET = "hunter2-hunter2"

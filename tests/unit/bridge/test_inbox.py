@@ -11,7 +11,7 @@ import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.jobs.sense.orders.work_order import Ack, Claim, OpResult
-from podium.ports import Inbox
+from podium.jobs.sense.ports import Inbox
 from podium.testing import FixedClock
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, TAIL, dropped, inbox_at
 

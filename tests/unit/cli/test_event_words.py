@@ -11,9 +11,8 @@ from pydantic_core import PydanticUndefined
 
 from podium.core import events as e
 from podium.core.decisions import Usage
-from podium.core.turns import Message, ModelAnswer, Stop, WishedCall
+from podium.core.turns import Leg, Message, ModelAnswer, Stop, WishedCall
 from podium.core.work import Failure
-from podium.jobs.duet.models import Leg
 from podium.render.event import describe, event_line
 
 NOW = datetime(2026, 1, 2, 10, 0, tzinfo=UTC)

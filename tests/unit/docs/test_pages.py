@@ -8,7 +8,7 @@ from pathlib import Path
 import podium.ports
 import podium.testing
 from benchmarks.__main__ import NAMES
-from podium.cli.app import COMMANDS
+from podium.cli.app import all_commands
 from podium.tools import builtin_tools
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def table(name: str, heading: str) -> list[list[str]]:
 
 def test_the_page_of_the_command_line_shows_every_command() -> None:
     shown = set(re.findall(r"^\$ podium (\w+)", page("cli.md"), re.MULTILINE))
-    assert shown == set(COMMANDS)
+    assert shown == set(all_commands())
 
 
 def test_every_protocol_has_a_row_that_names_its_fake_and_its_suite() -> None:
@@ -38,6 +38,7 @@ def test_every_protocol_has_a_row_that_names_its_fake_and_its_suite() -> None:
     assert named == protocols
     fakes = {name for row in rows for name in re.findall(r"`(\w+)`", row[2])}
     assert {name for name in fakes if not hasattr(podium.testing, name)} == set()
+    rows += table("ports.md", "port of a job")
     suites = {name for row in rows for name in re.findall(r"`(\w+_contract)`", row[3])}
     assert suites == set(_suites())
 

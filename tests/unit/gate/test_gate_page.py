@@ -41,7 +41,7 @@ def test_the_policy_on_the_page_does_what_the_page_says() -> None:
 
 
 def test_the_page_leads_through_every_file_of_the_room() -> None:
-    files = (Path(__file__).parents[3] / "src/podium/gate").glob("[a-z]*")
+    files = (Path(__file__).parents[3] / "src/podium/policy").glob("[a-z]*")
     assert [file.name for file in files if file.is_file() and f"`{file.name}`" not in PAGE] == []
 
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.app.app import Podium, open_podium
+from podium.app.packs import open_pack
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Tier
 from podium.core.packs import Pack
 from podium.jobs.operator import Operator
-from podium.jobs.operator.composition import OperatorWish, build_operator, open_pack
+from podium.jobs.operator.composition import OperatorWish, build_operator
 from podium.jobs.operator.judgement.tiers import highest, terms_of
 from podium.jobs.operator.models import Reading
-from podium.testing import FakeClassifier
+from podium.jobs.operator.testing import FakeClassifier
 from tests.unit.operator.messages import INSPECTION, INVOICE, JOB, LEAD, QUOTE
 
 THEN = "2026-11-01T00:00:00+00:00"

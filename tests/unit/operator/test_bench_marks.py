@@ -12,8 +12,8 @@ from podium.core.packs import Pack
 from podium.jobs.operator.bench.field_score import calls_of, same
 from podium.jobs.operator.bench.tally import tally_of
 from podium.jobs.operator.bench.utterance_score import compared
+from podium.jobs.operator.bench.utterances import UtteranceCase
 from podium.jobs.operator.models import Intent, IntentClassification, Urgency, Wish
-from podium.testing.utterances import UtteranceCase
 from podium.tools.packs import load_pack, shipped_packs
 
 

@@ -15,10 +15,10 @@ from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
 from podium.jobs.operator.bench.tally import FLOORS, tally_of
 from podium.jobs.operator.bench.utterance_score import MarkedUtterance, mark_roofing
+from podium.jobs.operator.bench.utterances import UtteranceCase, utterance_cases
 from podium.jobs.operator.judgement.judge import domain_of
 from podium.jobs.operator.judgement.tiers import highest, terms_of
 from podium.jobs.operator.models import Intent
-from podium.testing.utterances import UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
 
 CASES = utterance_cases()

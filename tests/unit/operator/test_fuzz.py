@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.bench.utterances import utterance_cases
 from podium.jobs.operator.models import OperatorAnswer
-from podium.testing.utterances import utterance_cases
 from tests.soaking import in_soak
 from tests.unit.operator.messages import contexts, messages
 from tests.unit.operator.office import Office, open_office

@@ -19,7 +19,7 @@ from podium.agents import ContractedAgent
 from podium.agents.turn_step import Player
 from podium.app.app import Podium
 from podium.app.approvals import approve, reject
-from podium.app.flow_registry import FLOWS, FlowBuilder
+from podium.app.flow_registry import FlowBuilder, flow_builders
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Approval, ApprovalStatus, Receipt, Usage
 from podium.core.model import Json
@@ -169,7 +169,7 @@ class Station:
         `deaths` has the flows in which it dies.
         """
         configuration = load_configuration(self.environ, project=self.root, flags=flags)
-        flows = {**FLOWS, **({SENSE: self._sense} if self._is_fake else {})}
+        flows = {**flow_builders(), **({SENSE: self._sense} if self._is_fake else {})}
         for name, death in (deaths or {}).items():
             flows[name] = _dying_in(flows[name], death)
         podium = Podium(

@@ -15,7 +15,8 @@ from podium.jobs.sense import WORK_ORDER
 from podium.jobs.sense.composition import sense_options
 from podium.jobs.sense.orders.inbox_tender import MOST_AT_ONCE
 from podium.jobs.sense.orders.worker import inbox_of, inbox_tender
-from podium.testing import MemoryInbox, retry_until
+from podium.jobs.sense.testing import MemoryInbox
+from podium.testing import retry_until
 from tests.unit.sense.station import CLAIMED, DONE, INBOX, PARKED, Post, Station
 
 LONG_AGO = "run_018f0000000070008000000000000000"

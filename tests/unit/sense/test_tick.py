@@ -19,8 +19,9 @@ from podium.jobs.sense.composition import record_of, sense_options, sources_of, 
 from podium.jobs.sense.models import PlannerStatus, SenseMemory, TickOutcome
 from podium.jobs.sense.planning import planner
 from podium.jobs.sense.planning.planner import Situation
+from podium.jobs.sense.testing import FixedSource, MemorySenseRecord
 from podium.ports import FlowContext
-from podium.testing import FixedClock, FixedSource, MemorySenseRecord, retry_until
+from podium.testing import FixedClock, retry_until
 from tests.soaking import in_soak
 from tests.unit.sense.dying import Death
 from tests.unit.sense.station import ACKS, HEALTH, REPORT, Post, Station, item, plan

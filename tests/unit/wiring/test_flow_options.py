@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import flow_builders
 from podium.config.configuration import Configuration, load_configuration
-from podium.config.flow_options import OPTIONS
+from podium.config.flow_options import options_models
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.jobs.rehearsal.composition import rehearsal_plan
 
@@ -21,7 +21,7 @@ def configured(folder: Path, text: str) -> Configuration:
 def test_every_flow_says_what_its_options_are() -> None:
     of_sense = {"candidate", "work_order"}  # told under `flows: sense:`, whose work they go on with
     of_nobody = {"call", "delivery"}  # which say all of themselves
-    assert OPTIONS.keys() == FLOWS.keys() - of_sense - of_nobody
+    assert options_models().keys() == flow_builders().keys() - of_sense - of_nobody
 
 
 def test_every_fault_in_a_plan_is_named_with_file_line_and_key(tmp_path: Path) -> None:

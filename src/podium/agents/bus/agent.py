@@ -14,8 +14,7 @@ from podium.agents.program import printed_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, BadInput, TimedOut
 from podium.core.model import Noun, digest_of
-from podium.core.turns import Reply, Side, Turn
-from podium.jobs.duet.models import PairName
+from podium.core.turns import PairName, Reply, Side, Turn
 from podium.ports import TurnDoor
 
 

@@ -13,8 +13,7 @@ from pydantic import Field, TypeAdapter
 
 from podium.core.errors import BadInput
 from podium.core.model import Noun, json_of
-from podium.core.turns import Side
-from podium.jobs.duet.models import PairName
+from podium.core.turns import PairName, Side
 from podium.platform.private_sockets import refuse_long
 
 MOST_FRAME_BYTES = 16_000_000

@@ -1,205 +1,26 @@
-"""`podium bench`."""
+"""Command group `podium bench`; each benchmark is imported on first use."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
 
 import typer
 
-from podium.cli.app import Options, command_app
+from podium.cli.app import command_app
+from podium.core.job import all_jobs, load
 
-# Not a name of `podium.wiring`: it brings the reply contract along, which other commands do without.
-from podium.cli.reply_bench import (
-    LOOKED_AT,
-    FamilyScore,
-    Length,
-    Marked,
-    lengths,
-    mark,
-    score,
-    scores,
-)
-from podium.cli.screen import Screen
-from podium.core.errors import BadInput
-from podium.core.model import Json
-from podium.render.text import shown_line
-from podium.testing.replies import ReplyCase, reply_cases
-from podium.testing.utterances import Half, UtteranceCase, utterance_cases
 
-app = command_app(group=True)
+def _load(path: str) -> object:
+    return typer.main.get_command(load(path))
+
+
+_BENCHES = {"contract": "podium.cli.commands.bench_contract:app"} | {
+    name: path for job in all_jobs() for name, path in job.benches.items()
+}
+
+app = command_app(group=True, later={name: partial(_load, path) for name, path in _BENCHES.items()})
 
 
 @app.callback()
 def bench() -> None:
     """Measure what Podium promises, here and now."""
-
-
-@app.command()
-def contract(
-    context: typer.Context,
-    family: Annotated[
-        str | None, typer.Option("--family", metavar="F", help="Only replies of this family.")
-    ] = None,
-    show_wrong: Annotated[
-        bool, typer.Option("--show-wrong", help="Show each reply that was read wrongly.")
-    ] = False,
-) -> None:
-    """Read a corpus of real replies, whole and broken; say how well that went, and what long ones take.
-
-    Leaves with 1 when anything but the answer was taken for it. An answer that was not taken costs
-    one more question; a wrong one would be acted on. Of a long text only the end is read for an
-    answer, so its time says little of its length.
-
-    \b
-    Example:
-      podium bench contract
-      podium bench contract --family "cut off" --show-wrong
-    """
-    options: Options = context.obj
-    screen = Screen(json=options.json)
-    marked = [mark(case) for case in _cases(family)]
-    lines = scores(marked)
-    total = score("all", marked)
-    sizes = list(lengths())
-    wrong = [each for each in marked if each.mark != "right"]
-    shown = wrong if show_wrong else []
-    screen.answer(
-        _record(lines, total, sizes, shown), lambda: _words(screen, lines, total, sizes, shown)
-    )
-    raise typer.Exit(1 if total.wrongly_accepted else 0)
-
-
-@app.command()
-def operator(
-    context: typer.Context,
-    kind: Annotated[
-        str | None, typer.Option("--class", metavar="C", help="Only messages of this class.")
-    ] = None,
-    half: Annotated[
-        Half | None, typer.Option("--half", help="Only what classifiers are tuned on, or not.")
-    ] = None,
-    show_wrong: Annotated[
-        bool, typer.Option("--show-wrong", help="Show each message that was understood wrongly.")
-    ] = False,
-) -> None:
-    """Read a corpus of messages with the embedded classifier; say how well they were understood.
-
-    A message counts as right when its intent, domain, tools, fields and tier are. Leaves with 1 when
-    anything that needs approval would be done without, or a class falls below its floor.
-
-    \b
-    Example:
-      podium bench operator
-      podium bench operator --class typos --half tuning --show-wrong
-    """
-    # They bring the pack and the classifier along, which `contract` does without.
-    from podium.jobs.operator.bench.tally import tally_of, tally_record, tell_tally
-    from podium.jobs.operator.bench.utterance_score import mark_roofing
-
-    options: Options = context.obj
-    screen = Screen(json=options.json)
-    marked = asyncio.run(mark_roofing(_utterances(kind, half)))
-    tally = tally_of(marked, halved=half is not None)
-    shown = [each for each in marked if show_wrong and not each.right]
-    screen.answer(tally_record(tally, shown), lambda: tell_tally(screen, tally, shown))
-    raise typer.Exit(1 if tally.total.unapproved or tally.below else 0)
-
-
-@app.command()
-def duet(
-    context: typer.Context,
-    handoffs: Annotated[
-        int, typer.Option("--handoffs", metavar="N", min=1, help="How many messages are handed on.")
-    ] = 1000,
-) -> None:
-    """Let pairs of misbehaving terminal programs hand work to each other; say what arrived and how.
-
-    Real tmux, programs that stand in for terminal AIs, and the flow of `podium duet`. Leaves with 1
-    when a message was routed wrongly, anything hung in silence, or a trouble was not told of.
-
-    \b
-    Example:
-      podium bench duet
-      podium bench duet --handoffs 100 --json
-    """
-    # They bring tmux, the engine and the flow along, which the others do without.
-    from podium.jobs.duet.bench.handoffs import bench_duet, duet_record, tell_duet
-
-    options: Options = context.obj
-    screen = Screen(json=options.json)
-    score = asyncio.run(bench_duet(handoffs, screen.aside))
-    screen.answer(duet_record(score), lambda: tell_duet(screen, score))
-    raise typer.Exit(0 if score.passed else 1)
-
-
-def _utterances(kind: str | None, half: Half | None) -> list[UtteranceCase]:
-    cases = utterance_cases(kind, half)
-    if not cases:
-        known = ", ".join(dict.fromkeys(case.kind for case in utterance_cases()))
-        raise BadInput(f"no class {kind!r}; classes: {known}")
-    return cases
-
-
-def _cases(family: str | None) -> list[ReplyCase]:
-    cases = reply_cases(family)
-    if not cases:
-        known = ", ".join(dict.fromkeys(case.family for case in reply_cases()))
-        raise BadInput(f"no family {family!r}; families: {known}")
-    return cases
-
-
-def _record(
-    lines: Sequence[FamilyScore],
-    total: FamilyScore,
-    sizes: Sequence[Length],
-    wrong: Sequence[Marked],
-) -> dict[str, Json]:
-    return {
-        "total": _scored(total),
-        "families": [_scored(line) for line in lines],
-        "lengths": [each.model_dump() for each in sizes],
-        "ratio": _ratio(sizes),
-        "wrong": [each.model_dump(mode="json") for each in wrong],
-    }
-
-
-def _scored(line: FamilyScore) -> dict[str, Json]:
-    return {**line.model_dump(), "accuracy": round(line.accuracy, 4)}
-
-
-def _words(
-    screen: Screen,
-    lines: Sequence[FamilyScore],
-    total: FamilyScore,
-    sizes: Sequence[Length],
-    wrong: Sequence[Marked],
-) -> None:
-    headers = ("FAMILY", "CASES", "RIGHT", "WRONGLY REFUSED", "WRONGLY ACCEPTED", "ACCURACY")
-    screen.table(headers, [_row(line) for line in (*lines, total)])
-    took = " → ".join(f"{each.megabytes} MB in {each.seconds * 1000:.0f} ms" for each in sizes)
-    screen.line(
-        f"payload at the end of {took}; 10 times the text takes {_ratio(sizes):.2f} times as long "
-        f"(an answer is looked for in the last {LOOKED_AT:,} characters alone)"
-    )
-    for each in wrong:
-        _show(screen, each)
-
-
-def _row(line: FamilyScore) -> tuple[str, ...]:
-    figures = (line.cases, line.right, line.wrongly_refused, line.wrongly_accepted)
-    return (line.family, *map(str, figures), f"{line.accuracy:.1%}")
-
-
-def _ratio(sizes: Sequence[Length]) -> float:
-    """What the last tenfold in length cost. Linear is ten at most; less when only the end is looked at."""
-    return sizes[-1].seconds / sizes[-2].seconds
-
-
-def _show(screen: Screen, each: Marked) -> None:
-    screen.line(f"\n{each.mark} wrongly: {each.case.family} / {each.case.name}")
-    screen.line(f"  text: {shown_line(each.case.text[-300:])}")
-    expected = each.case.expect
-    screen.line(f"  right: {shown_line(str(expected.error or expected.payload))}")
-    screen.line(f"  read: {shown_line(str(each.words or each.payload))}")

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from podium.cli.app import COMMANDS, command_app
+from podium.cli.app import all_commands, command_app
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
 from podium.platform import shipped_folder
@@ -96,7 +96,7 @@ def help_(
 
 
 def _unknown(topic: str, known: dict[str, Topic]) -> str:
-    if topic in COMMANDS:
+    if topic in all_commands():
         return f"{topic!r} is a command, not a topic: `podium {topic} --help`"
     near = get_close_matches(topic.lower(), known, n=1) or [n for n in known if topic.lower() in n]
     proposal = f"did you mean `podium help {near[0]}`?" if near else "`podium help` lists them"

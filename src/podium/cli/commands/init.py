@@ -122,7 +122,7 @@ def init(
 
 
 def _check_pack(name: str) -> None:
-    from podium.jobs.operator.composition import shipped_pack_names
+    from podium.app.packs import shipped_pack_names
 
     if name not in shipped_pack_names():
         examples = ", ".join(shipped_pack_names())

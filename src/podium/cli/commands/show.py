@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
@@ -18,12 +18,23 @@ from podium.cli.screen import Screen
 from podium.core.decisions import Usage
 from podium.core.events import Event
 from podium.core.ids import short_id
-from podium.core.work import WorkerBeat
-from podium.jobs.pipeline.run_view import FLOW as PIPELINE
-from podium.jobs.pipeline.run_view import LookBack, look_back, show_report
+from podium.core.job import job_of_flow, load
+from podium.core.model import Json
+from podium.core.work import Run, WorkerBeat
 from podium.render.approval import what_line
 from podium.render.event import about, event_line, shorten, usage_words
 from podium.render.text import counted, moment
+
+
+class RunSection(Protocol):
+    """Part of `podium show` that the job of a run adds."""
+
+    def record(self) -> dict[str, Json]:
+        """Keys that it adds to the JSON."""
+        ...
+
+    def show(self, screen: Screen, run: Run) -> None: ...
+
 
 app = command_app()
 
@@ -43,30 +54,30 @@ def show(
     door = Door(context.obj, lenient=True)
     door.must_have_state("run", run)
 
-    async def work(podium: Podium) -> tuple[RunReport, Standing, LookBack | None, str]:
+    async def work(podium: Podium) -> tuple[RunReport, Standing, RunSection | None, str]:
         store = await podium.store()
         report = await show_run(store, run, last_events=events)
         (stands,) = await how_they_stand([report.run], podium.engine)
         left = {each.id: says for each, says in await left_alone(store, podium.engine)}
-        staged = report.run.flow == PIPELINE
-        back = await look_back(podium, report.run) if staged else None
-        return report, stands, back, left.get(report.run.id, "")
+        job = job_of_flow(report.run.flow)
+        section = await load(job.report)(podium, report.run) if job and job.report else None
+        return report, stands, section, left.get(report.run.id, "")
 
-    report, stands, back, answered = door.run(work)
-    stages = {} if back is None else {"stages": back.passage.record()}
-    record = {**report.record(), "run": stands.record(), **stages}
-    door.screen.answer(record, lambda: _words(door.screen, report, stands, back))
+    report, stands, section, answered = door.run(work)
+    added = {} if section is None else section.record()
+    record = {**report.record(), "run": stands.record(), **added}
+    door.screen.answer(record, lambda: _words(door.screen, report, stands, section))
     if stands.interrupted and not door.screen.json:
         door.screen.aside(f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on")
     if answered and not door.screen.json:
         door.screen.aside(f"answered, but {answered}")
 
 
-def _words(screen: Screen, report: RunReport, stands: Standing, back: LookBack | None) -> None:
+def _words(screen: Screen, report: RunReport, stands: Standing, section: RunSection | None) -> None:
     screen.facts(_facts(report, stands))
-    if back is not None:
+    if section is not None:
         screen.line()
-        show_report(screen, report.run, back)
+        section.show(screen, report.run)
     if report.steps:
         screen.line("\nsteps")
         screen.table(

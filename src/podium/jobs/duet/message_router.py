@@ -15,13 +15,14 @@ from podium.core.turns import (
     TAG,
     Awaited,
     Heard,
+    Leg,
     Message,
     MessageType,
     Reply,
     Side,
     TurnLimits,
 )
-from podium.jobs.duet.models import DuetLimits, Leg, Pair
+from podium.jobs.duet.models import DuetLimits, Pair
 from podium.jobs.duet.prompts import answer_words, first_words, go_on_words, nudge_words
 from podium.ports import Clock, FlowContext, Step, Store, Tx
 

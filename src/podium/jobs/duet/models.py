@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import NonEmpty, Noun
-from podium.core.turns import MessageType, Side
+from podium.core.turns import PairName, Side
 
 DUET = "duet"
 """The flow's name, and the queue that its tasks wait in."""
 
 Transport = Literal["tui", "headless"]
 """Live terminals, or one call of an agent for each turn, whatever kind it is of."""
-
-PairName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
 class Seat(Noun):
@@ -69,19 +67,6 @@ class DuetJob(Noun):
     limits: DuetLimits = DuetLimits()
     patient: bool = False
     """Wait until one of the pairs is free. Else it is an error that none is."""
-
-
-class Leg(Noun):
-    """One row of the state table: which message is awaited from whom."""
-
-    number: int
-    """From 0, within the task."""
-    round: int
-    """From 1."""
-    expected_from: Side
-    expected: tuple[MessageType, ...]
-    task: NonEmpty
-    nonce: NonEmpty
 
 
 class DuetResult(Noun):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from podium.core.model import NonEmpty, Noun
-from podium.jobs.duet.models import DuetLimits, PairName, Transport
+from podium.core.turns import PairName
+from podium.jobs.duet.models import DuetLimits, Transport
 
 
 class PairOptions(Noun):

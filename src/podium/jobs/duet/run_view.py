@@ -9,8 +9,8 @@ from podium.cli.run_host import next_words
 from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
-from podium.jobs.duet.event_text import first_line
 from podium.render.event import describe
+from podium.render.message_event import first_line
 from podium.render.text import safe_line, shown_text
 
 _SHOWN: tuple[type[e.EventBody], ...] = (

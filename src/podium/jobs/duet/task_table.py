@@ -11,9 +11,9 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.ids import short_id
 from podium.core.job_events import LegOpened, PairSeated
 from podium.core.model import Moment, Noun
-from podium.core.turns import Address
+from podium.core.turns import Address, Leg
 from podium.core.work import Run, RunStatus
-from podium.jobs.duet.models import DUET, Leg
+from podium.jobs.duet.models import DUET
 from podium.ports import Engine, EventQuery, RunQuery, Store, View
 
 MOST_RUNS = 1_000

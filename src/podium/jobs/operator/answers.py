@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from podium.core.decisions import Approval, ApprovalStatus, Tier
 from podium.core.model import Json
-from podium.core.plan_approval import why_asked
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator import next_steps
 from podium.jobs.operator.models import (
@@ -20,6 +19,7 @@ from podium.jobs.operator.models import (
     OperatorMode,
     RunPlan,
     Urgency,
+    why_asked,
 )
 from podium.jobs.operator.plan_approval import counts_beforehand
 from podium.jobs.operator.quality_gate import first_fault

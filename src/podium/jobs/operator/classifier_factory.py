@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from podium.core.packs import Pack
     from podium.jobs.operator.judgement.ground_check import FindUngrounded
     from podium.jobs.operator.options import OperatorOptions
-    from podium.ports import Classifier
+    from podium.jobs.operator.ports import Classifier
 
 
 AUTO, EMBEDDED, MODEL = "auto", "embedded", "model"

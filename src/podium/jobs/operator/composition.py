@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
-from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from podium.app.packs import is_shipped, open_pack, shipped_pack_names, zone_of
 from podium.app.undoable_receipt import find_undoable
 from podium.config.flow_options import flow_options
-from podium.config.trust import TrustBook
 from podium.core.approvals import Approver
-from podium.core.errors import BadInput, NotPossibleNow, UnknownId
+from podium.core.errors import NotPossibleNow, UnknownId
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import ContextShape, Pack
@@ -45,57 +42,6 @@ OWN, ROOFING = "podium", "roofing"
 def operator_options(podium: Podium) -> OperatorOptions:
     """What podium.yaml says. Raises `ConfigInvalid` at the place of a fault."""
     return OperatorOptions.model_validate(flow_options(podium.configuration, OPERATOR))
-
-
-def open_pack(podium: Podium, name: str) -> Pack:
-    """The pack of this name or folder, checked whole and, unless it came with Podium, trusted."""
-    from podium.tools.packs import find_pack, load_pack, shipped_packs
-
-    shipped = shipped_packs()
-    folder = find_pack(name, project=podium.folders.project, shipped=shipped)
-    pack = load_pack(folder)
-    if not folder.is_relative_to(shipped.resolve()) and not trusts_pack(podium, pack):
-        raise NotPossibleNow(
-            f"pack {pack.name!r} in {str(folder)!r} holds code that nobody has trusted as it is now; "
-            f"read it, then `podium pack trust {folder}`"
-        )
-    return pack
-
-
-def _is_shipped(pack: Pack) -> bool:
-    from podium.tools.packs import shipped_packs
-
-    return Path(pack.folder).is_relative_to(shipped_packs().resolve())
-
-
-def zone_of(pack: Pack, environ: Mapping[str, str]) -> tzinfo | None:
-    """Where `today` is, as the pack says it. None: where this machine is.
-
-    Raises `BadInput` for a zone that nobody knows.
-    """
-    named = pack.registry.time_zone
-    setting = next((each for each in pack.registry.settings if each.name == named), None)
-    zone = (environ.get(setting.name) or setting.default) if setting else named
-    if not zone:
-        return None
-    try:
-        return ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError):
-        of = f"{setting.name} is" if setting else "its time_zone is"
-        raise BadInput(
-            f"pack {pack.name!r}: {of} {zone!r}, which is no time zone; write one such as Australia/Melbourne"
-        ) from None
-
-
-def trusts_pack(podium: Podium, pack: Pack) -> bool:
-    """Whether a person trusts this pack with exactly these files."""
-    return TrustBook(podium.folders.user_state).trusts(pack_file(pack), pack.digest)
-
-
-def pack_file(pack: Pack) -> Path:
-    from podium.tools.packs import REGISTRY_FILE
-
-    return Path(pack.folder) / REGISTRY_FILE
 
 
 async def bench_of(podium: Podium, pack: Pack) -> Bench:
@@ -207,13 +153,6 @@ def _reader(podium: Podium, pack: Pack) -> PackReader:
     return PackReader(pack, read, lambda: podium.clock.now().astimezone(zone))
 
 
-def shipped_pack_names() -> list[str]:
-    """The packs that come with Podium."""
-    from podium.tools.packs import REGISTRY_FILE, shipped_packs
-
-    return sorted(file.parent.name for file in shipped_packs().glob(f"*/{REGISTRY_FILE}"))
-
-
 def _resolver(podium: Podium, pack: Pack) -> Resolve:
     """What gives arguments with an `x-resolve` their values, for tools of this pack."""
 
@@ -285,7 +224,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
             user=user,
             resolve=_resolver(podium, pack),
             max_tool_calls=options.max_tool_calls,
-            pack_folder="" if _is_shipped(pack) else pack.folder,
+            pack_folder="" if is_shipped(pack) else pack.folder,
         )
     )
 

@@ -9,8 +9,9 @@ from podium.app.kernel_flows import said_not_to_have_happened
 from podium.core.decisions import Outcome, PlanPlace, Refusal
 from podium.core.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.core.model import Json
+from podium.core.plan_approval import filled_in
 from podium.jobs.operator.deps import OPERATOR, Bench, OperatorKit
-from podium.jobs.operator.models import GatedPlan, OperatorJob, PlanStep, filled_in
+from podium.jobs.operator.models import GatedPlan, OperatorJob, PlanStep
 from podium.jobs.operator.plan_approval import released
 from podium.jobs.operator.quality_gate import let_pass, must_have_passed
 from podium.ports import FlowBody, FlowContext, Step

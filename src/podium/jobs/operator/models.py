@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from podium.core.approvals import Approver
 from podium.core.decisions import Grant, TierTerm, Usage, digest_of
 from podium.core.model import Json, Moment, NonEmpty, Noun
 from podium.core.packs import Estimate, TierName
+from podium.core.plan_approval import AskedCall, PlannedCall, PlanQuestion, Ungrounded
 
 
 class OperatorMode(StrEnum):
@@ -63,20 +63,6 @@ class Message(Noun):
     """For words such as `tomorrow`."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources of the words, when no person at a door said them."""
-
-
-class Ungrounded(Noun):
-    """A part of a call that neither the message nor its context gives."""
-
-    field: str = ""
-    """The argument. Empty: the tool itself."""
-    value: Json = None
-    reason: NonEmpty
-
-    @property
-    def line(self) -> str:
-        """`lead_id: not in the message`."""
-        return f"{self.field or self.value}: {self.reason}"
 
 
 class Wish(Noun):
@@ -341,25 +327,44 @@ class OperatorJob(Noun):
     """Where the pack is, when it did not come with Podium."""
 
 
-def filled_in(value: Json, results: Mapping[int, Json]) -> Json:
-    """A step's arguments with every {"$from": …} replaced by what earlier steps gave.
+def question_about(plan: RunPlan) -> PlanQuestion:
+    """The question that a plan puts."""
+    calls = tuple(
+        AskedCall(
+            number=step.number,
+            tool=step.tool,
+            tier=step.tier,
+            arguments=step.arguments,
+            undo=step.undo,
+            ungrounded=step.ungrounded,
+        )
+        for step in plan.steps
+    )
+    return PlanQuestion(
+        message=plan.message,
+        calls=calls,
+        irreversible=plan.irreversible,
+        undoes=plan.undoes,
+        estimate=plan.estimate,
+        safer_alternative=plan.safer_alternative,
+    )
 
-    Raises `KeyError` when a result is not there or lacks the field.
-    """
-    if isinstance(value, dict):
-        if set(value) == {"$from"}:
-            return _given(value["$from"], results)
-        return {name: filled_in(inner, results) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [filled_in(inner, results) for inner in value]
-    return value
+
+def why_asked(plan: RunPlan) -> str:
+    """Why a person is asked about a plan."""
+    if not plan.ungrounded:
+        return f"{plan.estimated_risk} needs a person"
+    marks = [mark.line for step in plan.steps for mark in step.ungrounded]
+    return "; ".join(dict.fromkeys(marks))
 
 
-def _given(source: Json, results: Mapping[int, Json]) -> Json:
-    if source and isinstance(source[0], list):
-        return [_given(each, results) for each in source]
-    step, field = source
-    result = results[step]
-    if not isinstance(result, dict):
-        raise KeyError(field)
-    return result[field]
+def planned_call(given: Json, plan_hash: str, number: int) -> PlannedCall | None:
+    """Call of this number, if this input of a run is the plan of this hash."""
+    try:
+        plan = OperatorJob.model_validate(given).plan
+    except ValidationError:
+        return None
+    step = next((step for step in plan.steps if step.number == number), None)
+    if plan.plan_hash != plan_hash or step is None:
+        return None
+    return PlannedCall(number=number, tool=step.tool, arguments=step.arguments)

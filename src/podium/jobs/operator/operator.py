@@ -38,10 +38,11 @@ from podium.jobs.operator.models import (
     Reading,
     RunPlan,
 )
+from podium.jobs.operator.ports import Classifier, Habits
 from podium.jobs.operator.quality_gate import inspect
 from podium.jobs.operator.skills import make_plan, undo_plan
 from podium.platform.invisible_text import hidden_in, written
-from podium.ports import Classifier, Habits, Ids
+from podium.ports import Ids
 
 MOST_CHARACTERS = 20_000
 MOST_CONTEXT_BYTES = 3_000_000

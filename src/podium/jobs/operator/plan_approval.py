@@ -9,10 +9,10 @@ from typing import Protocol
 from podium.core.approval_steps import approver_of, grant, mark_expired
 from podium.core.decisions import Approval, ApprovalStatus, digest_of
 from podium.core.errors import PlanNotGated
-from podium.core.plan_approval import AskedCall, PlanQuestion, question_about, why_asked
+from podium.core.plan_approval import AskedCall, PlanQuestion
 from podium.core.run_events import ApprovalGranted, ApprovalRequested
 from podium.jobs.operator.deps import OperatorKit
-from podium.jobs.operator.models import OperatorJob, RunPlan
+from podium.jobs.operator.models import OperatorJob, RunPlan, question_about, why_asked
 from podium.ports import Clock, FlowContext, Ids, Step, Store, Tx
 from podium.render.argument_text import digested, one_line
 

@@ -13,9 +13,15 @@ from podium.core.errors import PlanNotGated
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
-from podium.core.plan_approval import why_asked
 from podium.jobs.operator.judgement.tiers import highest, terms_of
-from podium.jobs.operator.models import CheckName, GatedPlan, GateReport, PlanStep, RunPlan
+from podium.jobs.operator.models import (
+    CheckName,
+    GatedPlan,
+    GateReport,
+    PlanStep,
+    RunPlan,
+    why_asked,
+)
 from podium.jobs.operator.skills.plan import asks_a_person
 
 _YES = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)

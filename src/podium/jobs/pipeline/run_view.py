@@ -56,6 +56,12 @@ class LookBack(Noun):
     commits: tuple[str, ...] = ()
     """Short id and subject, the oldest first."""
 
+    def record(self) -> dict[str, Json]:
+        return {"stages": self.passage.record()}
+
+    def show(self, screen: Screen, run: Run) -> None:
+        show_report(screen, run, self)
+
 
 async def passage_of(store: Store, run_id: str) -> Passage:
     """The stages that a run passed through, also those of earlier processes and of retried steps."""

@@ -13,6 +13,7 @@ from podium.app.dry_run import NoDoors
 from podium.app.flow_builders import when_needed
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput, ConfigInvalid
+from podium.core.folder_snapshots import Ground
 from podium.core.protected_paths import is_guarded, lies_in_zone
 from podium.core.turns import TurnLimits
 from podium.jobs.playbook import build_prompt, tools_of
@@ -20,7 +21,7 @@ from podium.jobs.playbook.deps import Bench, PlaybookKit
 from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.loader import load_profile, read_playbook, secret_inputs, surroundings
 from podium.jobs.playbook.models import OWN_LIMITS, PROFILE_FILE, Playbook, PlaybookOptions, Profile
-from podium.jobs.playbook.run_models import PLAYBOOK, Ground, PlaybookJob
+from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.ports import Agent, Enclosures, Flow, FlowBody, HookDoors, ToolDoor
 
 if TYPE_CHECKING:

@@ -22,11 +22,12 @@ from podium.core.events import (
     ToolRefused,
     ToolRequested,
 )
+from podium.core.folder_snapshots import Ground
 from podium.core.turns import Reply
 from podium.jobs.playbook.criteria import commands_of, proved
 from podium.jobs.playbook.deps import Bench, LimitedAgent, PlaybookKit
 from podium.jobs.playbook.prompt import build_prompt
-from podium.jobs.playbook.run_models import Criterion, Ending, Ground, PlaybookJob
+from podium.jobs.playbook.run_models import Criterion, Ending, PlaybookJob
 from podium.jobs.playbook.template import as_data, in_code
 from podium.ports import EventQuery, FlowContext, Step, View
 

@@ -6,9 +6,10 @@ from itertools import count
 
 from podium.core.decisions import Outcome, Refusal
 from podium.core.errors import BadArguments, UnknownTool
+from podium.core.folder_snapshots import Ground
 from podium.core.model import Json
 from podium.jobs.playbook.models import PlaybookHead, Profile
-from podium.jobs.playbook.run_models import PROOF, Criterion, Ground, PlaybookJob
+from podium.jobs.playbook.run_models import PROOF, Criterion, PlaybookJob
 from podium.ports import FlowContext, Step, Toolbox
 
 FROM_PROFILE = "@"

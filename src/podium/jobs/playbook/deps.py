@@ -11,9 +11,10 @@ from podium.agents.turn_step import Player
 from podium.core.decisions import CountedScope, Usage, spent_since, usage_counted
 from podium.core.errors import BudgetSpent, TimedOut
 from podium.core.events import ModelAnswered
+from podium.core.folder_snapshots import Changes, Ground
 from podium.core.turns import Reply, Stop, StopKind, Turn, TurnLimits
 from podium.jobs.playbook.models import PlaybookLimits, Profile
-from podium.jobs.playbook.run_models import Changes, Ground, PlaybookJob
+from podium.jobs.playbook.run_models import PlaybookJob
 from podium.ports import Agent, Clock, EventQuery, Store, Toolbox, View
 
 

@@ -9,21 +9,14 @@ from podium.agents.budget_tracker import BEGINNING
 from podium.core.decisions import Usage, usage_counted
 from podium.core.errors import LockHeld, PlaybookNotMet, PlaybookStopped
 from podium.core.events import PlaybookBegan, PlaybookEnded, ToolsGiven
+from podium.core.folder_snapshots import Changes, Ground
 from podium.core.model import Json
 from podium.core.turns import Reply
 from podium.core.work import Run
 from podium.jobs.playbook.conversation import followed
 from podium.jobs.playbook.deps import Bench, PlaybookKit
 from podium.jobs.playbook.models import Profile
-from podium.jobs.playbook.run_models import (
-    PLAYBOOK,
-    Changes,
-    Criterion,
-    Ending,
-    Ground,
-    PlaybookJob,
-    PlaybookResult,
-)
+from podium.jobs.playbook.run_models import PLAYBOOK, Criterion, Ending, PlaybookJob, PlaybookResult
 from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx, View
 
 MOST_PATHS = 1_000

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from podium.app.id_lookup import find_id
 from podium.core.errors import BadInput, LockHeld, NotPossibleNow
+from podium.core.folder_snapshots import PutBack
 from podium.core.work import Run
-from podium.jobs.playbook.run_models import PLAYBOOK, PutBack
+from podium.jobs.playbook.run_models import PLAYBOOK
 from podium.ports import RunQuery, View
 
 if TYPE_CHECKING:

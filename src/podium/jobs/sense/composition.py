@@ -35,9 +35,10 @@ from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import Bundle, PlannerStatus, TickOutcome
 from podium.jobs.sense.options import Profile
 from podium.jobs.sense.orders.work_order import Ack, WorkOrder, order_text
+from podium.jobs.sense.ports import Source
 from podium.jobs.sense.tick import due_at
 from podium.jobs.sense.trust import Standing, granted_tier, standings
-from podium.ports import Flow, FlowBody, Source, Toolbox
+from podium.ports import Flow, FlowBody, Toolbox
 
 if TYPE_CHECKING:
     from podium.agents.turn_step import Player

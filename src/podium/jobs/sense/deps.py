@@ -13,8 +13,9 @@ from podium.core.model import Json, NonEmpty, Noun
 from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder
+from podium.jobs.sense.ports import Inbox, TrustBook
 from podium.jobs.sense.trust import Standing
-from podium.ports import Clock, Ids, Inbox, Store, Toolbox, TrustBook, View
+from podium.ports import Clock, Ids, Store, Toolbox, View
 
 SENSE = "sense"
 """The flow of a tick that plans, the role of its calls, and the queue of its candidates."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from podium.core.decisions import Tier
 from podium.core.errors import BadInput, CallRefused
+from podium.jobs.sense.ports import TrustBook
 from podium.jobs.sense.trust import Standing, TrustEntry, standings
-from podium.ports import Clock, TrustBook
+from podium.ports import Clock
 
 
 class Promotion:

@@ -9,8 +9,8 @@ from podium.config.folders import STATE_FOLDER
 from podium.core.errors import BadInput
 from podium.core.processes import Confinement, Mount
 from podium.jobs.sense.options import Layout, SenseOptions, SourceOptions
+from podium.jobs.sense.ports import Source
 from podium.platform import make_private_folder
-from podium.ports import Source
 
 if TYPE_CHECKING:
     from podium.app.app import Podium

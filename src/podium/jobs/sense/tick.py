@@ -27,7 +27,8 @@ from podium.jobs.sense.models import (
 )
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_of
-from podium.ports import Clock, Engine, Ids, SenseRecord, Source, Store
+from podium.jobs.sense.ports import SenseRecord, Source
+from podium.ports import Clock, Engine, Ids, Store
 
 LONGEST_BACKOFF_SECONDS = 3600.0
 """A planner that keeps failing is asked at least so often."""

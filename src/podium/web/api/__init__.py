@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from podium.jobs.sense import api
+from podium.core.job import all_jobs, load
 from podium.web.api import (
     agents,
     approvals,
@@ -16,18 +16,15 @@ from podium.web.api import (
     traces,
 )
 
-api_router = APIRouter(generate_unique_id_function=schema.name_of)
-for _part in (
-    runs,
-    submissions,
-    events,
-    approvals,
-    api,
-    receipts,
-    traces,
-    agents,
-    budgets,
-    health,
-    schema,
-):
-    api_router.include_router(_part.router)
+
+def api_router() -> APIRouter:
+    """Router of the whole API, the parts of the jobs included."""
+    router = APIRouter(generate_unique_id_function=schema.name_of)
+    for part in (runs, submissions, events, approvals):
+        router.include_router(part.router)
+    for job in all_jobs():
+        if job.api:
+            router.include_router(load(job.api))
+    for part in (receipts, traces, agents, budgets, health, schema):
+        router.include_router(part.router)
+    return router

@@ -15,7 +15,7 @@ from podium.web.api.schema import PREFIX, openapi
 def published() -> dict[str, Any]:
     """The description, without a project or a console."""
     app = FastAPI()
-    app.include_router(api_router, prefix=PREFIX)
+    app.include_router(api_router(), prefix=PREFIX)
     return openapi(app.routes)
 
 

@@ -2,11 +2,17 @@
 
 from fastapi import APIRouter
 
-from podium.jobs.duet.pages import duet_page
-from podium.jobs.operator import page as operator_page
-from podium.jobs.sense import page as sense_page
+from podium.core.job import all_jobs, load
 from podium.web.pages import health, inbox, run, runs, sign_in
 
-pages_router = APIRouter()
-for _part in (sign_in, inbox, runs, run, operator_page, sense_page, duet_page, health):
-    pages_router.include_router(_part.router)
+
+def pages_router() -> APIRouter:
+    """Router of all pages, those of the jobs included."""
+    router = APIRouter()
+    for part in (sign_in, inbox, runs, run):
+        router.include_router(part.router)
+    for job in all_jobs():
+        if job.pages:
+            router.include_router(load(job.pages))
+    router.include_router(health.router)
+    return router

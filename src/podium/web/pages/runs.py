@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from podium.app.app import Podium
-from podium.app.flow_registry import FLOWS
+from podium.app.flow_registry import flow_builders
 from podium.app.run_list import RunsPage, RunsWish, ShownStatus, see_runs
 from podium.app.submission import Wish, option_schemas, submit
 from podium.app.work_request import SHAPES
@@ -238,7 +238,7 @@ async def runs_page(
         found=found,
         wish=wish,
         states=list(ShownStatus),
-        flows=sorted({*FLOWS, *([wish.flow] if wish.flow else [])}),
+        flows=sorted({*flow_builders(), *([wish.flow] if wish.flow else [])}),
         older=_older(found, wish),
         further=_older(found, wish, "/runs/further"),
         newest=_address("/runs", **asked) if wish.before else "",

@@ -17,7 +17,7 @@ DYING = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from tests.unit.agents.tui.pair_rig import Podium, a_turn
-from podium.agents.tui import ears, ledger, letters, panes, side
+from podium.agents.tui import delivery, ledger, panes, reply_reader, side
 
 def dies(owner, name, after):
     whole = getattr(owner, name)
@@ -39,7 +39,7 @@ async def main():
     podium = Podium(Path(sys.argv[1]))
     agent = podium.seat("swallowing", primer=sys.argv[4])
     owner, name = sys.argv[2].split(".")
-    dies(getattr({"Letters": letters, "Panes": panes, "Side": side, "Ledger": ledger, "ScreenEar": ears}[owner], owner), name, sys.argv[3] == "after")
+    dies(getattr({"Letters": delivery, "Panes": panes, "Side": side, "Ledger": ledger, "ScreenEar": reply_reader}[owner], owner), name, sys.argv[3] == "after")
     await agent.ask(a_turn())
 asyncio.run(main())
 """

@@ -16,8 +16,9 @@ from podium.app.run_control import resolve_call
 from podium.core.decisions import CallStatus
 from podium.core.errors import LockHeld, NotPossibleNow
 from podium.jobs.operator.models import OperatorAnswer
+from podium.jobs.operator.testing import sure
 from podium.ports import Engine, RunQuery
-from podium.testing import retry_until, sure
+from podium.testing import retry_until
 from tests.unit.operator.core.shop import Shop, operator_for, receipts_of
 
 READINGS = {

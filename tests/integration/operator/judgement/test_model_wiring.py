@@ -15,7 +15,7 @@ from podium.jobs.operator.judgement.embedded.tool_score import Shortlist
 from podium.jobs.operator.judgement.model_classifier import WithFallback
 from podium.jobs.operator.models import Intent, Reading
 from podium.jobs.operator.options import OperatorOptions
-from podium.ports import Classifier
+from podium.jobs.operator.ports import Classifier
 from podium.testing.modelserver import ModelServer
 from tests.unit.operator.judgement.model_rig import (
     KEY,

@@ -28,15 +28,15 @@ from podium.store.transaction import SqlTransaction
 
 WARM = (
     "podium.agents.api",
+    "podium.app",
     "podium.cli",
+    "podium.config",
     "podium.engine",
-    "podium.flows",
+    "podium.git",
+    "podium.jobs.playbook",
     "podium.policy",
     "podium.store",
     "podium.tools",
-    "podium.usecases",
-    "podium.wiring",
-    "podium.workspaces",
 )
 """Packages with all that is in them, but for what only other databases need."""
 WARM_MODULES = ("anyio._backends._asyncio", "genai_prices.data", "pydantic_ai.models.google")

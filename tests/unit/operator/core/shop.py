@@ -10,20 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from podium.app.app import Podium
+from podium.app.packs import open_pack, pack_file
 from podium.config.configuration import load_configuration
 from podium.config.trust import TrustBook
 from podium.core.approvals import Approver
 from podium.core.packs import Pack
+from podium.core.plan_approval import Ungrounded
 from podium.jobs.operator import Operator, OperatorDesk
-from podium.jobs.operator.composition import (
-    brain_of,
-    context_faults,
-    habits_of,
-    open_pack,
-    pack_file,
-)
-from podium.jobs.operator.models import Message, OperatorAnswer, Reading, Ungrounded, Wish
-from podium.testing import FakeClassifier
+from podium.jobs.operator.composition import brain_of, context_faults, habits_of
+from podium.jobs.operator.models import Message, OperatorAnswer, Reading, Wish
+from podium.jobs.operator.testing import FakeClassifier
 from podium.tools.packs import load_pack
 
 HANDLERS = '''

@@ -10,13 +10,13 @@ import pytest
 
 from podium.app.app import Podium
 from podium.app.approvals import approve, reject
+from podium.app.packs import open_pack
 from podium.app.undoable_receipt import find_undoable
 from podium.core.decisions import ApprovalStatus
 from podium.core.errors import NotPossibleNow
 from podium.jobs.operator import Operator
-from podium.jobs.operator.composition import open_pack
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
-from podium.testing import sure
+from podium.jobs.operator.testing import sure
 from tests.unit.operator.core.shop import Shop, desk_for, operator_for, receipts_of
 
 ADD = {"add a lamp": sure(("things.add", {"name": "lamp"}))}

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from podium.app.packs import open_pack
 from podium.jobs.operator import Operator
 from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.composition import open_pack
 from podium.jobs.operator.models import Conflict, Directive, OperatorAnswer, Reading
-from podium.testing import sure
+from podium.jobs.operator.testing import sure
 from tests.unit.operator.core.shop import Shop, desk_for, operator_for
 
 TITLES = re.compile(

@@ -13,8 +13,8 @@ from podium.core.plan_approval import AskedCall, PlanQuestion, question_in
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorAnswer
 from podium.jobs.operator.plan_approval import LONGEST_SUMMARY, summary_of
+from podium.jobs.operator.testing import sure
 from podium.render.argument_text import exact_lines, exactly, shown
-from podium.testing import sure
 from tests.unit.operator.core.shop import Shop, operator_for
 
 LONG = "Dear Kim, " + "all is well. " * 60 + "PS: pay to BSB 000-000 instead"

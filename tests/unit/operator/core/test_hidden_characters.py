@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
 from podium.jobs.operator.operator import faults_of
+from podium.jobs.operator.testing import sure
 from podium.platform.invisible_text import hidden_in, written_out
-from podium.testing import sure
 from tests.unit.operator.core.shop import Shop, operator_for
 
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"

@@ -8,11 +8,12 @@ from typing import Any, cast
 import pytest
 
 from podium.app.app import Podium
+from podium.app.packs import open_pack
 from podium.core.decisions import Approval, ApprovalStatus, Outcome, PlanPlace, Refusal, Tier
 from podium.core.errors import PlanNotGated
 from podium.core.packs import Pack
 from podium.jobs.operator import Brain
-from podium.jobs.operator.composition import bench_of, open_pack
+from podium.jobs.operator.composition import bench_of
 from podium.jobs.operator.flow import perform
 from podium.jobs.operator.judgement.judge import judge
 from podium.jobs.operator.models import (
@@ -26,8 +27,9 @@ from podium.jobs.operator.models import (
 )
 from podium.jobs.operator.quality_gate import inspect, let_pass, must_have_passed
 from podium.jobs.operator.skills import make_plan
+from podium.jobs.operator.testing import sure
 from podium.ports import Engine, FlowContext
-from podium.testing import FixedClock, sure
+from podium.testing import FixedClock
 from podium.tools.packs import load_pack
 from tests.unit.operator.core.shop import Shop, operator_for, unmarked
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podium.core.decisions import Tier
 from podium.core.model import Json
-from podium.testing.agents import sure
+from podium.jobs.operator.testing import sure
 from tests.unit.operator.messages import LEAD
 from tests.unit.operator.office import open_office
 

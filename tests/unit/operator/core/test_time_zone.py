@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from podium.app.packs import zone_of
 from podium.core.errors import BadInput
 from podium.core.packs import Pack, PackSetting
-from podium.jobs.operator.composition import zone_of
 from podium.tools.packs import load_pack
 from tests.unit.operator.core.shop import Shop
 

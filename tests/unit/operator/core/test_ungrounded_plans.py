@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from podium.core.decisions import Approval, Tier
-from podium.core.plan_approval import question_in
+from podium.core.plan_approval import Ungrounded, question_in
 from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.models import OperatorJob, RunPlan, Ungrounded
+from podium.jobs.operator.models import OperatorJob, RunPlan
 from podium.jobs.operator.quality_gate import inspect
 from podium.jobs.operator.skills import edited_plan
+from podium.jobs.operator.testing import sure
 from podium.render.approval import what_line, what_lines
-from podium.testing.agents import sure
 from tests.unit.operator.messages import LEAD
 from tests.unit.operator.office import Office, open_office
 

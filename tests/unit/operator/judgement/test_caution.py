@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from podium.jobs.operator.bench.utterances import NOW
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.models import Intent, Message, Reading, Wish
-from podium.testing.utterances import NOW
 from tests.unit.operator.judgement.caution_rig import again, question, roofing, wish
 from tests.unit.operator.judgement.dental_clinic import PACK as DENTAL
 from tests.unit.operator.judgement.dental_clinic import read

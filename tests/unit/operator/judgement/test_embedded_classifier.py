@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.jobs.operator.models import Intent, Message, Urgency
-from podium.ports import Classifier
+from podium.jobs.operator.ports import Classifier
 from tests.soaking import examples
 from tests.unit.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, read, tools
 

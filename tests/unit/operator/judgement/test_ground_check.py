@@ -10,6 +10,7 @@ import pytest
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
+from podium.jobs.operator.bench.utterances import NOW, UtteranceCase, utterance_cases
 from podium.jobs.operator.classifier_factory import ground_check_for
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
@@ -17,7 +18,6 @@ from podium.jobs.operator.judgement.ground_check import GroundCheck, Marks
 from podium.jobs.operator.judgement.tiers import highest, terms_of
 from podium.jobs.operator.judgement.value_sources import Sources
 from podium.jobs.operator.models import Message, Reading, Wish
-from podium.testing.utterances import NOW, UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
 from tests.linear_cost import assert_linear_cost
 

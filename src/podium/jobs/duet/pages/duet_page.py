@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from podium.app.submission import Wish, submit
 from podium.core.errors import BadInput
-from podium.jobs.duet.models import PairName
+from podium.core.turns import PairName
 from podium.jobs.duet.project_terminals import pair_standing
 from podium.jobs.duet.task_control import abort_task, nudge_task, pairs_in_use, retry_task
 from podium.jobs.duet.task_table import DuetTask, see_duets, see_ladder, with_hosts

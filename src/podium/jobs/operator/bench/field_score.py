@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from podium.core.model import Json
 from podium.core.packs import Pack, Skill
+from podium.jobs.operator.bench.utterances import UtteranceCase
 from podium.jobs.operator.models import IntentClassification, Wish
-from podium.testing.utterances import UtteranceCase
 
 _MARKS = " .!?;:\"'“”‘’`-"
 

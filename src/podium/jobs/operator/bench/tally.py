@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from podium.cli.screen import Screen
 from podium.core.model import Json, Noun
 from podium.jobs.operator.bench.utterance_score import NEEDS_APPROVAL, MarkedUtterance
+from podium.jobs.operator.bench.utterances import HALVES
 from podium.render.text import shown_line
-from podium.testing.utterances import HALVES
 
 FLOORS: dict[str, float] = {
     "plain": 0.84,

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from podium.core.decisions import Tier
 from podium.core.model import Json, Noun
 from podium.core.packs import Pack
+from podium.core.plan_approval import Ungrounded
 from podium.jobs.operator.bench.field_score import calls_of, fields_wrong
+from podium.jobs.operator.bench.utterances import UtteranceCase
 from podium.jobs.operator.judgement.directives import find_conflict
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.judge import judge
 from podium.jobs.operator.judgement.tiers import highest, terms_of, tools_of
-from podium.jobs.operator.models import Intent, IntentClassification, Message, Ungrounded, Wish
-from podium.ports import Classifier
-from podium.testing.utterances import UtteranceCase
+from podium.jobs.operator.models import Intent, IntentClassification, Message, Wish
+from podium.jobs.operator.ports import Classifier
 from podium.tools.packs import load_pack, shipped_packs
 
 NEEDS_APPROVAL = Tier.T2

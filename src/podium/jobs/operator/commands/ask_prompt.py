@@ -119,7 +119,8 @@ class LineReader:
     @cached_property
     def _tools(self) -> list[str]:
         """Names of tools and skills, looked up when they are first wanted; none of a pack that is broken."""
-        from podium.jobs.operator.composition import chosen_packs, open_pack
+        from podium.app.packs import open_pack
+        from podium.jobs.operator.composition import chosen_packs
 
         podium = Podium(self._door.configuration, os.environ)
         try:
@@ -295,7 +296,8 @@ def _pack(talk: Talk, rest: str) -> None:
     wanted = () if rest == "default" else tuple(rest.replace(",", " ").split())
 
     async def names(podium: Podium) -> tuple[str, ...]:
-        from podium.jobs.operator.composition import chosen_packs, open_pack
+        from podium.app.packs import open_pack
+        from podium.jobs.operator.composition import chosen_packs
 
         chosen = chosen_packs(podium, wanted if rest else talk.typed.packs).names
         return tuple(open_pack(podium, name).name for name in chosen)

@@ -15,12 +15,13 @@ from itertools import chain
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack
+from podium.core.plan_approval import Ungrounded
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.fields.identifiers import digits
 from podium.jobs.operator.judgement.fields.pack_lexicon import kind_of, properties_of
 from podium.jobs.operator.judgement.tiers import highest, terms_of_wishes, tools_of
 from podium.jobs.operator.judgement.value_sources import Sources, tokens_of
-from podium.jobs.operator.models import Intent, Message, Reading, Ungrounded, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, Wish
 
 Marks = tuple[Ungrounded, ...]
 FindUngrounded = Callable[[Message, Sequence[Wish]], list[Marks]]

@@ -9,6 +9,7 @@ from itertools import takewhile
 from podium.core.decisions import Tier, TierTerm
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, most_specific
+from podium.core.plan_approval import Ungrounded
 from podium.jobs.operator.judgement.embedded.lexicon import ACTION_WORDS, READ
 from podium.jobs.operator.judgement.ground_check import FindUngrounded
 from podium.jobs.operator.judgement.tiers import (
@@ -25,7 +26,6 @@ from podium.jobs.operator.models import (
     IntentClassification,
     Message,
     Reading,
-    Ungrounded,
     Wish,
 )
 

@@ -19,7 +19,8 @@ from podium.core.model import Json, NonEmpty, whole_text
 from podium.core.packs import Pack, PackRegistry, PackTool, Skill, most_specific
 from podium.core.turns import Reply, Turn, TurnLimits
 from podium.jobs.operator.models import Intent, Message, Reading, Urgency, Wish
-from podium.ports import Agent, Classifier
+from podium.jobs.operator.ports import Classifier
+from podium.ports import Agent
 
 LONGEST_LINE = 600
 MOST_CHOICES = 12

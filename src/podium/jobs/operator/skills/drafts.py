@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from podium.core.errors import PlanRejected
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, SkillStep
-from podium.jobs.operator.models import Message, PlannedDependency, Ungrounded, Wish
+from podium.core.plan_approval import Ungrounded
+from podium.jobs.operator.models import Message, PlannedDependency, Wish
 
 _PATH = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_.]+))?")
 _NOTHING = object()

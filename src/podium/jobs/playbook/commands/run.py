@@ -18,7 +18,7 @@ from podium.render.text import counted, shown_line
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.app.work_request import Place
-    from podium.jobs.playbook.run_models import PutBack
+    from podium.core.folder_snapshots import PutBack
 
 
 def run(

@@ -31,6 +31,7 @@ from podium.core.events import (
     ToolResolved,
     UsageRecorded,
 )
+from podium.core.folder_snapshots import Changes, Ground
 from podium.core.model import Json
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.jobs.playbook.composition import bench_for
@@ -54,7 +55,7 @@ from podium.jobs.playbook.replay.recorded_tools import (
     RecordedIds,
 )
 from podium.jobs.playbook.replay.recording import Difference, Recorded, Recording, Tape
-from podium.jobs.playbook.run_models import PLAYBOOK, Changes, Ground, PlaybookJob
+from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.ports import Agent, Enclosures, Gate, HookDoors, Launcher, Store, ToolDoor
 from podium.store import StoreJournal
 from podium.tools.output_text import CANCELLED

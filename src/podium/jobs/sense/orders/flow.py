@@ -41,8 +41,9 @@ from podium.jobs.sense.orders.work_order import (
     OrderJob,
     WorkOrder,
 )
+from podium.jobs.sense.ports import Shelf
 from podium.jobs.sense.trust import TrustEntry
-from podium.ports import FlowBody, FlowContext, Shelf, Step, Tx, View
+from podium.ports import FlowBody, FlowContext, Step, Tx, View
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.sense.deps import ORDERS, WORK_ORDER
 from podium.jobs.sense.orders.release import BEGINNING, answer_to, free_name, op_results
 from podium.jobs.sense.orders.work_order import Ack, Claim, OrderJob, WorkOrder
-from podium.ports import Engine, Ids, Inbox, Shelf, Store, Tx, View
+from podium.jobs.sense.ports import Inbox, Shelf
+from podium.ports import Engine, Ids, Store, Tx, View
 
 OPENED = "inbox:opened"
 RECORD_GONE = (

@@ -18,8 +18,9 @@ from podium.jobs.sense.orders.work_order import (
     OrderJob,
     WorkOrder,
 )
+from podium.jobs.sense.ports import Inbox
 from podium.jobs.sense.trust import TrustEntry, standings
-from podium.ports import Inbox, Tx, View
+from podium.ports import Tx, View
 
 EARNED = "earned-autonomy"
 """The rule under which an order is delivered unasked."""

@@ -7,10 +7,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
 
 from podium.core.decisions import Tier, digest_of
 from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.plan_approval import PlannedCall
 
 ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What an order may be called. It becomes the name of files, so nothing that means something in a path."""
@@ -253,3 +261,15 @@ def _plain(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def planned_call(given: Json, order_hash: str, number: int) -> PlannedCall | None:
+    """Call of this number, if this input of a run is the order of this hash."""
+    try:
+        order = OrderJob.model_validate(given).order
+    except ValidationError:
+        return None
+    if order is None or order.content_hash != order_hash or not 0 < number <= len(order.ops):
+        return None
+    tool, arguments = order.ops[number - 1].call
+    return PlannedCall(number=number, tool=tool, arguments=arguments)

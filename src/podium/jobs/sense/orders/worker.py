@@ -211,7 +211,7 @@ def _registry(podium: Podium, options: SenseOptions) -> Registry:
 
     tools = [*builtin_tools(), *order_tools(options.layout.sessions)]
     if options.pack:
-        from podium.jobs.operator.composition import open_pack
+        from podium.app.packs import open_pack
         from podium.tools.packs import pack_tools
 
         pack = open_pack(podium, options.pack)

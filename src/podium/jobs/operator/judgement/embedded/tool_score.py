@@ -21,7 +21,7 @@ from podium.jobs.operator.judgement.embedded.tool_index import (
 )
 
 COVERAGE, PHRASE, VERB, THING, VALUES = 0.225, 0.225, 0.175, 0.15, 0.225
-"""Shares of a score. They add up to 1; tuned on the utterances in `podium.testing.utterances`."""
+"""Shares of a score. They add up to 1; tuned on the utterances in `podium.jobs.operator.bench.utterances`."""
 SAME_KIND_OF_ACT = 0.75
 """What a verb is worth that the tool's entry does not have, but that is of the tool's kind."""
 ITS_OWN_WORD = 0.9
@@ -247,7 +247,7 @@ OPEN = 0.45
 ASKABLE = 0.3
 """As sure as one is at least that a thing which was named is meant, so that a question is worth while."""
 """The figures are those of a logistic regression over the registry's own examples, each read without itself, and the
-utterances in `podium.testing.utterances` that are for tuning.
+utterances in `podium.jobs.operator.bench.utterances` that are for tuning.
 """
 LEAST_COVERED = 0.2
 """The share of the words that a tool must account for, however well the rest fits."""

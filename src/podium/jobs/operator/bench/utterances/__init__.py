@@ -4,7 +4,7 @@ Three sets of the same kinds in different words: classifiers are tuned on `tunin
 measured on `held_out`. See the README beside this file before adding to any.
 """
 
-from podium.testing.utterances.cases import (
+from podium.jobs.operator.bench.utterances.cases import (
     HALVES,
     NOW,
     Half,

@@ -11,8 +11,8 @@ from podium.core.errors import BadInput, LockHeld
 from podium.core.model import Json, Moment, json_of
 from podium.jobs.sense.models import Bundle, Condition, Look, Sensed, SenseMemory, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack, Claim, OpenedOrder, WorkOrder
+from podium.jobs.sense.ports import Shelf
 from podium.jobs.sense.trust import TrustEntry
-from podium.ports import Shelf
 
 _SEPARATOR = "--"
 

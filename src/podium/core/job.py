@@ -1,0 +1,91 @@
+"""Jobs: what each one brings along, named by import path, and the registry that finds them.
+
+The kernel imports no job. It asks the registry for a part, such as the command or the flow of a job, and the part is loaded then.
+A job is a folder of `podium.jobs`, or an installed package with an entry point in the group `podium.jobs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pkgutil import resolve_name
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+GROUP = "podium.jobs"
+"""Group of entry points whose values are `module:JOB`."""
+
+BUILT_IN = ("pipeline", "operator", "sense", "playbook", "duet", "rehearsal")
+
+ImportPath = str
+"""Where an object is found, as `module:name`."""
+
+
+class Command(NamedTuple):
+    """Typer app of a command, and its line in the list of commands."""
+
+    app: ImportPath
+    help: str
+
+
+class Job(NamedTuple):
+    """Parts of one job. What it does not have is empty."""
+
+    name: str
+    flows: Mapping[str, ImportPath]
+    """Flow → `async (app) -> Flow`. Called when runs of it are hosted."""
+    options: ImportPath = ""
+    """Model of `flows: <name>:` in podium.yaml."""
+    commands: Mapping[str, Command] = MappingProxyType({})
+    benches: Mapping[str, ImportPath] = MappingProxyType({})
+    """Benchmark → typer app of `podium bench <name>`."""
+    report: ImportPath = ""
+    """`async (app, run) -> RunSection`: what `podium show` adds for a run; see `podium.cli.commands.show`."""
+    run_view: ImportPath = ""
+    """Class that shows a run in the foreground; see `podium.cli.run_host.Telling`."""
+    queues: ImportPath = ""
+    """`(configuration) -> queues of its own`, beside those that podium.yaml names."""
+    pages: ImportPath = ""
+    """Router of its pages in the console."""
+    api: ImportPath = ""
+    """Router of its part of the API, below `/api/v1`."""
+    sockets: ImportPath = ""
+    """Router of its websockets, below `/api/v1` and not in the API's description."""
+    planned_call: ImportPath = ""
+    """`(run input, plan hash, number) -> PlannedCall | None`: calls that the approval of a whole plan covers."""
+
+
+@cache
+def built_in_jobs() -> tuple[Job, ...]:
+    """Jobs that Podium brings."""
+    return tuple(resolve_name(f"podium.jobs.{name}.job:JOB") for name in BUILT_IN)
+
+
+@cache
+def installed_jobs() -> tuple[Job, ...]:
+    """Jobs of other packages, in the order of their names. Those of Podium keep their names and flows."""
+    from importlib.metadata import (
+        entry_points,  # late: it reads the folders of all installed packages
+    )
+
+    taken = {name for job in built_in_jobs() for name in (job.name, *job.flows, *job.commands)}
+    found = (entry.load() for entry in sorted(entry_points(group=GROUP), key=lambda one: one.name))
+    return tuple(job for job in found if not taken & {job.name, *job.flows, *job.commands})
+
+
+def all_jobs() -> tuple[Job, ...]:
+    return (*built_in_jobs(), *installed_jobs())
+
+
+def job_of_flow(flow: str) -> Job | None:
+    """Job that a flow belongs to; None for a flow of the kernel or of an unknown job."""
+    for jobs in (built_in_jobs, installed_jobs):
+        for job in jobs():
+            if flow in job.flows:
+                return job
+    return None
+
+
+def load(path: ImportPath) -> Any:
+    """Import the object at a path."""
+    return resolve_name(path)

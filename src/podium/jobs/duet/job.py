@@ -1,0 +1,20 @@
+"""Duet: two live terminal agents, planner and executer, exchange messages in tmux."""
+
+from podium.core.job import Command, Job
+
+JOB = Job(
+    name="duet",
+    flows={"duet": "podium.jobs.duet.composition:build_duet"},
+    options="podium.jobs.duet.options:DuetOptions",
+    run_view="podium.jobs.duet.run_view:DuetTelling",
+    queues="podium.jobs.duet.pairs:duet_queues",
+    pages="podium.jobs.duet.pages.duet_page:router",
+    sockets="podium.jobs.duet.pages.pane_socket:router",
+    benches={"duet": "podium.jobs.duet.bench.command:app"},
+    commands={
+        "duet": Command(
+            "podium.jobs.duet.commands.app:app",
+            "Let two terminal AIs, a planner and an executer, do a task together.",
+        ),
+    },
+)

@@ -1,0 +1,27 @@
+"""Operator: a message becomes a validated, approved run of tools, with receipts."""
+
+from podium.core.job import Command, Job
+
+JOB = Job(
+    name="operator",
+    flows={"operator": "podium.jobs.operator.flow_definition:build_operator"},
+    options="podium.jobs.operator.options:OperatorOptions",
+    run_view="podium.jobs.operator.run_view:OperatorTelling",
+    pages="podium.jobs.operator.page:router",
+    planned_call="podium.jobs.operator.models:planned_call",
+    benches={"operator": "podium.jobs.operator.bench.command:app"},
+    commands={
+        "ask": Command(
+            "podium.jobs.operator.commands.ask:app",
+            "Turn plain words into a validated, approved, receipted run of tools.",
+        ),
+        "undo": Command(
+            "podium.jobs.operator.commands.undo:app",
+            "Take back what a receipt proves, gated like any other plan.",
+        ),
+        "habits": Command(
+            "podium.jobs.operator.commands.habits:app",
+            "See or erase what the operator remembers of messages.",
+        ),
+    },
+)

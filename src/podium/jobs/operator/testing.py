@@ -1,0 +1,36 @@
+"""Fakes of the operator's ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.core.decisions import Usage
+from podium.jobs.operator.models import Intent, Message, Reading
+
+
+class FakeClassifier:
+    """Readings by the message's exact words; anything else is refused."""
+
+    name = "fake"
+    usage = Usage()
+
+    def __init__(self, readings: Mapping[str, Reading]) -> None:
+        self._readings = dict(readings)
+        self.heard: list[Message] = []
+
+    async def read(self, message: Message) -> Reading:
+        self.heard.append(message)
+        nothing = Reading(intent=Intent.REFUSE, reasoning="No registered tool does this")
+        return self._readings.get(message.text, nothing)
+
+
+def sure(*wishes: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
+    """A reading that understood all of it."""
+    return Reading.model_validate(
+        {
+            "intent": Intent.EXECUTE,
+            "wishes": [{"tool": tool, "arguments": arguments} for tool, arguments in wishes],
+            "confidence": confidence,
+            "reasoning": "understood",
+        }
+    )

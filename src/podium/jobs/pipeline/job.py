@@ -1,0 +1,25 @@
+"""Pipeline: a task becomes a reviewed, tested branch and a pull request."""
+
+from podium.core.job import Command, Job
+
+JOB = Job(
+    name="pipeline",
+    flows={"pipeline": "podium.jobs.pipeline.composition:build_pipeline"},
+    options="podium.jobs.pipeline.spec:PipelineOptions",
+    run_view="podium.jobs.pipeline.run_view:PipelineTelling",
+    report="podium.jobs.pipeline.run_view:look_back",
+    commands={
+        "run": Command(
+            "podium.jobs.pipeline.commands.run:app",
+            "Turn a task into a reviewed, tested branch and a pull request.",
+        ),
+        "prompts": Command(
+            "podium.jobs.pipeline.commands.prompts:app",
+            "Show the pipeline's prompts, set up or sent, with their sizes.",
+        ),
+        "demo": Command(
+            "podium.jobs.pipeline.commands.demo:app",
+            "See Podium work, offline and without keys, in under a minute.",
+        ),
+    },
+)

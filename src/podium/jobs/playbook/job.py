@@ -1,0 +1,20 @@
+"""Playbook: a function-calling agent without direct access follows a playbook."""
+
+from podium.core.job import Command, Job
+
+JOB = Job(
+    name="playbook",
+    flows={"playbook": "podium.jobs.playbook.composition:build_playbook"},
+    options="podium.jobs.playbook.models:PlaybookOptions",
+    run_view="podium.jobs.playbook.run_view:PlaybookTelling",
+    commands={
+        "playbook": Command(
+            "podium.jobs.playbook.commands.app:app",
+            "Check a playbook and its profile, and see the prompt.",
+        ),
+        "replay": Command(
+            "podium.jobs.playbook.commands.replay:app",
+            "Let a run of a playbook happen again, and compare every event.",
+        ),
+    },
+)

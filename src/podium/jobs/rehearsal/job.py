@@ -1,0 +1,15 @@
+"""Rehearsal: scenes of podium.yaml played against the gate."""
+
+from podium.core.job import Command, Job
+
+JOB = Job(
+    name="rehearsal",
+    flows={"rehearsal": "podium.jobs.rehearsal.composition:build_rehearsal"},
+    options="podium.jobs.rehearsal.flow:RehearsalOptions",
+    commands={
+        "rehearse": Command(
+            "podium.jobs.rehearsal.commands:app",
+            "Play podium.yaml's scenes: try a policy out before it matters.",
+        ),
+    },
+)

@@ -1,0 +1,34 @@
+"""Sense: a loop reads a system's state and proposes, later performs, work orders."""
+
+from podium.core.job import Command, Job
+
+JOB = Job(
+    name="sense",
+    flows={
+        "sense": "podium.jobs.sense.composition:build_sense",
+        "candidate": "podium.jobs.sense.composition:build_candidate",
+        "work_order": "podium.jobs.sense.orders.worker:build_work_order",
+    },
+    options="podium.jobs.sense.options:SenseOptions",
+    queues="podium.jobs.sense.orders.worker:order_queues",
+    pages="podium.jobs.sense.page:router",
+    api="podium.jobs.sense.api:router",
+    planned_call="podium.jobs.sense.orders.work_order:planned_call",
+    commands={
+        "sense": Command(
+            "podium.jobs.sense.commands.sense:app",
+            "Read the system's state and propose, then do, work.",
+        ),
+        "candidates": Command(
+            "podium.jobs.sense.commands.candidates:app",
+            "List the work orders that the sense loop proposes.",
+        ),
+        "deploy": Command(
+            "podium.jobs.sense.commands.deploy:app", "Approve a candidate and see it delivered."
+        ),
+        "plan": Command(
+            "podium.jobs.sense.commands.plan:app",
+            "Parse a planner's plan, and check planning rules.",
+        ),
+    },
+)
