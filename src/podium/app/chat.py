@@ -11,7 +11,7 @@ from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
 from podium.app.run_continuation import how_it_continues
 from podium.app.run_list import how_they_stand, list_runs
-from podium.app.submission import ask, submit
+from podium.app.submission import submit
 from podium.app.work_request import Wish
 from podium.config.chat_settings import SenderSettings
 from podium.core.approvals import Approver, Authentication
@@ -21,6 +21,7 @@ from podium.core.ids import short_id
 from podium.core.model import Noun
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.jobs.operator.submission import ask
 from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.ports import RunQuery, View
 from podium.render.approval import what_line

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, Field, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails, PydanticKnownError
 
 from podium.config.configuration import Configuration
 from podium.core.errors import BadInput
-from podium.core.job import all_jobs, load
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.job import all_jobs, built_in_jobs, job_of_flow, load
+from podium.core.model import Json, Noun
 from podium.core.work import QueueSpec
 
 QUEUE = "default"
@@ -64,7 +64,38 @@ def _named(configuration: Configuration) -> tuple[QueueSpec, ...]:
     return configuration.settings.queue_specs() or (QueueSpec(name=QUEUE),)
 
 
-FlowName = Literal["pipeline", "operator", "sense", "playbook", "duet"]
+def request_model(name: str) -> type[Noun]:
+    """Model of what a request to this job may say. Raises `BadInput` for a job that takes none."""
+    job = job_of_flow(name)
+    if job is None or not job.request:
+        raise BadInput(f"job {name!r} takes no requests")
+    model: type[Noun] = load(job.request)
+    return model
+
+
+def request_models() -> dict[str, type[Noun]]:
+    """Model of what a request may say, by the name of the job that takes it."""
+    return {job.name: load(job.request) for job in all_jobs() if job.request}
+
+
+def _known_job(name: str) -> str:
+    """Raise the error that a literal of the jobs' names would."""
+    names = [job.name for job in all_jobs() if job.request]
+    if name not in names:
+        first, last = names[:-1], names[-1]
+        expected = ", ".join(map(repr, first)) + f" or {last!r}"
+        raise PydanticKnownError("literal_error", {"expected": expected})
+    return name
+
+
+FlowName = Annotated[
+    str,
+    AfterValidator(_known_job),
+    WithJsonSchema(
+        {"type": "string", "enum": [job.name for job in built_in_jobs() if job.request]}
+    ),
+]
+"""Name of a job that takes requests."""
 
 Few = Field(max_length=1000)
 DEEPEST = 40
@@ -90,54 +121,6 @@ Told = Annotated[dict[str, Json], AfterValidator(_shallow)]
 """What is told by name, in JSON that is not nested without end."""
 
 
-class PipelineWish(Noun):
-    """What may be said of a task that becomes a branch."""
-
-    mode: str = "direct"
-    """Where it begins: direct, bugfix or research."""
-    agent: str = ""
-    """The agent of podium.yaml that plays every role. Empty: as the roles say."""
-    base: str = ""
-    """The branch to start from, and to merge to. Empty: the one that is checked out."""
-
-
-class OperatorWords(Noun):
-    """What may be said of a message to the operator."""
-
-    context: Told = Field(default_factory=dict)
-    """What is known already, by name."""
-    pack: str = ""
-    """The tools: a pack's name. Empty: as podium.yaml says."""
-    approve: bool = False
-    """A yes to the very plan that comes of it, this once."""
-
-
-class SenseWish(Noun):
-    """Nothing can be said of a tick."""
-
-
-class PlaybookWish(Noun):
-    """What may be said of a run of a playbook. Paths are beneath the project."""
-
-    profile: str = ""
-    """The plugin's profile. Empty: the nearest one upwards from the root."""
-    root: str = ""
-    """The plugin's folder. Empty: the project's."""
-    agent: str = ""
-    """The agent of podium.yaml that follows it."""
-    inputs: Annotated[dict[str, str], Few] = Field(default_factory=dict)
-    """Values of the playbook's inputs, by name."""
-    dry_run: bool = False
-    """Work in a copy that is thrown away, and show what would change."""
-
-
-class DuetWish(Noun):
-    """What may be said of a task for two."""
-
-    pairs: Annotated[tuple[NonEmpty, ...], Few] = ()
-    """Pairs that may do it. Empty: every pair there is."""
-
-
 class Wish(Noun):
     """Work that somebody wants done."""
 
@@ -154,25 +137,14 @@ class Wish(Noun):
     """Not before so much time has passed."""
 
 
-FlowOptions = PipelineWish | OperatorWords | SenseWish | PlaybookWish | DuetWish
-SHAPES: Mapping[str, type[FlowOptions]] = {
-    "pipeline": PipelineWish,
-    "operator": OperatorWords,
-    "sense": SenseWish,
-    "playbook": PlaybookWish,
-    "duet": DuetWish,
-}
-"""Flow → what it may be told."""
-
-
 def option_schemas() -> dict[str, dict[str, Json]]:
     """Flow → JSON Schema of what it may be told."""
-    return {flow: shape.model_json_schema() for flow, shape in SHAPES.items()}
+    return {name: model.model_json_schema() for name, model in request_models().items()}
 
 
-def options_of(wish: Wish) -> FlowOptions:
+def options_of(wish: Wish) -> Noun:
     """What the wish says, in the shape of its flow. Raises `BadInput` that names the options there are."""
-    shape = SHAPES[wish.flow]
+    shape = request_model(wish.flow)
     try:
         return shape.model_validate(wish.options)
     except ValidationError as error:

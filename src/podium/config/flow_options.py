@@ -20,7 +20,8 @@ def options_model(flow: str) -> type[BaseModel]:
 
 def options_models() -> dict[str, type[BaseModel]]:
     """Model of every job's options, by the name of the job."""
-    return {job.name: load(job.options) for job in all_jobs() if job.options}
+    jobs = sorted(all_jobs(), key=lambda job: job.name)
+    return {job.name: load(job.options) for job in jobs if job.options}
 
 
 class _Part(BaseModel):

@@ -15,7 +15,7 @@ from podium.app.run_control import cancel as wish_ended
 from podium.app.run_list import ShownStatus, list_standings
 from podium.app.run_log import follow_logs
 from podium.app.run_report import show_run
-from podium.app.submission import Wish, ask, submit
+from podium.app.submission import Wish, submit
 from podium.app.work_request import Told
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
@@ -24,6 +24,7 @@ from podium.core.tool_replies import cut_to
 from podium.core.work import Run
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
+from podium.jobs.operator.submission import ask
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,

@@ -9,9 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from podium.app.app import Podium
-from podium.app.submission import Wish, ask, asked_by, option_schemas, submit
+from podium.app.submission import Wish, asked_by, option_schemas, submit
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow
 from podium.core.work import Run, RunStatus
+from podium.jobs.operator.submission import ask
 from podium.jobs.sense.page import see_sense
 from podium.ports import RunQuery
 from tests.integration.cli.desk import Desk

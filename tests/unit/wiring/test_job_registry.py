@@ -13,22 +13,25 @@ from typer import Typer
 from podium.core import job as registry
 from podium.core.job import Command, Job, built_in_jobs, installed_jobs, job_of_flow, load
 
-KINDS: dict[str, type] = {"options": BaseModel, "pages": APIRouter, "api": APIRouter, "sockets": APIRouter}  # fmt: skip
+KINDS: dict[str, type] = {"options": BaseModel, "request": BaseModel, "pages": APIRouter, "api": APIRouter, "sockets": APIRouter}  # fmt: skip
 
 
 @pytest.mark.parametrize("job", built_in_jobs(), ids=lambda job: job.name)
 def test_every_part_of_a_job_is_there_and_of_its_kind(job: Job) -> None:
     assert job.flows
     assert all(callable(load(path)) for path in job.flows.values())
+    assert all(isinstance(load(path), Typer) for path in job.benches.values())
     for command in job.commands.values():
         assert isinstance(load(command.app), Typer)
         assert command.help.endswith(".")
-    for name in ("run_view", "queues", "planned_call"):
+    for name in ("run_view", "report", "queues", "planned_call", "submit"):
         assert not getattr(job, name) or callable(load(getattr(job, name)))
     for name, kind in KINDS.items():
         if path := getattr(job, name):
             part = load(path)
-            assert issubclass(part, kind) if name == "options" else isinstance(part, kind)
+            assert (
+                issubclass(part, kind) if name in ("options", "request") else isinstance(part, kind)
+            )
 
 
 def test_flow_belongs_to_one_job_and_a_flow_of_the_kernel_to_none() -> None:

@@ -11,6 +11,8 @@ JOB = Job(
     pages="podium.jobs.duet.pages.duet_page:router",
     sockets="podium.jobs.duet.pages.pane_socket:router",
     benches={"duet": "podium.jobs.duet.bench.command:app"},
+    request="podium.jobs.duet.submission:DuetWish",
+    submit="podium.jobs.duet.submission:submit",
     commands={
         "duet": Command(
             "podium.jobs.duet.commands.app:app",

@@ -10,6 +10,8 @@ JOB = Job(
     pages="podium.jobs.operator.page:router",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},
+    request="podium.jobs.operator.submission:OperatorWords",
+    submit="podium.jobs.operator.submission:submit",
     commands={
         "ask": Command(
             "podium.jobs.operator.commands.ask:app",

@@ -13,7 +13,6 @@ from fastapi.responses import Response
 from podium.app.id_lookup import find_id
 from podium.app.receipt_proof import proven
 from podium.app.run_list import how_they_stand
-from podium.app.submission import ask
 from podium.app.work_request import queues_of
 from podium.app.workload import see_queues
 from podium.core.errors import PodiumError
@@ -31,6 +30,7 @@ from podium.jobs.operator.composition import (
 )
 from podium.jobs.operator.message_context import context_value
 from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
+from podium.jobs.operator.submission import ask
 from podium.ports import RunQuery, View
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person

@@ -8,6 +8,8 @@ JOB = Job(
     options="podium.jobs.pipeline.spec:PipelineOptions",
     run_view="podium.jobs.pipeline.run_view:PipelineTelling",
     report="podium.jobs.pipeline.run_view:look_back",
+    request="podium.jobs.pipeline.submission:PipelineWish",
+    submit="podium.jobs.pipeline.submission:submit",
     commands={
         "run": Command(
             "podium.jobs.pipeline.commands.run:app",

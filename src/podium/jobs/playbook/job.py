@@ -7,6 +7,8 @@ JOB = Job(
     flows={"playbook": "podium.jobs.playbook.composition:build_playbook"},
     options="podium.jobs.playbook.models:PlaybookOptions",
     run_view="podium.jobs.playbook.run_view:PlaybookTelling",
+    request="podium.jobs.playbook.submission:PlaybookWish",
+    submit="podium.jobs.playbook.submission:submit",
     commands={
         "playbook": Command(
             "podium.jobs.playbook.commands.app:app",

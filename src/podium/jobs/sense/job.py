@@ -14,6 +14,8 @@ JOB = Job(
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
+    request="podium.jobs.sense.submission:SenseWish",
+    submit="podium.jobs.sense.submission:submit",
     commands={
         "sense": Command(
             "podium.jobs.sense.commands.sense:app",

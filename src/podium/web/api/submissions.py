@@ -9,13 +9,14 @@ from pydantic import Field
 
 from podium.app.id_lookup import find_call_key
 from podium.app.run_control import cancel, resolve_call, resume, retry
-from podium.app.submission import Wish, ask, option_schemas, submit
+from podium.app.submission import Wish, option_schemas, submit
 from podium.app.work_request import Told
 from podium.core.decisions import CallRecord
 from podium.core.model import Json, NonEmpty, Noun
 from podium.core.work import Run
 from podium.jobs.operator.composition import undo
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.jobs.operator.submission import ask
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.api.requests import LONGEST_NAME, TEXT, Asked, Name, Words

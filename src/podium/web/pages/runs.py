@@ -15,7 +15,7 @@ from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
 from podium.app.run_list import RunsPage, RunsWish, ShownStatus, see_runs
 from podium.app.submission import Wish, option_schemas, submit
-from podium.app.work_request import SHAPES
+from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
 from podium.core.model import Json, Noun
 from podium.jobs.duet.task_control import pairs_in_use
@@ -141,7 +141,7 @@ def wish_of(form: Mapping[str, str]) -> Wish:
 
 
 def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
-    shape = SHAPES[flow]
+    shape = request_model(flow)
     hints = {name: (info.description or "") for name, info in shape.model_fields.items()}
     return [
         Field(

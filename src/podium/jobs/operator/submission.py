@@ -1,0 +1,105 @@
+"""Request for the operator, from any interface: queued, or answered at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from podium.app.submission import Submission
+from podium.app.work_request import Told, queue_named
+from podium.core.approval_steps import approval_named_in
+from podium.core.approvals import Approver
+from podium.core.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
+from podium.core.model import Json, Noun
+from podium.core.work import Run
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.jobs.operator.composition import WorkerIsThere
+
+QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
+"""Modes that are answered at once."""
+
+
+class OperatorWords(Noun):
+    """What may be said of a message to the operator."""
+
+    context: Told = Field(default_factory=dict)
+    """What is known already, by name."""
+    pack: str = ""
+    """The tools: a pack's name. Empty: as podium.yaml says."""
+    approve: bool = False
+    """A yes to the very plan that comes of it, this once."""
+
+
+async def submit(submission: Submission) -> Run:
+    podium, options = submission.podium, submission.options
+    submission.refuse_place()
+    if options.approve and not submission.may_approve:
+        raise CallRefused(f"{submission.by} is no approver; start it without a yes to its plan")
+    answer = await ask(
+        podium,
+        submission.text,
+        mode=OperatorMode.ENQUEUE,
+        context=options.context,
+        pack=options.pack,
+        approve=options.approve,
+        by=submission.by,
+        provenance=submission.provenance,
+        approver=submission.approver,
+    )
+    if answer.run_id is None:
+        raise NotPossibleNow(f"the operator began nothing: {answer.status}: {_why(answer)}")
+    store, run_id = await podium.store(), answer.run_id
+    run = await store.read(lambda view: view.run(run_id))
+    if run is None:
+        raise UnknownId("run", run_id)
+    return run
+
+
+async def ask(
+    podium: Podium,
+    text: str,
+    *,
+    mode: str,
+    context: Mapping[str, Json] | None = None,
+    pack: str = "",
+    approve: bool = False,
+    by: str = "",
+    provenance: tuple[str, ...] = (),
+    worker_is_there: WorkerIsThere | None = None,
+    approver: Approver | None = None,
+) -> OperatorAnswer:
+    """The operator's answer to a message, in a mode that is answered at once.
+
+    Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
+    door has its own way of knowing who says yes.
+    """
+    from podium.jobs.operator.composition import OperatorWish, build_selection, operator_options
+
+    if mode not in QUICK_MODES:
+        known = ", ".join(QUICK_MODES)
+        raise BadInput(
+            f"mode {mode[:60]!r} is not answered at once here; modes: {known}. Enqueue it and follow the run"
+        )
+    if (action_id := approval_named_in(text)) is not None:
+        raise BadInput(
+            f"an approval is no message here: `podium approve {action_id}` says yes, and so does its card"
+        )
+    if approve and provenance:
+        raise BadInput(f"an approval is a person's; {', '.join(provenance)} cannot give one")
+    if mode == OperatorMode.ENQUEUE:
+        queue_named(podium.configuration, operator_options(podium).queue)
+    proved = (lambda: approver) if approver else None
+    wish = OperatorWish(pack, user=by, worker_is_there=worker_is_there, approver=proved)
+    operator = await build_selection(podium, wish)
+    return await operator.process(text, mode, context, approve, provenance=provenance)
+
+
+def _why(answer: OperatorAnswer) -> str:
+    said = answer.classification
+    words = (said.question, said.reasoning, *said.missing_evidence) if said else ()
+    return "; ".join(word for word in (*words, *answer.next_actions) if word)[:1000]

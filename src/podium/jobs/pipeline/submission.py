@@ -1,0 +1,25 @@
+"""Request for a task that becomes a branch, from any interface."""
+
+from __future__ import annotations
+
+from podium.app.submission import Submission
+from podium.core.model import Noun
+from podium.core.work import Run
+from podium.jobs.pipeline.composition import pipeline_job
+
+
+class PipelineWish(Noun):
+    """What may be said of a task that becomes a branch."""
+
+    mode: str = "direct"
+    """Where it begins: direct, bugfix or research."""
+    agent: str = ""
+    """The agent of podium.yaml that plays every role. Empty: as the roles say."""
+    base: str = ""
+    """The branch to start from, and to merge to. Empty: the one that is checked out."""
+
+
+async def submit(submission: Submission) -> Run:
+    queue = submission.queue()
+    job = await pipeline_job(submission.podium, submission.text, **submission.options.model_dump())
+    return await submission.start(job.model_dump(mode="json"), task=job.task, queue=queue)

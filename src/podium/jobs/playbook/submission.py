@@ -1,0 +1,57 @@
+"""Request for a run of a playbook, from any interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from podium.app.submission import Submission
+from podium.app.work_request import Few
+from podium.core.errors import BadInput
+from podium.core.model import Noun
+from podium.core.work import Run
+from podium.jobs.playbook.composition import job_of_files
+
+
+class PlaybookWish(Noun):
+    """What may be said of a run of a playbook. Paths are beneath the project."""
+
+    profile: str = ""
+    """The plugin's profile. Empty: the nearest one upwards from the root."""
+    root: str = ""
+    """The plugin's folder. Empty: the project's."""
+    agent: str = ""
+    """The agent of podium.yaml that follows it."""
+    inputs: Annotated[dict[str, str], Few] = Field(default_factory=dict)
+    """Values of the playbook's inputs, by name."""
+    dry_run: bool = False
+    """Work in a copy that is thrown away, and show what would change."""
+
+
+async def submit(submission: Submission) -> Run:
+    queue, options = submission.queue(), submission.options
+    project = submission.podium.folders.project
+    job = job_of_files(
+        submission.podium,
+        _beneath(project, submission.text, "the playbook"),
+        profile=_beneath(project, options.profile, "profile") if options.profile else None,
+        root=_beneath(project, options.root, "root") if options.root else None,
+        agent=options.agent,
+        inputs=options.inputs,
+        dry_run=options.dry_run,
+    )
+    return await submission.start(
+        job.model_dump(mode="json"), task=job.playbook.head.name, queue=queue
+    )
+
+
+def _beneath(project: Path, written: str, what: str) -> Path:
+    """A path of the project. Who is not at this machine's command line reads no file beside it."""
+    if not written.strip():
+        raise BadInput(f"{what} is not named; name a file of the project")
+    path = project / written
+    if not path.resolve().is_relative_to(project.resolve()):
+        raise BadInput(f"{what} {written[:200]!r} is not beneath the project; name one that is")
+    return path

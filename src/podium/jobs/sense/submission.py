@@ -1,0 +1,20 @@
+"""Request for a tick, from any interface."""
+
+from __future__ import annotations
+
+from podium.app.submission import ASKED_BY, Submission
+from podium.core.model import Noun
+from podium.core.work import Run
+from podium.jobs.sense import begin_tick
+from podium.jobs.sense.composition import sense_queue, tick_kit
+
+
+class SenseWish(Noun):
+    """Nothing can be said of a tick."""
+
+
+async def submit(submission: Submission) -> Run:
+    submission.refuse_place()
+    queue = sense_queue(submission.podium.configuration).name
+    kit = await tick_kit(submission.podium)
+    return await begin_tick(kit, queue=queue, settings={ASKED_BY: submission.by})
