@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -29,8 +30,8 @@ class FrozenProject:
 
     @property
     def environ(self) -> dict[str, str]:
-        """Without the agent CLIs of this machine and the name of whoever runs the tests."""
-        return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": HOME, "PODIUM_HOME": HOME}
+        path = os.environ["PATH"]
+        return {"PATH": path, "LANG": "C.UTF-8", "HOME": HOME, "PODIUM_HOME": HOME}
 
     def command(self, *argv: str) -> list[str]:
         mounts = ("--dev-bind", "/", "/", "--bind", str(self.folder), "/mnt")

@@ -104,11 +104,13 @@ def test_every_event_in_the_database_and_in_the_traces_is_read_back_as_it_was_wr
     assert len({kind for _, _, kind, _ in stored}) == 56, "one of every type of that version"
     read = []
     for run in sorted(run["id"] for run in listed(frozen, "runs")):
-        events = frozen.run("trace", run, "--json").json["events"]
+        events = frozen.run("logs", run, "--json").json["events"]
         trace = frozen.project / ".podium/runs" / run / "execution_trace.jsonl"
         if trace.exists():
             lines = [json.loads(line) for line in trace.read_text().splitlines()]
-            assert frozen.run("trace", str(trace), "--json").json["events"] == lines == events
+            told = frozen.run("trace", str(trace), "--json").json["events"]
+            # The trace of a run that was killed may be behind the database.
+            assert told == lines == events[: len(lines)]
         read += events
     for (run, seq, kind, body), event in zip(stored, read, strict=True):
         assert (event.pop("run"), event.pop("seq"), event["type"]) == (run, seq, kind)
