@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import subprocess
 import sys
@@ -136,12 +137,15 @@ def steps_of(line: str) -> int:
         nonlocal steps
         steps += event in ("call", "c_call")
 
+    read_line.__wrapped__(line)  # what is done once, such as imports, does not count
     before = sys.getprofile()
+    gc.disable()
     sys.setprofile(count)
     try:
         read_line.__wrapped__(line)
     finally:
         sys.setprofile(before)
+        gc.enable()
     return steps
 
 

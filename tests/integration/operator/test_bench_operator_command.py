@@ -70,7 +70,7 @@ def test_a_class_below_its_floor_is_exit_code_1_and_what_was_wrong_can_be_shown(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = utterance_cases("plain")[0].model_copy(update={"tools": ("leads.get",)})
-    monkeypatch.setattr("podium.cli.commands.bench.utterance_cases", lambda *_: [case])
+    monkeypatch.setattr("podium.jobs.operator.bench.command.utterance_cases", lambda *_: [case])
     monkeypatch.setattr(tallying, "FLOORS", {"plain": 0.9})
     told = desk.run("bench", "operator", "--show-wrong")
     assert told.code == 1
@@ -87,7 +87,7 @@ def test_an_act_that_would_go_without_its_approval_is_exit_code_1(
         found = judge(*arguments, **more)  # type: ignore[arg-type]
         return found.model_copy(update={"risk_tier": Tier.T0})
 
-    monkeypatch.setattr("podium.cli.commands.bench.utterance_cases", lambda *_: [case])
+    monkeypatch.setattr("podium.jobs.operator.bench.command.utterance_cases", lambda *_: [case])
     # As a mistake in the arithmetic would: no reading can bring the tier down.
     monkeypatch.setattr(bench, "judge", too_low)
     told = desk.run("bench", "operator")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.app.run_list import RunsWish, see_runs
+from podium.app.run_overview import RunsWish, see_runs
 from podium.app.run_timeline import (
     CHECKS,
     PERSON,

@@ -150,7 +150,7 @@ async def read_row(table, where, columns, scope):
     "desk/repairs.py": """
 import hashlib
 
-from podium.core.errors import ToolBroke
+from podium.domain.errors import ToolBroke  # as packs of 0.2 and before have it
 
 from ..ledger import entries, write
 

@@ -151,7 +151,8 @@ async def _run(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
 
 
 async def _failure(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
-    from podium.app.run_list import how_they_stand, see_rows
+    from podium.app.run_list import how_they_stand
+    from podium.app.run_overview import see_rows
     from podium.app.run_report import show_run
 
     if "run_id" not in arguments:

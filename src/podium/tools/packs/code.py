@@ -14,6 +14,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from podium import core
+from podium.core import errors
 from podium.core.errors import PodiumError, ToolBroke
 from podium.core.packs import Pack
 from podium.tools.packs.files import PackFiles
@@ -51,6 +53,9 @@ class PackCode:
         return await in_thread(self.function, handler)
 
     def _import(self, module: str) -> ModuleType:
+        # Packs written for 0.2 and before import their errors from `podium.domain.errors`.
+        sys.modules.setdefault("podium.domain", core)
+        sys.modules.setdefault("podium.domain.errors", errors)
         try:
             found = importlib.import_module(f"{self.package}.{module}")
             self._imported.add(module)

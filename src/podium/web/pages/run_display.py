@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from podium.app.run_list import RunRow
+from podium.app.run_overview import RunRow
 from podium.app.run_timeline import PERSON, TIME, Bar, Timeline, Turning
 from podium.core import events as e
 from podium.core.forge import check_passed

@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from podium.app.id_lookup import find_id
-from podium.app.run_list import RunRow, RunsWish, fits, see_rows
+from podium.app.run_overview import RunRow, RunsWish, fits, see_rows
 from podium.app.run_timeline import RunHead, look_at_run, run_timeline
 from podium.app.submission import asked_by
 from podium.core.events import Event

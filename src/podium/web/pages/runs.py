@@ -13,7 +13,8 @@ from fastapi.responses import RedirectResponse, Response
 
 from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
-from podium.app.run_list import RunsPage, RunsWish, ShownStatus, see_runs
+from podium.app.run_list import ShownStatus
+from podium.app.run_overview import RunsPage, RunsWish, see_runs
 from podium.app.submission import Wish, option_schemas, submit
 from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
