@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from podium.app.agent_builder import AgentMaker
+from podium.agents.deps import AgentMaker
 from podium.app.app import Podium, open_podium
 from podium.app.run_control import see_through
 from podium.config.configuration import load_configuration

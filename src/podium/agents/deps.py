@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from podium.core.model import Json, NonEmpty, Noun
-from podium.ports import Clock, Enclosures, HookDoors, Launcher, Transcripts
+from podium.ports import Agent, Clock, Enclosures, HookDoors, Launcher, Transcripts
 
 
 class AgentOptions(Noun):
@@ -49,3 +49,7 @@ class AgentKit:
     """What a CLI without hands starts as its MCP server. It needs the variables of `TurnDoor.env`."""
     redact_json: Callable[[str], str] = str
     """Serialised JSON without its secrets, for what an agent of ours keeps itself."""
+
+
+AgentMaker = Callable[[AgentKit], Agent]
+"""Makes an agent of a program's own, with the kit that it is run with."""

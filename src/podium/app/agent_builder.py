@@ -22,10 +22,6 @@ AgentBuilder = Callable[["Podium", "AgentSettings", "AgentOptions", "AgentKit"],
 """Builds an agent of one kind of what podium.yaml says of it."""
 
 
-AgentMaker = Callable[["AgentKit"], Agent]
-"""Makes an agent of a program's own, with the kit that it is run with."""
-
-
 async def players_by_role(podium: Podium) -> Callable[[str], Player]:
     """Gives the player of a role. Each is made when it is first asked for.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from podium.agents.budget_tracker import Purse
     from podium.agents.bus import Bus
-    from podium.app.agent_builder import AgentMaker
+    from podium.agents.deps import AgentMaker
     from podium.app.flow_registry import FlowBuilder
     from podium.app.receipts import Verifier
     from podium.config.configuration import Configuration
@@ -243,7 +243,16 @@ class Podium:
         if self.database_url:
             from podium.app.postgres import open_postgres_store
 
-            return await open_postgres_store(self, self.database_url)
+            return await open_postgres_store(
+                self.database_url,
+                folders=self.folders,
+                lock=self.state_lock,
+                clock=self.clock,
+                ids=self.ids,
+                redact=lambda text: self.redactor.json_text(text),
+                vault=self.vault,
+                receipt_key=self.named_receipt_key,
+            )
         from podium.config.project_identity import settle_identity
         from podium.store import SqlStore
 
@@ -297,7 +306,14 @@ class Podium:
         if self.database_url:
             from podium.app.postgres import distributed_engine
 
-            return distributed_engine(self, store, self.database_url)
+            return distributed_engine(
+                store,
+                self.database_url,
+                clock=self.clock,
+                ids=self.ids,
+                labels=self.labels,
+                offers=self.offers,
+            )
         from podium import __version__
         from podium.engine import EngineSettings, FolderPresence, LocalEngine
 
@@ -325,13 +341,20 @@ class Podium:
         if self.database_url:
             from podium.app.postgres import admit
 
-            await admit(self, self.database_url)
+            await admit(
+                await self.store(),
+                self.database_url,
+                git=self.repository_git,
+                project=self.folders.project,
+                receipt_key=self.named_receipt_key,
+            )
         from podium.app.workspaces import tidy_grounds, tidy_homes
         from podium.telemetry.trace_export import TraceExport
 
         await self.end_orphans()
-        await tidy_homes(self)
-        await tidy_grounds(self)
+        store = await self.store()
+        await tidy_homes(self.folders.homes, store, self.clock)
+        await tidy_grounds(self.folders.grounds, self.repository_git, store, self.clock)
         builders = flow_builders() if self._flows is None else self._flows
         for build in builders.values():
             engine.register(await build(self))
@@ -555,7 +578,7 @@ class Podium:
         """Where programs of others join as agents. Opened when one of them is first asked."""
         from podium.agents.bus import Bus, BusSettings
 
-        bus = Bus(BusSettings(socket=local_socket(self, "bus")))
+        bus = Bus(BusSettings(socket=local_socket(self.folders.project, self.environ, "bus")))
         self.close_with(bus.close)
         return bus
 

@@ -87,7 +87,7 @@ class Databases:
             remove_mark(self._podium.folders)
 
     def _whole(self, name: str) -> WholeDatabase:
-        from podium.store.database_snapshot import database_named
+        from podium.store.database_copy import database_named
 
         if not _is_server(name):
             return database_named(name)

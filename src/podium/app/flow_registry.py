@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from podium.core.job import ImportPath, all_jobs, load
 from podium.ports import Flow
 
-if TYPE_CHECKING:
-    from podium.app.app import Podium
-
-FlowBuilder = Callable[["Podium"], Awaitable[Flow]]
-"""Builds a flow with the ports it uses."""
+FlowBuilder = Callable[[Any], Awaitable[Flow]]
+"""Builds a flow of the application, with the ports it uses."""
 
 KERNEL_FLOWS: dict[str, ImportPath] = {
     "call": "podium.app.flow_builders:build_call",
@@ -29,8 +26,8 @@ def flow_builders() -> dict[str, FlowBuilder]:
 
 
 def _late(path: ImportPath) -> FlowBuilder:
-    async def build(podium: Podium) -> Flow:
+    async def build(app: Any) -> Flow:
         builder: FlowBuilder = load(path)
-        return await builder(podium)
+        return await builder(app)
 
     return build

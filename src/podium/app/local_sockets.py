@@ -7,27 +7,23 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from podium.app.app import Podium
 
 
-def local_socket(podium: Podium, name: str) -> Path:
+def local_socket(project: Path, environ: Mapping[str, str], name: str) -> Path:
     """The project's socket of this name. Short, since the kernel takes no long path for one.
 
     Raises `BadInput` when somebody else has made the folder above it.
     """
     from podium.platform.private_sockets import make_private
 
-    place = socket_place(podium, name)
+    place = socket_place(project, environ, name)
     make_private(place.parent.parent)
     return place
 
 
-def socket_place(podium: Podium, name: str) -> Path:
+def socket_place(project: Path, environ: Mapping[str, str], name: str) -> Path:
     """Where that would be. Makes nothing and checks nothing."""
-    return socket_folder(podium.folders.project, podium.environ) / name
+    return socket_folder(project, environ) / name
 
 
 def socket_folder(project: Path, environ: Mapping[str, str]) -> Path:

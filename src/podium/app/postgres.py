@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.config.folders import leave_mark
@@ -11,49 +13,69 @@ from podium.core.errors import StoreUnusable, ToolMissing, UserMustAct
 from podium.core.work import MACHINE
 
 if TYPE_CHECKING:
-    from podium.app.app import Podium
+    from podium.app.state_lock import StateLock
+    from podium.config.folders import Folders
     from podium.engine import RunEngine
-    from podium.ports import Store
+    from podium.git.git_command import Git
+    from podium.ports import Clock, Ids, Store
     from podium.store.postgres_store import PostgresStore
 
 
-async def open_postgres_store(podium: Podium, url: str) -> PostgresStore:
+async def open_postgres_store(
+    url: str,
+    *,
+    folders: Folders,
+    lock: StateLock,
+    clock: Clock,
+    ids: Ids,
+    redact: Callable[[str], str],
+    vault: Path,
+    receipt_key: Path | None,
+) -> PostgresStore:
     """The record in this database. Queued runs are handed to DBOS with the transaction that stores them."""
     _must_be_installed()
     from podium.engine.distributed.workflows import enqueue
     from podium.store.postgres_store import PostgresStore
 
     await asyncio.to_thread(_make_dispatchable, url)
-    state = podium.folders.make_state()
-    await asyncio.to_thread(podium.state_lock.hold)
-    leave_mark(podium.folders, url)
+    state = folders.make_state()
+    await asyncio.to_thread(lock.hold)
+    leave_mark(folders, url)
     return await PostgresStore.open(
         url,
         folder=state,
-        clock=podium.clock,
-        ids=podium.ids,
-        redact=lambda text: podium.redactor.json_text(text),
-        vault=podium.vault,
-        receipt_key=podium.named_receipt_key,
+        clock=clock,
+        ids=ids,
+        redact=redact,
+        vault=vault,
+        receipt_key=receipt_key,
         queued=enqueue,
     )
 
 
-def distributed_engine(podium: Podium, store: Store, url: str) -> RunEngine:
+def distributed_engine(
+    store: Store,
+    url: str,
+    *,
+    clock: Clock,
+    ids: Ids,
+    labels: tuple[str, ...],
+    offers: tuple[str, ...],
+) -> RunEngine:
     from podium import __version__
     from podium.engine.distributed import DISTRIBUTED, DbosEngine
     from podium.store.postgres_presence import PostgresPresence
 
     # Folders that a run of the foreground works in lie on the machine that it was started on.
-    offers = (*podium.offers, f"{MACHINE}{socket.gethostname()}")
+    offers = (*offers, f"{MACHINE}{socket.gethostname()}")
     settings = DISTRIBUTED.model_copy(
-        update={"labels": podium.labels, "podium": __version__, "offers": offers}
+        update={"labels": labels, "podium": __version__, "offers": offers}
     )
     return DbosEngine(
         store,
         url=url,
-        clock=podium.clock,
-        ids=podium.ids,
+        clock=clock,
+        ids=ids,
         presence=PostgresPresence(url),
         settings=settings,
     )
@@ -93,40 +115,40 @@ SHORT = 10
 MOST_ROOTS = 50
 
 
-async def admit(podium: Podium, url: str) -> None:
+async def admit(
+    store: Store, url: str, *, git: Git, project: Path, receipt_key: Path | None
+) -> None:
     """Make sure that this checkout and this key are those of the database's other hosts.
 
     The first one decides which these are. Raises a `StoreUnusable` that says what to do.
     """
-    _refuse_missing_key(podium)
-    found = await first_commits(podium)
+    _refuse_missing_key(receipt_key)
+    found = await first_commits(git, project)
     if found:
         _refuse_other(url, await asyncio.to_thread(_kept, url), found)
-    store = await podium.store()
     await store.write(lambda tx: tx.must_be_able_to_seal())
     if found:
         # Whoever was quicker than this process decided.
         _refuse_other(url, await asyncio.to_thread(_keep, url, found), found)
 
 
-async def first_commits(podium: Podium) -> tuple[str, ...]:
+async def first_commits(git: Git, project: Path) -> tuple[str, ...]:
     """The commits that the checkout's history begins with, sorted; none where that cannot be known."""
     from podium.git.git_command import GitFailed
 
-    git, project = podium.repository_git, str(podium.folders.project)
+    cwd = str(project)
     try:
         # The history of a shallow clone begins wherever it was cut.
-        if await git.text("rev-parse", "--is-shallow-repository", cwd=project) != "false":
+        if await git.text("rev-parse", "--is-shallow-repository", cwd=cwd) != "false":
             return ()
-        roots = await git.text("rev-list", "--max-parents=0", "HEAD", cwd=project)
+        roots = await git.text("rev-list", "--max-parents=0", "HEAD", cwd=cwd)
     except (GitFailed, ToolMissing):
         return ()
     return tuple(sorted(roots.split())[:MOST_ROOTS])
 
 
-def _refuse_missing_key(podium: Podium) -> None:
+def _refuse_missing_key(key: Path | None) -> None:
     """A key that was named and then made by itself would be another one on every host."""
-    key = podium.named_receipt_key
     if key is not None and not key.exists():
         raise StoreUnusable(
             str(key),

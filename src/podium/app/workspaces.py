@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from podium.app.run_list import how_they_stand
@@ -29,8 +30,8 @@ from podium.ports import Clock, Engine, EventQuery, Store, Workspaces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from podium.app.app import Podium
     from podium.core.work import Run
+    from podium.git.git_command import Git
     from podium.ports import Store
 
 
@@ -327,30 +328,27 @@ KEPT_AFTER_FAILURE = timedelta(days=7)
 """A run that failed may be retried, and its agents then go on with their conversations."""
 
 
-async def tidy_homes(podium: Podium) -> None:
+async def tidy_homes(homes: Path, store: Store, clock: Clock) -> None:
     """Remove the homes of runs that are over, and copies of logins that a killed Podium left behind."""
-    homes = podium.folders.homes
-    if not homes.is_dir():
+    if not await asyncio.to_thread(homes.is_dir):
         return
     from podium.agents import sweep_homes
 
-    names = [entry.name for entry in homes.iterdir()]
-    now = podium.clock.now()
-    store = await podium.store()
+    names = await asyncio.to_thread(os.listdir, homes)
+    now = clock.now()
     over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})
     await asyncio.to_thread(sweep_homes, homes, over.__contains__)
 
 
-async def tidy_grounds(podium: Podium) -> None:
-    """Remove copies that runs of playbooks worked in, and what was kept of folders long ago."""
-    if not podium.folders.grounds.is_dir():
+async def tidy_grounds(folder: Path, git: Git, store: Store, clock: Clock) -> None:
+    """Remove copies that runs worked in, and what was kept of folders long ago."""
+    if not await asyncio.to_thread(folder.is_dir):
         return
-    from podium.jobs.playbook.working_folder import grounds_of
+    from podium.git import FolderGrounds
 
-    grounds = grounds_of(podium)
+    grounds = FolderGrounds(git, folder)
     names = await asyncio.to_thread(grounds.runs)
-    now = podium.clock.now()
-    store = await podium.store()
+    now = clock.now()
     over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})
     await grounds.tidy(over.__contains__)
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.core.decisions import Receipt
-from podium.core.errors import NotPossibleNow, StoreUnusable
+from podium.core.errors import BadInput, NotPossibleNow, StoreUnusable
 from podium.core.model import Noun
 from podium.core.work import Run, WorkerBeat
 from podium.store.database_snapshot import (
     Filling,
     Reading,
     Row,
+    SqliteFile,
     WholeDatabase,
     columns_of,
     selection,
@@ -322,3 +323,29 @@ def _enqueue_waiting(filling: Filling, enqueue: Enqueue) -> None:
     for batch in filling.batches(statement):
         for (body,) in batch:
             enqueue(filling, Run.model_validate_json(body), now)
+
+
+def database_named(text: str) -> WholeDatabase:
+    """The database a person means by a path or a URL. Raises `BadInput` for any other kind."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return SqliteFile(_file(Path(text).expanduser()))
+    if scheme in ("postgresql", "postgres"):
+        from podium.store.postgres_snapshot import PostgresDatabase
+
+        return PostgresDatabase(text)
+    if scheme == "sqlite" and rest.startswith("/"):
+        return SqliteFile(_file(Path(rest[1:])))
+    raise BadInput(
+        f"{scheme!r} is no kind of database that Podium knows; write postgresql://USER@HOST/NAME, "
+        "or the path of a SQLite file or of a project"
+    )
+
+
+def _file(path: Path) -> Path:
+    """The file itself: a project and a state folder stand for the one inside."""
+    from podium.store.sqlite_store import DATABASE_NAME
+
+    if (path / ".podium").is_dir():
+        return path / ".podium" / DATABASE_NAME
+    return path / DATABASE_NAME if path.is_dir() else path

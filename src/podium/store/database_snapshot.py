@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from podium.core.errors import BadInput, StoreReadOnly, StoreUnusable
+from podium.core.errors import StoreReadOnly, StoreUnusable
 from podium.store.rows import Connection, Rows
 from podium.store.sqlite import (
     APPLICATION_ID,
@@ -98,32 +98,6 @@ class WholeDatabase(Protocol):
     def damage(self) -> list[Damage]:
         """What the database finds wrong with its own files and indexes."""
         ...
-
-
-def database_named(text: str) -> WholeDatabase:
-    """The database a person means by a path or a URL. Raises `BadInput` for any other kind."""
-    scheme, separator, rest = text.partition("://")
-    if not separator:
-        return SqliteFile(_file(Path(text).expanduser()))
-    if scheme in ("postgresql", "postgres"):
-        from podium.store.postgres_snapshot import PostgresDatabase
-
-        return PostgresDatabase(text)
-    if scheme == "sqlite" and rest.startswith("/"):
-        return SqliteFile(_file(Path(rest[1:])))
-    raise BadInput(
-        f"{scheme!r} is no kind of database that Podium knows; write postgresql://USER@HOST/NAME, "
-        "or the path of a SQLite file or of a project"
-    )
-
-
-def _file(path: Path) -> Path:
-    """The file itself: a project and a state folder stand for the one inside."""
-    from podium.store.sqlite_store import DATABASE_NAME
-
-    if (path / ".podium").is_dir():
-        return path / ".podium" / DATABASE_NAME
-    return path / DATABASE_NAME if path.is_dir() else path
 
 
 def tables() -> list[Table]:

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from podium.agents.bus import endpoint_of
-from podium.app.app import Podium
 from podium.app.local_sockets import local_socket
 from podium.config.configuration import load_configuration
 from tests.integration.cli.desk import Desk
@@ -44,7 +43,7 @@ def desk(
 @contextmanager
 def brains(desk: Desk) -> Iterator[None]:
     configuration = load_configuration(os.environ, project=desk.project)
-    endpoint = endpoint_of(local_socket(Podium(configuration, os.environ), "bus"))
+    endpoint = endpoint_of(local_socket(configuration.folders.project, os.environ, "bus"))
     started = [
         subprocess.Popen([sys.executable, str(BRAIN), endpoint, side], cwd=BRAIN.parents[3])
         for side in ("PLANNER", "EXECUTER")

@@ -15,8 +15,8 @@ from podium.core.errors import NotPossibleNow, StoreUnusable
 from podium.core.work import Run, Schedule, WorkerBeat
 from podium.ports import RunQuery, Tx
 from podium.store import SqlStore
-from podium.store.database_copy import RowDigest, TableCopied, copy_database
-from podium.store.database_snapshot import Row, WholeDatabase, database_named, selection, tables
+from podium.store.database_copy import RowDigest, TableCopied, copy_database, database_named
+from podium.store.database_snapshot import Row, WholeDatabase, selection, tables
 from podium.store.receipts import verify
 from podium.store.view import SqlView
 from podium.testing import FixedClock, SteadyIds
@@ -180,7 +180,7 @@ async def test_a_copy_that_is_killed_leaves_the_target_empty(
     program = (
         "import os, signal, sys\n"
         "from podium.store.database_copy import copy_database\n"
-        "from podium.store.database_snapshot import database_named\n"
+        "from podium.store.database_copy import database_named\n"
         "def kill(doing, rows, of):\n"
         "    if doing == 'comparing events': os.kill(os.getpid(), signal.SIGKILL)\n"
         "copy_database(database_named(sys.argv[1]), database_named(sys.argv[2]), tell=kill)\n"

@@ -126,7 +126,7 @@ async def test_a_branch_that_merged_another_history_is_the_same_project(
     git(clone, "fetch", "--quiet", str(library), "main")
     git(clone, "merge", "--quiet", "--allow-unrelated-histories", "-m", "both", "FETCH_HEAD")
     merged = hosts.host("a", clone)
-    assert len(await first_commits(merged)) == 2
+    assert len(await first_commits(merged.repository_git, merged.folders.project)) == 2
     await merged.hosting_engine()
     await hosts.host("b", app).hosting_engine()
 

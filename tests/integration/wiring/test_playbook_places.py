@@ -31,7 +31,7 @@ async def test_a_copy_stays_while_its_run_may_go_on(
         kept = await grounds_of(podium).prepare("run_2", str(folder))
         copy = await grounds_of(podium).prepare("run_1", str(folder), as_copy=True)
         assert Path(copy.root).is_relative_to(podium.folders.user_state)
-        await tidy_grounds(podium)
+        await tidy_grounds(podium.folders.grounds, podium.repository_git, store, podium.clock)
         assert Path(copy.root).exists() is stays
         (folder / "a").write_text("2")
         assert (await grounds_of(podium).changes(kept, str(folder))).paths == ("a",)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from podium.core.work import RunStatus
 from podium.jobs.sense import standing_of
-from podium.jobs.sense.composition import sense_options
+from podium.jobs.sense.composition import inbox_of, sense_options
 from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack
-from podium.jobs.sense.orders.worker import inbox_of
 from podium.ports import View
 from tests.unit.sense.station import HEALTH, REPORT, Post, Station, item, plan
 

@@ -12,9 +12,9 @@ import yaml
 from podium.core.errors import NotPossibleNow
 from podium.core.work import RunStatus
 from podium.jobs.sense import WORK_ORDER
-from podium.jobs.sense.composition import sense_options
+from podium.jobs.sense.composition import inbox_of, sense_options
 from podium.jobs.sense.orders.inbox_tender import MOST_AT_ONCE
-from podium.jobs.sense.orders.worker import inbox_of, inbox_tender
+from podium.jobs.sense.orders.worker import inbox_tender
 from podium.jobs.sense.testing import MemoryInbox
 from podium.testing import retry_until
 from tests.unit.sense.station import CLAIMED, DONE, INBOX, PARKED, Post, Station

@@ -30,12 +30,12 @@ async def test_a_home_is_kept_while_its_run_may_go_on(
 ) -> None:
     podium = configured(tmp_path)
     try:
-        await podium.store()
+        store = await podium.store()
         home = podium.folders.homes / "run_1" / "claude"
         home.mkdir(parents=True)
         if status is not None:
             await _add_run(podium, status, days)
-        await tidy_homes(podium)
+        await tidy_homes(podium.folders.homes, store, podium.clock)
         assert home.exists() is kept
     finally:
         await podium.close()
@@ -44,11 +44,11 @@ async def test_a_home_is_kept_while_its_run_may_go_on(
 async def test_another_projects_homes_are_let_be(tmp_path: Path) -> None:
     podium = configured(tmp_path)
     try:
-        await podium.store()
+        store = await podium.store()
         podium.folders.homes.mkdir(parents=True)
         other = podium.folders.homes.parent / "otherproject" / "run_9" / "claude"
         other.mkdir(parents=True)
-        await tidy_homes(podium)
+        await tidy_homes(podium.folders.homes, store, podium.clock)
         assert other.exists()
     finally:
         await podium.close()

@@ -67,13 +67,13 @@ def mirror_of_project(podium: Podium, variables: Mapping[str, str]) -> Mirror:
 
 def api_socket(podium: Podium) -> Path:
     """Where the project's API is served."""
-    return local_socket(podium, "api")
+    return local_socket(podium.folders.project, podium.environ, "api")
 
 
 def is_served(podium: Podium) -> bool:
     """Whether a daemon serves there, or one that was killed left its socket. Makes nothing."""
     try:
-        return socket_place(podium, "api").exists()
+        return socket_place(podium.folders.project, podium.environ, "api").exists()
     except OSError:  # a folder of somebody else
         return False
 

@@ -19,9 +19,8 @@ from podium.jobs.sense.candidates import (
     candidates_seen,
     deploy_candidate,
 )
-from podium.jobs.sense.composition import sense_options
+from podium.jobs.sense.composition import inbox_of, sense_options
 from podium.jobs.sense.orders.work_order import ORDER_ID, Ack, Claim
-from podium.jobs.sense.orders.worker import inbox_of
 from podium.web.access.authentication import Approver, Viewer
 from podium.web.api.approvals import No
 from podium.web.api.requests import Name, NameAsked, Rows

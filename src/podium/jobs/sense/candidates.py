@@ -18,10 +18,9 @@ from podium.core.model import Json, Noun
 from podium.core.work import Run
 from podium.jobs.sense import standing_of
 from podium.jobs.sense.candidate_lookup import candidate_runs, find_candidate, wo_id_of
-from podium.jobs.sense.composition import candidate_mode, sense_options
+from podium.jobs.sense.composition import candidate_mode, inbox_of, sense_options
 from podium.jobs.sense.models import CandidateStanding
 from podium.jobs.sense.orders.work_order import Ack
-from podium.jobs.sense.orders.worker import inbox_of
 from podium.ports import Clock, Engine, Ids, Store, View
 
 if TYPE_CHECKING:

@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.app.flow_builders import when_needed
-from podium.core.decisions import Tier
 from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.core.work import MODES, Mode, QueueSpec, Run, Terms, terms_of
 from podium.jobs.sense import (
-    CANDIDATE,
     SENSE,
-    CandidateJob,
-    CandidateKit,
     House,
     PlannerKit,
     SenseJob,
     SenseKit,
     SenseOptions,
     TickKit,
-    Weight,
-    candidate,
     sense,
 )
 from podium.jobs.sense.effective_options import options_in_force, sense_mode
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import Bundle, PlannerStatus, TickOutcome
 from podium.jobs.sense.options import Profile
-from podium.jobs.sense.orders.work_order import Ack, WorkOrder, order_text
+from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.ports import Source
 from podium.jobs.sense.tick import due_at
-from podium.jobs.sense.trust import Standing, granted_tier, standings
-from podium.ports import Flow, FlowBody, Toolbox
+from podium.jobs.sense.trust import Standing, standings
+from podium.ports import Flow, FlowBody
 
 if TYPE_CHECKING:
     from podium.agents.turn_step import Player
     from podium.app.app import Podium
     from podium.config.configuration import Configuration
+    from podium.jobs.sense.io.inbox import FolderInbox
     from podium.jobs.sense.io.record import FileRecord, FileTrustBook
     from podium.jobs.sense.io.tick_files import RecordFiles
-    from podium.policy import RuleGate
 
 
 PLANNER = "planner"
@@ -60,10 +52,10 @@ def sense_options(podium: Podium) -> SenseOptions:
 
 def candidate_mode(podium: Podium, run: Run) -> str:
     """How far a candidate may go now: as its run recorded, lowered by what is set today."""
-    return terms_of(run).mode_with(_todays_mode(podium))
+    return terms_of(run).mode_with(todays_mode(podium))
 
 
-def _todays_mode(podium: Podium) -> Mode:
+def todays_mode(podium: Podium) -> Mode:
     # A run has recorded its mode, which today's can only lower: where nobody set one, that one holds.
     return sense_mode(podium.configuration, podium.environ, unsaid="autonomous")
 
@@ -137,6 +129,22 @@ def project_sources(configuration: Configuration) -> dict[str, str]:
     return outside_commands(options_in_force(configuration))
 
 
+def inbox_of(podium: Podium, options: SenseOptions) -> FolderInbox:
+    from podium.jobs.sense.io.inbox import FolderInbox, InboxFolders
+
+    layout = options.layout
+    folders = InboxFolders(
+        inbox=layout.inbox,
+        claimed=layout.claimed,
+        done=layout.done,
+        parked=layout.parked,
+        acks=layout.acks,
+    )
+    return FolderInbox(
+        podium.folders.project, folders, clock=podium.clock, redact=podium.redactor.text
+    )
+
+
 async def tick_kit(
     podium: Podium,
     stack: AsyncExitStack | None = None,
@@ -165,8 +173,6 @@ async def tick_kit(
         return opened[0]
 
     def answered(wo_id: str) -> Ack | None:
-        from podium.jobs.sense.orders.worker import inbox_of
-
         return inbox_of(podium, options).answered(wo_id)
 
     return TickKit(
@@ -329,62 +335,3 @@ async def thinker(
     # Without a nonce: that an answer is no echo is seen by holding it against what was shown.
     agent = ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
     return Player(role=role, agent=agent, allowed_tools=(), limits=limits)
-
-
-async def build_candidate(podium: Podium) -> Flow:
-    """The flow that sees one candidate through."""
-    from podium.engine import FlowDefinition
-
-    body = when_needed(lambda: _candidate(podium))
-    return FlowDefinition(CANDIDATE, body, input_type=CandidateJob)
-
-
-async def _candidate(podium: Podium) -> FlowBody:
-    from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
-
-    options = sense_options(podium)
-    kit = CandidateKit(
-        store=await podium.store(),
-        clock=podium.clock,
-        options=options,
-        weigh=await weigher(podium, options),
-        toolbox_for=_sense_toolboxes(podium, options),
-        order_text=order_text,
-        standings=lambda: known_standings(podium),
-        trust=trust_of(podium),
-        writer=await writer_of(podium, options),
-        show=await viewer(podium, options),
-        purse=await podium.purse(),
-        desk=desk_of(podium),
-    )
-    return candidate(kit)
-
-
-def _sense_toolboxes(
-    podium: Podium, options: SenseOptions
-) -> Callable[[WorkOrder, Weight], Awaitable[Toolbox]]:
-    """The loop's two tools, behind a gate that knows today's mode and what autonomy was granted."""
-    from podium.config.policy_layers import build_gate
-    from podium.jobs.sense.operations import sense_tools
-    from podium.jobs.sense.orders.policy import earned_layer, sense_layer
-    from podium.tools import Registry
-
-    registry = Registry(sense_tools(options.layout.inbox, options.layout.candidates))
-    own = sense_layer(options)
-    plain = build_gate(podium.configuration, (own,))
-
-    @lru_cache(maxsize=64)
-    def earned_gate(target: str, zones: tuple[str, ...], granted: Tier) -> RuleGate:
-        return build_gate(podium.configuration, (own, earned_layer(target, zones, granted)))
-
-    def gate_for(order: WorkOrder) -> RuleGate:
-        granted = granted_tier(known_standings(podium), order.target, order.zones)
-        return plain if granted is None else earned_gate(order.target, order.zones, granted)
-
-    async def toolbox_for(order: WorkOrder, weight: Weight) -> Toolbox:
-        gate = await asyncio.to_thread(gate_for, order)
-        mode = _todays_mode(podium)
-        door = await podium.tool_door(registry=registry, gate=gate, mode=mode)
-        return podium.toolbox_behind(door, registry=registry, gate=gate)
-
-    return toolbox_for

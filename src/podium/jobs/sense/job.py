@@ -6,7 +6,7 @@ JOB = Job(
     name="sense",
     flows={
         "sense": "podium.jobs.sense.composition:build_sense",
-        "candidate": "podium.jobs.sense.composition:build_candidate",
+        "candidate": "podium.jobs.sense.candidate_composition:build_candidate",
         "work_order": "podium.jobs.sense.orders.worker:build_work_order",
     },
     options="podium.jobs.sense.options:SenseOptions",

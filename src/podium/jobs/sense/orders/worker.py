@@ -21,7 +21,7 @@ from podium.jobs.sense import (
     WorkerKit,
 )
 from podium.jobs.sense import work_order as work_order_flow
-from podium.jobs.sense.composition import desk_of, sense_options, thinker, trust_of
+from podium.jobs.sense.composition import desk_of, inbox_of, sense_options, thinker, trust_of
 from podium.jobs.sense.deps import WRITER, Weigh
 from podium.jobs.sense.effective_options import options_in_force
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from podium.agents.turn_step import Player
     from podium.app.app import Podium
     from podium.config.configuration import Configuration
-    from podium.jobs.sense.io.inbox import FolderInbox
     from podium.policy import RuleGate
     from podium.tools import Registry
 
@@ -48,22 +47,6 @@ WORDS_ZONE = "words"
 COMMANDS_ZONE = "commands"
 SHOWN_BYTES = 20_000
 """A larger file is not shown to whoever makes operations of words."""
-
-
-def inbox_of(podium: Podium, options: SenseOptions) -> FolderInbox:
-    from podium.jobs.sense.io.inbox import FolderInbox, InboxFolders
-
-    layout = options.layout
-    folders = InboxFolders(
-        inbox=layout.inbox,
-        claimed=layout.claimed,
-        done=layout.done,
-        parked=layout.parked,
-        acks=layout.acks,
-    )
-    return FolderInbox(
-        podium.folders.project, folders, clock=podium.clock, redact=podium.redactor.text
-    )
 
 
 def takes_orders(configuration: Configuration) -> bool:

@@ -1,0 +1,91 @@
+"""Composition of the flow that sees one candidate through."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from podium.app.flow_builders import when_needed
+from podium.core.decisions import Tier
+from podium.jobs.sense import (
+    CANDIDATE,
+    CandidateJob,
+    CandidateKit,
+    SenseOptions,
+    Weight,
+    candidate,
+)
+from podium.jobs.sense.orders.work_order import WorkOrder, order_text
+from podium.jobs.sense.trust import granted_tier
+from podium.ports import Flow, FlowBody, Toolbox
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.policy import RuleGate
+from podium.jobs.sense.composition import (
+    desk_of,
+    known_standings,
+    sense_options,
+    todays_mode,
+    trust_of,
+)
+from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
+
+
+async def build_candidate(podium: Podium) -> Flow:
+    """The flow that sees one candidate through."""
+    from podium.engine import FlowDefinition
+
+    body = when_needed(lambda: _candidate(podium))
+    return FlowDefinition(CANDIDATE, body, input_type=CandidateJob)
+
+
+async def _candidate(podium: Podium) -> FlowBody:
+    options = sense_options(podium)
+    kit = CandidateKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        options=options,
+        weigh=await weigher(podium, options),
+        toolbox_for=_sense_toolboxes(podium, options),
+        order_text=order_text,
+        standings=lambda: known_standings(podium),
+        trust=trust_of(podium),
+        writer=await writer_of(podium, options),
+        show=await viewer(podium, options),
+        purse=await podium.purse(),
+        desk=desk_of(podium),
+    )
+    return candidate(kit)
+
+
+def _sense_toolboxes(
+    podium: Podium, options: SenseOptions
+) -> Callable[[WorkOrder, Weight], Awaitable[Toolbox]]:
+    """The loop's two tools, behind a gate that knows today's mode and what autonomy was granted."""
+    from podium.config.policy_layers import build_gate
+    from podium.jobs.sense.operations import sense_tools
+    from podium.jobs.sense.orders.policy import earned_layer, sense_layer
+    from podium.tools import Registry
+
+    registry = Registry(sense_tools(options.layout.inbox, options.layout.candidates))
+    own = sense_layer(options)
+    plain = build_gate(podium.configuration, (own,))
+
+    @lru_cache(maxsize=64)
+    def earned_gate(target: str, zones: tuple[str, ...], granted: Tier) -> RuleGate:
+        return build_gate(podium.configuration, (own, earned_layer(target, zones, granted)))
+
+    def gate_for(order: WorkOrder) -> RuleGate:
+        granted = granted_tier(known_standings(podium), order.target, order.zones)
+        return plain if granted is None else earned_gate(order.target, order.zones, granted)
+
+    async def toolbox_for(order: WorkOrder, weight: Weight) -> Toolbox:
+        gate = await asyncio.to_thread(gate_for, order)
+        mode = todays_mode(podium)
+        door = await podium.tool_door(registry=registry, gate=gate, mode=mode)
+        return podium.toolbox_behind(door, registry=registry, gate=gate)
+
+    return toolbox_for
