@@ -11,10 +11,9 @@ from pydantic import BaseModel
 
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options, options_models
+from podium.core.job import all_jobs, load
 from podium.core.steering_files import SteeringFile, steering_files
 from podium.core.workspaces import SetUp, WorkspaceWish
-from podium.jobs.playbook.models import PROFILE_FILE
-from podium.jobs.sense.orders.policy import LAUNCHERS
 
 
 def workspace_wish(
@@ -82,7 +81,8 @@ def _named_by(settings: Iterable[BaseModel], folder: str) -> list[str]:
         return not (mark.files_only and Path(folder, path).is_dir())
 
     named = [pair for each in settings for pair in steering_files(each)]
-    return [*(path for path, mark in named if is_meant(path, mark)), *LAUNCHERS, PROFILE_FILE]
+    of_jobs = [path for job in all_jobs() if job.guarded_files for path in load(job.guarded_files)]
+    return [*(path for path, mark in named if is_meant(path, mark)), *of_jobs]
 
 
 def _is_inside(path: str) -> bool:

@@ -63,3 +63,11 @@ def test_installed_job_is_found_unless_it_takes_a_name_of_podium(
         assert job_of_flow("own") is OWN
     finally:
         installed_jobs.cache_clear()
+
+
+def test_files_that_steer_a_job_are_guarded() -> None:
+    guarded = [load(job.guarded_files) for job in built_in_jobs() if job.guarded_files]
+    assert all(isinstance(files, tuple) for files in guarded)
+    assert {"plugin-profile.yaml", "g/tools/gmx_clc_parse_plan.py"} <= {
+        f for fs in guarded for f in fs
+    }

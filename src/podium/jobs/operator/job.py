@@ -7,6 +7,7 @@ JOB = Job(
     flows={"operator": "podium.jobs.operator.flow_definition:build_operator"},
     options="podium.jobs.operator.options:OperatorOptions",
     run_view="podium.jobs.operator.run_view:OperatorTelling",
+    api="podium.jobs.operator.api:router",
     pages="podium.jobs.operator.page:router",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},

@@ -9,6 +9,7 @@ JOB = Job(
     run_view="podium.jobs.playbook.run_view:PlaybookTelling",
     request="podium.jobs.playbook.submission:PlaybookWish",
     submit="podium.jobs.playbook.submission:submit",
+    guarded_files="podium.jobs.playbook.models:GUARDED_FILES",
     commands={
         "playbook": Command(
             "podium.jobs.playbook.commands.app:app",

@@ -20,6 +20,7 @@ from podium.core.decisions import digest_of
 from podium.core.model import Json, Noun
 
 PROFILE_FILE = "plugin-profile.yaml"
+GUARDED_FILES = (PROFILE_FILE,)
 INPUT_NAME = r"[a-z][a-z0-9_]{0,39}"
 MOST_INPUTS = 50
 LONGEST_LINE = 1_000

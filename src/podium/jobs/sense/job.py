@@ -13,6 +13,7 @@ JOB = Job(
     queues="podium.jobs.sense.orders.worker:order_queues",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
+    guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
     request="podium.jobs.sense.submission:SenseWish",
     submit="podium.jobs.sense.submission:submit",

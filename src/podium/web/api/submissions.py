@@ -1,4 +1,4 @@
-"""`/api/v1`: start, cancel, resume and retry runs; messages to the operator."""
+"""`/api/v1`: start, cancel, resume and retry runs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from pydantic import Field
 from podium.app.id_lookup import find_call_key
 from podium.app.run_control import cancel, resolve_call, resume, retry
 from podium.app.submission import Wish, option_schemas, submit
-from podium.app.work_request import Told
 from podium.core.decisions import CallRecord
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import Json, Noun
 from podium.core.work import Run
-from podium.jobs.operator.composition import undo
-from podium.jobs.operator.models import OperatorAnswer, OperatorMode
-from podium.jobs.operator.submission import ask
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
-from podium.web.api.requests import LONGEST_NAME, TEXT, Asked, Name, Words
+from podium.web.api.requests import TEXT, Asked, Name, Words
 from podium.web.context import DeskHere
 
 router = APIRouter(tags=["starting"])
-
-LONGEST_MESSAGE = 20_000
 
 
 class FlowsListed(Noun):
@@ -57,22 +51,6 @@ class Resolution(Asked):
     call: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)]
     """Its key, `RUN:STEP:…`."""
     happened: bool
-
-
-class Message(Asked):
-    """What somebody wants, in plain words."""
-
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE, pattern=TEXT)]
-    mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
-    """analyze, plan or enqueue."""
-    context: Told = Field(default_factory=dict)
-    """What is known already, by name."""
-    pack: Annotated[str, Field(max_length=LONGEST_NAME, pattern=TEXT)] = ""
-
-
-class UndoWish(Asked):
-    receipt: Annotated[NonEmpty, Field(max_length=LONGEST_NAME, pattern=TEXT)]
-    """`RUN#NUMBER`."""
 
 
 @router.get("/flows")
@@ -123,22 +101,3 @@ async def resolve_doubt(desk: DeskHere, person: Approver, said: Resolution) -> C
     store = await desk.store()
     key = await store.read(lambda view: find_call_key(view, said.call))
     return await resolve_call(store, desk.podium.clock, key, happened=said.happened, by=person.name)
-
-
-@router.post("/operator/ask", tags=["operator"])
-async def ask_operator(desk: DeskHere, person: Operator, message: Message) -> OperatorAnswer:
-    """The operator's answer to a message. Nothing is done in the modes analyze and plan."""
-    return await ask(
-        desk.podium,
-        message.text,
-        mode=message.mode,
-        context=message.context,
-        pack=message.pack,
-        by=person.name,
-    )
-
-
-@router.post("/operator/undo-plan", tags=["operator"])
-async def plan_undo(desk: DeskHere, person: Operator, wish: UndoWish) -> OperatorAnswer:
-    """The plan that would take back what a receipt proves. Nothing is done."""
-    return await undo(desk.podium, wish.receipt, mode=OperatorMode.PLAN, by=person.name)

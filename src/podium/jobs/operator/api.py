@@ -1,0 +1,56 @@
+"""`/api/v1/operator`: messages to the operator, and plans that reverse a receipt."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from podium.app.work_request import Told
+from podium.core.model import NonEmpty
+from podium.jobs.operator.composition import undo
+from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.jobs.operator.submission import ask
+from podium.web.access.authentication import Operator
+from podium.web.api.requests import LONGEST_NAME, TEXT, Asked
+from podium.web.context import DeskHere
+
+router = APIRouter(tags=["starting"])
+
+LONGEST_MESSAGE = 20_000
+
+
+class Message(Asked):
+    """What somebody wants, in plain words."""
+
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE, pattern=TEXT)]
+    mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
+    """analyze, plan or enqueue."""
+    context: Told = Field(default_factory=dict)
+    """What is known already, by name."""
+    pack: Annotated[str, Field(max_length=LONGEST_NAME, pattern=TEXT)] = ""
+
+
+class UndoWish(Asked):
+    receipt: Annotated[NonEmpty, Field(max_length=LONGEST_NAME, pattern=TEXT)]
+    """`RUN#NUMBER`."""
+
+
+@router.post("/operator/ask", tags=["operator"])
+async def ask_operator(desk: DeskHere, person: Operator, message: Message) -> OperatorAnswer:
+    """The operator's answer to a message. Nothing is done in the modes analyze and plan."""
+    return await ask(
+        desk.podium,
+        message.text,
+        mode=message.mode,
+        context=message.context,
+        pack=message.pack,
+        by=person.name,
+    )
+
+
+@router.post("/operator/undo-plan", tags=["operator"])
+async def plan_undo(desk: DeskHere, person: Operator, wish: UndoWish) -> OperatorAnswer:
+    """The plan that would take back what a receipt proves. Nothing is done."""
+    return await undo(desk.podium, wish.receipt, mode=OperatorMode.PLAN, by=person.name)
