@@ -372,20 +372,23 @@ class Podium:
     @cached_property
     def launcher(self) -> Launcher:
         """Starts every child process, and what agents wished for the way the settings confine it."""
+        from podium.app.project_venv import ProjectVenv
         from podium.sandbox import seen_places
 
+        venv = ProjectVenv(self.folders.project, self.environ, self.repository_git)
         return ConfiningLauncher(
             self._own_launcher,
             self.configuration.sandbox,
             self.environ,
-            shown=lambda programs, untrusted: seen_places(
+            shown=lambda programs, untrusted, search_path: seen_places(
                 programs,
-                self.environ.get("PATH", ""),
+                search_path,
                 home=self.environ.get("HOME") or str(Path.home()),
                 project=str(self.folders.project),
                 closed=(str(self.folders.user_state), str(self.folders.user_config)),
                 untrusted=untrusted,
             ),
+            venv=venv.programs,
         )
 
     async def confining_ways(self) -> tuple[Trial, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,8 +17,13 @@ from podium.ports import Launcher, Process
 _MEGABYTE = 1_000_000
 _SEEN_SECONDS = 30.0
 
-Wanted = tuple[tuple[str, ...], tuple[str, ...]]
-"""Programs, and the folders that they can write."""
+Wanted = tuple[tuple[str, ...], tuple[str, ...], str]
+"""Programs, the folders that they can write, and the search path."""
+
+
+async def no_venv() -> str:
+    """For a launcher without a project."""
+    return ""
 
 
 class ConfiningLauncher:
@@ -34,31 +39,34 @@ class ConfiningLauncher:
         settings: SandboxSettings,
         environ: Mapping[str, str],
         *,
-        shown: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]],
+        shown: Callable[[Sequence[str], Sequence[str], str], tuple[str, ...]],
+        venv: Callable[[], Awaitable[str]] = no_venv,
     ) -> None:
         """`shown` gives the folders that have to be seen for programs to start, from the files of those
-        that a person configured and the folders that the tree can write, which it must not go by."""
+        that a person configured, the folders that the tree can write, which it must not go by, and the
+        search path. `venv` gives a folder of programs that comes first on the search path of confined trees."""
         self._inner = inner
         self._settings = settings
         self._environ = environ
         self._shown = shown
+        self._venv = venv
         self._places: dict[Wanted, tuple[float, tuple[str, ...]]] = {}
 
     async def start(self, spawn: Spawn) -> Process:
         with self._missing_in_short(spawn):
-            return await self._inner.start(self._fitted(spawn))
+            return await self._inner.start(await self._fitted(spawn))
 
     async def run(self, spawn: Spawn) -> Ended:
         with self._missing_in_short(spawn):
-            return await self._inner.run(self._fitted(spawn))
+            return await self._inner.run(await self._fitted(spawn))
 
     async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
         with self._missing_in_short(spawn):
-            return await self._inner.on_terminal(self._fitted(spawn))
+            return await self._inner.on_terminal(await self._fitted(spawn))
 
-    def _fitted(self, spawn: Spawn) -> Spawn:
+    async def _fitted(self, spawn: Spawn) -> Spawn:
         if spawn.confinement.kind == "kernel":
-            return self._completed(spawn)
+            return self._completed(spawn, await self._venv())
         # Without a fence only its variables are left, which lead to the private copies.
         env = {**spawn.confinement.unmounted_env, **_home(spawn), **spawn.env}
         update: dict[str, object] = {"confinement": Confinement(), "env": env}
@@ -67,28 +75,35 @@ class ConfiningLauncher:
             update["limits"] = self._limited(spawn.limits)
         return spawn.model_copy(update=update)
 
-    def _completed(self, spawn: Spawn) -> Spawn:
+    def _completed(self, spawn: Spawn, venv: str) -> Spawn:
         fence = spawn.confinement
         read = (str(Path(path).expanduser()) for path in self._settings.read)
         writable = [mount.source for mount in fence.mounts if mount.writable]
-        places = dict.fromkeys((*self._seen(fence.programs, tuple(writable)), *read))
+        # An environment that the tree can write would be the tree's own choice of programs.
+        env = {} if not venv or _lies_in(venv, writable) else {"PATH": self._behind(venv)}
+        search_path = env.get("PATH") or self._environ.get("PATH", "")
+        seen = self._seen((fence.programs, tuple(writable), search_path))
+        places = dict.fromkeys((*seen, *read))
         mounts = [Mount(source=place, target=place) for place in places if os.path.lexists(place)]
         return spawn.model_copy(
             update={
                 # First, so that whatever is mounted for the tree itself covers them.
                 "confinement": fence.model_copy(update={"mounts": (*mounts, *fence.mounts)}),
-                "env": {**_home(spawn), **spawn.env},
+                "env": {**env, **_home(spawn), **spawn.env},
                 "limits": self._limited(spawn.limits),
             }
         )
 
-    def _seen(self, programs: tuple[str, ...], writable: tuple[str, ...]) -> tuple[str, ...]:
+    def _behind(self, venv: str) -> str:
+        return os.pathsep.join((venv, self._environ.get("PATH") or os.defpath))
+
+    def _seen(self, wanted: Wanted) -> tuple[str, ...]:
         """What has to be seen for these programs. Looked up anew now and then: it takes a while."""
         now = time.monotonic()
-        until, found = self._places.get((programs, writable), (0.0, ()))
+        until, found = self._places.get(wanted, (0.0, ()))
         if now >= until:
-            found = self._shown(programs, writable)
-            self._places[programs, writable] = (now + _SEEN_SECONDS, found)
+            found = self._shown(*wanted)
+            self._places[wanted] = (now + _SEEN_SECONDS, found)
         return found
 
     def _limited(self, limits: ProcessLimits) -> ProcessLimits:
@@ -123,6 +138,11 @@ class ConfiningLauncher:
 def _bytes(megabytes: int | None) -> int | None:
     """0 and None: no limit."""
     return megabytes * _MEGABYTE if megabytes else None
+
+
+def _lies_in(path: str, folders: Sequence[str]) -> bool:
+    real = os.path.realpath(path)
+    return any(Path(real).is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
 def _home(spawn: Spawn) -> dict[str, str]:

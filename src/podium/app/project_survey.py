@@ -111,7 +111,7 @@ async def _detect(podium: Podium, look: RepositoryLook | None) -> Detection:
         return await asyncio.to_thread(read_text, top, path, _FILE_BYTES)
 
     async def run(line: str) -> str:
-        """In an empty folder: what git does not carry, such as a .venv, is not in a run's workspace either."""
+        """In an empty folder: what git does not carry, such as node_modules, is not in a run's workspace either."""
         with tempfile.TemporaryDirectory(prefix="podium-init-") as folder:
             probe = Check(name="installed tools", command=line)
             return (await run_check_in(podium, folder, probe, _PROBE_SECONDS)).tail

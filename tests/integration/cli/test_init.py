@@ -11,6 +11,7 @@ import yaml
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_on_terminals import at_a_terminal
 from tests.integration.cli.test_workspaces import git
+from tests.integration.wiring.test_project_venv import make_venv
 
 UNITTEST = "import unittest\n\nclass T(unittest.TestCase):\n    def test_one(self): {}\n"
 FOUND = f"{'python' if shutil.which('python') else 'python3'} -m unittest discover -q"
@@ -135,3 +136,23 @@ def test_a_folder_without_commits_or_without_git_is_told_how_to_start(desk: Desk
     assert said.json["checks"] == [{"command": FOUND, "source": "test_a.py"}]
     assert "has no commit yet" in said.json["trial"]["summary"]
     assert any("has no commit yet" in note for note in said.json["notes"])
+
+
+FAKE_PYTEST = """\
+import pathlib, sys
+try:
+    pathlib.Path(__file__).write_text("")
+except OSError:
+    sys.exit(print("1 passed in 0.01s"))
+sys.exit("the environment can be written")
+"""
+
+
+def test_the_environment_of_the_checkout_counts_without_being_activated(desk: Desk) -> None:
+    commit(desk, **{"pyproject.toml": "[tool.pytest.ini_options]\n", ".gitignore": ".venv/\n"})
+    make_venv(desk.project / ".venv", pytest=FAKE_PYTEST)
+    own_agents(desk, brain="claude")
+    said = desk.run("init", "--try-checks", "--json", env={})
+    assert said.code == 0, said.err
+    assert [check["command"] for check in said.json["checks"]] == ["python -m pytest -q"]
+    assert said.json["trial"]["state"] == "green", said.json["trial"]

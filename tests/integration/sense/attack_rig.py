@@ -266,9 +266,9 @@ def _launcher(ground: Ground) -> ConfiningLauncher:
         _own_launcher(),
         SANDBOX,
         environ,
-        shown=lambda programs, untrusted: seen_places(
+        shown=lambda programs, untrusted, search_path: seen_places(
             programs,
-            environ["PATH"],
+            search_path,
             home=environ["HOME"],
             project=str(ground.root),
             closed=(),

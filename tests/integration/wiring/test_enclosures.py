@@ -155,7 +155,7 @@ def launched(
         inner,
         settings or SandboxSettings().in_force(),
         {"PATH": "/usr/bin", "HOME": "/home/x"},
-        shown=lambda programs, untrusted: ("/usr", "/not/there", *programs),
+        shown=lambda programs, untrusted, search_path: ("/usr", "/not/there", *programs),
     )
     return launcher, inner
 
