@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,16 @@ from podium.config.folders import PROJECT_FILE
 from podium.core.errors import BadInput, PodiumError
 from podium.git.repository import look_at
 from podium.git.worktree_files import read_text
-from podium.jobs.pipeline import Check, Detection, detect_all
-from podium.jobs.pipeline.composition import run_check_in
+from podium.jobs.pipeline import (
+    ADVICE,
+    Check,
+    Detection,
+    cannot_test,
+    detect_all,
+    missing_programs,
+    remedy_for,
+)
+from podium.jobs.pipeline.composition import named_checks, run_check_in
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -44,13 +52,10 @@ async def survey(podium: Podium) -> Proposal:
     detection, notes = Detection(), _about_repository(podium, look)
     if podium.settings.checks is None:
         try:
-            detection = await _detect(podium, look)
+            detection = await detect_checks(podium, look)
         except PodiumError as error:
             notes.append(f"checks were not looked for: {error}")
-        if not detection.checks:
-            notes.append("no check was found; each run looks for the project's test command again")
-    notes += [f"checks may be missing: {text}" for text in detection.not_read]
-    notes += [f"not proposed: {text}" for text in detection.not_installed]
+        notes += _about_checks(podium, detection)
     return Proposal(
         agents=tuple(kinds),
         players=players,
@@ -62,9 +67,41 @@ async def survey(podium: Podium) -> Proposal:
     )
 
 
+def _about_checks(podium: Podium, detection: Detection) -> list[str]:
+    notes = [f"checks may be missing: {text}" for text in detection.not_read]
+    if detection.checks:
+        return [*notes, *(f"not proposed: {text}" for text in detection.not_installed)]
+    if not detection.not_installed:
+        return [
+            *notes,
+            f"no tests were found, so runs will stop for a person before a branch goes out; {ADVICE}",
+        ]
+    problem = cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
+    return [*notes, f"`podium run` will stop before the first agent: {problem}"]
+
+
 def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
     ready = {agent.name for agent in agents if agent.ready}
     return sorted(own, key=lambda name: name not in ready)
+
+
+async def look_at_checks(podium: Podium) -> tuple[str, str]:
+    """How the checks of the project are, and what to do about it; empty: nothing."""
+    if podium.settings.checks is None:
+        detection = await detect_checks(podium, (await _repository(podium))[0])
+        for check in detection.checks[:1]:
+            return f"`{check.command}`, found in {check.source}", ""
+        remedy = remedy_for(detection, podium.folders.project)
+        missing = detection.not_installed
+    else:
+        named = named_checks(podium) or ()
+        missing, remedy = await missing_programs(named, probe(podium)), ""
+        if named and not missing:
+            listed = ", ".join(f"`{check.command}`" for check in named)
+            return f"{listed}; `podium init --try-checks` runs them once", ""
+    if missing:
+        return cannot_test(missing, remedy), remedy or ADVICE
+    return "the project has none, so nothing is tested", ""
 
 
 async def _repository(podium: Podium) -> tuple[RepositoryLook | None, str]:
@@ -96,8 +133,8 @@ def _about_repository(podium: Podium, look: RepositoryLook | None) -> list[str]:
     return notes
 
 
-async def _detect(podium: Podium, look: RepositoryLook | None) -> Detection:
-    """Look through the tracked files; where nothing is committed yet, through all that git does not ignore."""
+async def detect_checks(podium: Podium, look: RepositoryLook | None) -> Detection:
+    """Find the project's checks. Look through the tracked files; where nothing is committed yet, through all that git does not ignore."""
     top = Path(look.checkout) if look else podium.folders.project
     everything = () if look else ("--cached", "--others", "--exclude-standard")
     listing = await podium.repository_git.run(
@@ -110,10 +147,16 @@ async def _detect(podium: Podium, look: RepositoryLook | None) -> Detection:
     async def read(path: str) -> str | None:
         return await asyncio.to_thread(read_text, top, path, _FILE_BYTES)
 
+    return await detect_all(read, paths, probe(podium))
+
+
+def probe(podium: Podium) -> Callable[[str], Awaitable[str]]:
+    """Runs lines that only look, where checks run."""
+
     async def run(line: str) -> str:
         """In an empty folder: what git does not carry, such as node_modules, is not in a run's workspace either."""
         with tempfile.TemporaryDirectory(prefix="podium-init-") as folder:
-            probe = Check(name="installed tools", command=line)
-            return (await run_check_in(podium, folder, probe, _PROBE_SECONDS)).tail
+            check = Check(name="installed tools", command=line)
+            return (await run_check_in(podium, folder, check, _PROBE_SECONDS)).tail
 
-    return await detect_all(read, paths, run)
+    return run

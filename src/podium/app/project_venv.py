@@ -12,7 +12,7 @@ from podium.core.errors import PodiumError
 if TYPE_CHECKING:
     from podium.git.git_command import Git
 
-_NAMES = (".venv", "venv")
+VENV_NAMES = (".venv", "venv")
 _LOOK_SECONDS = 30.0
 
 
@@ -36,7 +36,7 @@ class ProjectVenv:
     async def _find(self) -> str:
         if self._environ.get("VIRTUAL_ENV"):
             return ""
-        for name in _NAMES:
+        for name in VENV_NAMES:
             folder = self._project / name
             if is_venv(folder) and not await self._is_tracked(name):
                 return str(folder / "bin")

@@ -156,3 +156,29 @@ def test_the_environment_of_the_checkout_counts_without_being_activated(desk: De
     assert said.code == 0, said.err
     assert [check["command"] for check in said.json["checks"]] == ["python -m pytest -q"]
     assert said.json["trial"]["state"] == "green", said.json["trial"]
+
+
+def test_the_checks_of_an_existing_file_are_tried(desk: Desk) -> None:
+    checks = "checks: ['true', 'echo no; false', .venv/bin/python -m pytest]\n"
+    commit(desk, **{"a.py": "", "podium.yaml": checks})
+    said = desk.run("init", "--try-checks")
+    assert said.code == 1
+    green, red, missing = said.out.splitlines()
+    assert green.startswith("check `true`: green in ")
+    assert red == "check `echo no; false`: red before any work (exit 1): no"
+    assert missing.endswith("write `python`, which is that of your checkout's .venv")
+    assert (desk.project / "podium.yaml").read_text() == checks
+
+
+def test_tests_without_their_runner_are_told_by_init_and_doctor(desk: Desk) -> None:
+    commit(desk, **{"pyproject.toml": "[tool.pytest.ini_options]\n", ".gitignore": ".venv/\n"})
+    make_venv(desk.project / ".venv")
+    own_agents(desk, brain="claude")
+    problem = "pytest is not installed. Run `.venv/bin/python -m pip install pytest`"
+    [note] = desk.run("init", "--json", env={}).json["notes"]
+    assert note.startswith("`podium run` will stop before the first agent: ")
+    assert problem in note
+    said = desk.run("doctor", "--json", env={})
+    [line] = [check for check in said.json["checks"] if check["name"] == "checks"]
+    assert line["state"] == "warn"
+    assert problem in line["says"]

@@ -9,6 +9,7 @@ import pytest
 
 from podium.core.work import Run, RunStatus
 from tests.integration.pipeline.rig import TEST, Project, audits, develops, smooth, turn, writes
+from tests.integration.wiring.test_project_venv import make_venv
 
 
 def verdicts(run: Run, stage: str) -> list[str]:
@@ -214,3 +215,47 @@ async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green
 
 def run_branch(project: Project) -> str:
     return project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/task/")
+
+
+def asked_for(events: list[dict[str, Any]]) -> str:
+    """What a person was told, of a run in which no agent was asked anything."""
+    assert not [e for e in events if e["type"] == "agent_asked"]
+    return str([e for e in events if e["type"] == "run_needed_human"][-1]["reason"])
+
+
+async def test_tests_that_nothing_can_run_stop_a_run_before_any_agent_until_they_can(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "test_calc.py": "# moved to pytest\n",
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+        ".gitignore": ".podium/\n__pycache__/\n.venv/\n",
+    }
+    project = Project(tmp_path).build(smooth(), files=files, settings={"checks": None})
+    project.environ.pop("VIRTUAL_ENV", None)
+    packages = make_venv(project.folder / ".venv")
+    run = await project.run(mode="quick")
+    assert run.status is RunStatus.NEEDS_HUMAN
+    asked = asked_for(await project.events(run.id))
+    assert "`python -m pytest -q` (pyproject.toml): pytest is not installed" in asked
+    assert "Run `.venv/bin/python -m pip install pytest`" in asked
+    assert "`podium help add-a-check`; then `podium resume" in asked
+    (packages / "pytest.py").write_text("print('1 passed in 0.01s')\n")
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert [each["command"] for each in run.result["checks"]] == ["python -m pytest -q"]
+
+
+async def test_a_named_check_whose_program_no_workspace_has_stops_a_run_before_any_agent(
+    tmp_path: Path,
+) -> None:
+    checks = [".venv/bin/python -m pytest", "A=1 no-such-runner -q", "./written-later.sh"]
+    project = Project(tmp_path).build(
+        smooth(), files={".gitignore": ".podium/\n.venv/\n"}, settings={"checks": checks}
+    )
+    run = await project.run(mode="quick")
+    assert run.status is RunStatus.NEEDS_HUMAN
+    asked = asked_for(await project.events(run.id))
+    assert "`.venv/bin/python -m pytest`: there is no .venv in a workspace; write `python`" in asked
+    assert "`A=1 no-such-runner -q`: no-such-runner is not installed" in asked
+    assert "written-later" not in asked

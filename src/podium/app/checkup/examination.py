@@ -17,6 +17,7 @@ from podium.app.checkup.agents import (
 from podium.app.checkup.check import Finding, bad, good, weak
 from podium.app.checkup.machine import (
     check_approvers,
+    check_checks,
     check_git,
     check_limits,
     check_python,
@@ -46,6 +47,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         "tmux": check_tmux(launcher),
         "sandbox": check_sandbox(podium, ways),
         "limits": check_limits(podium, ways),
+        "checks": check_checks(podium),
         "folder": check_folder(podium),
         "database": check_database(podium),
         "space": check_space(podium),

@@ -64,6 +64,14 @@ async def check_tmux(launcher: Launcher) -> Finding:
     return good("tmux", version.first_line.removeprefix("tmux "))
 
 
+async def check_checks(podium: Podium) -> Finding:
+    """Tests that cannot be run stop every task before its first agent."""
+    from podium.app.project_survey import look_at_checks
+
+    says, mend = await look_at_checks(podium)
+    return weak("checks", says, mend) if mend else good("checks", says)
+
+
 def check_approvers(podium: Podium) -> Finding:
     """What waits for a group without members waits until its deadline."""
     empty = {

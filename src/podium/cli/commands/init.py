@@ -44,7 +44,7 @@ def init(
         bool, typer.Option("--yes", "-y", help="Take the proposals without asking.")
     ] = False,
     try_checks: Annotated[
-        bool, typer.Option("--try-checks", help="Run the proposed check once, in the sandbox.")
+        bool, typer.Option("--try-checks", help="Run the checks once, in the sandbox.")
     ] = False,
     name: Annotated[
         str, typer.Argument(metavar="[NAME]", help="With --example: a pack for `podium ask`.")
@@ -54,7 +54,8 @@ def init(
 
     Looks for agent CLIs that are installed and logged in and for the project's test command, and writes a podium.yaml that explains
     each line, and a private .podium/ that git ignores. On a terminal it asks at most three questions; Enter takes the proposal. It
-    runs nothing of the project unless you agree, and never overwrites: beside an existing podium.yaml it prints what could be added.
+    runs nothing of the project unless you agree, and never overwrites: beside an existing podium.yaml it prints what could be added,
+    and with --try-checks it runs the checks of that file once.
 
     \b
     Example:
@@ -83,6 +84,9 @@ def init(
     from podium.app.project_survey import survey
     from podium.jobs.pipeline.project_checks import try_check
 
+    if file.exists() and try_checks:
+        _try_checks(door)
+        return
     proposal = door.run(survey)
     if file.exists():
         _refuse(door, proposal)
@@ -127,6 +131,28 @@ def _check_pack(name: str) -> None:
     if name not in shipped_pack_names():
         examples = ", ".join(shipped_pack_names())
         raise BadInput(f"there is no example {name!r}; examples: {examples}")
+
+
+def _try_checks(door: Door) -> None:
+    """Try what runs in this project would run, and fail unless all of it is green."""
+    from podium.jobs.pipeline.project_checks import try_project_checks
+
+    trials = door.run(try_project_checks)
+    record = {
+        "project": str(door.configuration.folders.project),
+        "made": [],
+        "trials": [trial.model_dump() for trial in trials],
+    }
+
+    def show() -> None:
+        for trial in trials:
+            door.screen.line(f"check `{shown_line(trial.command)}`: {trial.summary}")
+        if not trials:
+            door.screen.line("podium.yaml says `checks: []`: there is nothing to try")
+
+    door.screen.answer(record, show)
+    if any(trial.state != "green" for trial in trials):
+        raise typer.Exit(NotPossibleNow.exit_code)
 
 
 def _refuse(door: Door, proposal: Proposal) -> None:

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import Json
+from podium.jobs.pipeline.check_programs import Run
 from podium.jobs.pipeline.checks import Check, Detection
 from podium.jobs.pipeline.deps import RunCheck
 from podium.ports import Workspace
 
 Read = Callable[[str], Awaitable[str | None]]
 """The text of a file of the workspace, or None."""
-Run = Callable[[str], Awaitable[str]]
-"""Runs a shell line where checks run, and gives what it wrote."""
 
 _PROBE_SECONDS = 60.0
 _MOST_TEST_FILES = 200
@@ -119,12 +118,17 @@ class _Candidate:
 
 async def detect_in(workspace: Workspace, run_check: RunCheck) -> Detection:
     """Look through a workspace as it lies there."""
+    return await detect(workspace.read, await workspace.tracked(), probe_in(workspace, run_check))
+
+
+def probe_in(workspace: Workspace, run_check: RunCheck) -> Run:
+    """Runs lines that only look, in the workspace's fence."""
 
     async def run(line: str) -> str:
         probe = Check(name="installed tools", command=line)
         return (await run_check(workspace, probe, _PROBE_SECONDS)).tail
 
-    return await detect(workspace.read, await workspace.tracked(), run)
+    return run
 
 
 async def detect(read: Read, paths: Sequence[str], run: Run) -> Detection:
@@ -156,7 +160,12 @@ async def detect_all(read: Read, paths: Sequence[str], run: Run) -> Detection:
     installed = {int(number) for number in _INSTALLED.findall(output)}
     usable = [variant for number, variant in enumerate(variants) if number in installed]
     if not usable:
-        return Detection(not_installed=_not_installed(candidates), not_read=not_read)
+        first = candidates[0]
+        return Detection(
+            not_installed=_not_installed(candidates),
+            module=first.tool if "python" in first.command.split(" ") else "",
+            not_read=not_read,
+        )
     first = usable[0][0]
     checks: dict[str, Check] = {}
     for candidate, command, _ in usable[:1] if first.tool == "make" else usable:

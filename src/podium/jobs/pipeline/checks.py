@@ -33,6 +33,8 @@ class Detection(Noun):
     checks: tuple[Check, ...] = ()
     not_installed: tuple[str, ...] = ()
     """Those that lack their tool here, in words."""
+    module: str = ""
+    """Where none can be run: the module of Python that the first of them lacks. Empty: it lacks a program."""
     not_read: tuple[str, ...] = ()
     """Files that could have named more and were not read or understood, in words."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from podium.core.errors import NotPossibleNow
+from podium.core.errors import NeedsHuman, NotPossibleNow
 from podium.core.events import NoteTaken
 from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
-from podium.jobs.pipeline.check_detection import detect_in
+from podium.jobs.pipeline.check_detection import detect_in, probe_in
+from podium.jobs.pipeline.check_programs import ADVICE, cannot_test, missing_programs, remedy_for
 from podium.jobs.pipeline.checks import Detection, Found
 from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
 from podium.jobs.pipeline.feedback import hear_feedback
@@ -82,8 +84,7 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
 
     async def find_checks(step: Step) -> Found:
         ignored = tuple(await workspace.ignored())
-        named = kit.checks() is not None
-        found = Detection() if named else await detect_in(workspace, kit.run_check)
+        found = await _usable_checks(trip, kit)
         conventions = await conventions_of(workspace)
         return Found(**found.model_dump(), ignored=ignored, conventions=conventions)
 
@@ -94,14 +95,33 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
     return desk
 
 
+async def _usable_checks(trip: Trip, kit: PipelineKit) -> Detection:
+    """What the project's files speak of, where podium.yaml names nothing.
+
+    Raises `NeedsHuman` where tests are there and nothing can run them: no agent is paid for work that cannot be tested.
+    """
+    workspace, named = trip.workspace, kit.checks()
+    if named is None:
+        found = await detect_in(workspace, kit.run_check)
+        missing = () if found.checks else found.not_installed
+        remedy = remedy_for(found, Path(trip.job.repository)) if missing else ""
+    else:
+        found, remedy = Detection(), ""
+        missing = await missing_programs(named, probe_in(workspace, kit.run_check))
+    if missing:
+        how = f"; then `podium resume {trip.run_id}` (no agent was started)"
+        raise NeedsHuman(f"{cannot_test(missing, remedy)}{how}")
+    return found
+
+
 def _about_checks(desk: Desk) -> Iterator[str]:
     """What a person should know at the start: which checks there are, and which cannot be run."""
     for text in desk.found.not_installed:
-        yield f"Not run: {text}. Install it with `workspaces: after_create:`, or name other `checks:`."
+        yield f"Not run: {text}. To run it, install that, or name other `checks:`; {ADVICE}."
     for text in desk.found.not_read:
         yield f"Checks may be missing: {text}."
     for check in desk.checks:
         if check.source:
             yield f"`checks:` names none; found in {check.source}: `{check.command}`."
     if not desk.checks:
-        yield "No checks were found, so nothing will be tested. Name them under `checks:` in podium.yaml."
+        yield f"No checks were found, so nothing will be tested. Name them under `checks:` in podium.yaml; {ADVICE}."

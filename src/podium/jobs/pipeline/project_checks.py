@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from podium.core.errors import NotPossibleNow, PodiumError
 from podium.core.model import Noun
 from podium.jobs.pipeline import Check, CheckResult
+from podium.jobs.pipeline.check_detection import probe_in
+from podium.jobs.pipeline.check_programs import ADVICE, cannot_test, missing_programs, remedy_for
 from podium.jobs.pipeline.composition import check_runner, named_checks
 from podium.jobs.pipeline.spec_files import pipeline_spec
 from podium.platform.folder_tree import clear_away
@@ -51,7 +53,10 @@ async def try_check(podium: Podium, check: Check) -> CheckTrial:
     except PodiumError as error:
         return _cannot(check, str(error))
     try:
-        return _judged(await check_runner(podium)(workspace, check, MAX_SECONDS))
+        run_check = check_runner(podium)
+        if missing := await missing_programs([check], probe_in(workspace, run_check)):
+            return _cannot(check, missing[0].removeprefix(f"`{check.command}`: "))
+        return _judged(await run_check(workspace, check, MAX_SECONDS))
     except PodiumError as error:
         return _cannot(check, str(error))
     finally:
@@ -59,6 +64,28 @@ async def try_check(podium: Podium, check: Check) -> CheckTrial:
         await asyncio.to_thread(clear_away, Path(workspace.record.path))
         await podium.workspaces.remove(workspace.record.id)
         await podium.workspaces.forget(workspace.record.id)
+
+
+async def try_project_checks(podium: Podium) -> tuple[CheckTrial, ...]:
+    """Try what podium.yaml names, or what is found where it names nothing.
+
+    Raises `NotPossibleNow` where nothing is found that can be run.
+    """
+    from podium.app.project_survey import detect_checks
+    from podium.git.repository import look_at
+
+    checks = named_checks(podium)
+    if checks is None:
+        look = await look_at(podium.repository_git, str(podium.folders.project))
+        detection = await detect_checks(podium, look)
+        checks = detection.checks[:1]
+        if not checks:
+            raise NotPossibleNow(
+                cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
+                if detection.not_installed
+                else f"no checks were found; name them under `checks:` in podium.yaml; {ADVICE}"
+            )
+    return tuple([await try_check(podium, check) for check in checks])
 
 
 def _judged(result: CheckResult) -> CheckTrial:
