@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from podium.app.run_list import INTERRUPTED, list_standings
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.ids import short_id
 from podium.core.model import Noun
@@ -59,6 +60,22 @@ async def left_alone(
     alive = await living(store, engine)
     goes_on = [(run, continuation_of(run, alive).next) for run in answered[:MAX_LEFT]]
     return [(run, words) for run, words in goes_on if words]
+
+
+async def resumable(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[Run]:
+    """Runs that nobody hosts and that `resume` continues, newest first.
+
+    These were interrupted, need a person or have their answer. Without any: those that still wait for one.
+    """
+    stopped = await list_standings(
+        store, engine, (INTERRUPTED, RunStatus.NEEDS_HUMAN), limit=MAX_LEFT
+    )
+    ready = [each.run for each in stopped if not each.hosted]
+    ready += [run for run, _ in await left_alone(store, engine)]
+    if not ready:
+        waiting = await list_standings(store, engine, (RunStatus.WAITING,), limit=MAX_LEFT)
+        ready = [each.run for each in waiting if not each.hosted]
+    return sorted({run.id: run for run in ready}.values(), key=lambda run: run.id, reverse=True)
 
 
 async def living(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[WorkerBeat]:

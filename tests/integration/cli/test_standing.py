@@ -98,6 +98,35 @@ def test_a_run_that_was_let_go_of_is_interrupted_with_how_to_go_on(desk: Desk) -
     assert desk.run("resume", run.id).code == 0
 
 
+def test_resume_without_a_run_takes_the_only_one_that_can_go_on(desk: Desk) -> None:
+    nothing = desk.run("resume")
+    assert (nothing.code, "no run can be resumed here" in nothing.err) == (2, True)
+    assert list(desk.project.iterdir()) == []
+    run = waiting_run(desk)
+    still = desk.run("resume")
+    assert (still.code, still.out) == (3, f"run {run.id} waiting\n")
+    go(desk, run)
+    (desk.project / "lost").touch()
+    assert desk.run("resume", run.id).code == 1
+    (desk.project / "lost").unlink()
+    desk.add_run(status=RunStatus.WAITING)  # a person is to answer first
+    desk.add_run(status=RunStatus.FAILED)
+    assert desk.run("resume", "--json").json["run"]["id"] == run.id
+
+
+def test_resume_without_a_run_lists_several_with_their_commands(desk: Desk) -> None:
+    first = left_behind(desk)
+    second = desk.add_run(status=RunStatus.NEEDS_HUMAN, task="add a toggle")
+    said = desk.run("resume")
+    assert said.code == 2
+    lines = said.err.splitlines()
+    assert lines[0].endswith("2 runs can be resumed; name one:")
+    assert lines[1:] == [
+        f"  podium resume {short_id(second.id)}  # add a toggle",
+        f"  podium resume {short_id(first.id)}  # demo-of-the-test",
+    ]
+
+
 def test_ctrl_c_is_answered_at_once_and_a_second_one_leaves_quietly(desk: Desk) -> None:
     run = waiting_run(desk)
     go(desk, run)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from podium.app.app import Podium
 from podium.app.id_lookup import find_call_key
+from podium.app.run_continuation import resumable
 from podium.app.run_control import cancel as wish_ended
 from podium.app.run_control import resolve_call, see_through
 from podium.app.run_control import resume as go_on
@@ -18,13 +20,18 @@ from podium.cli.context import Door
 from podium.cli.login import approver
 from podium.cli.run_host import host
 from podium.core.decisions import CallRecord
-from podium.core.errors import TimedOut
+from podium.core.errors import BadInput, TimedOut
+from podium.core.ids import short_id
 from podium.core.work import Run
+from podium.render.text import shown_line
 
 cancel_app = command_app()
 
 PATIENCE_SECONDS = 15.0
 """TERM, five seconds, KILL, and some room."""
+WAIT_HELP = "Keep the process running while the run waits for a person."
+NOTHING_TO_RESUME = "no run can be resumed here; `podium runs` lists them all"
+MAX_TASK_CHARACTERS = 60
 
 
 @cancel_app.command()
@@ -33,10 +40,10 @@ def cancel(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
     why: Annotated[str, typer.Option("--why", help="The reason, for the record.")] = "",
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Stay until all its processes are dead.")
+        bool, typer.Option("--wait/--no-wait", help="Wait until all its processes have ended.")
     ] = True,
 ) -> None:
-    """End a run and everything it started, whichever process hosts it.
+    """Stop a run and everything it started, whichever process hosts it.
 
     \b
     Example:
@@ -72,31 +79,53 @@ resume_app = command_app()
 @resume_app.command()
 def resume(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
-    ] = False,
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="Id of the run, or a short form. Without it: the only run that can be resumed.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help=WAIT_HELP)] = False,
     note: Annotated[
         str, typer.Option("--note", help="Guidance for a run that asked a person.")
     ] = "",
 ) -> None:
-    """Let a run go on here, from its checkpoint. What was done is not done again.
+    """Resume a run in this process from its last checkpoint; finished steps do not run again.
 
-    Leaves with 0 when the run succeeded, 3 when it waits, 7 when another process has it.
+    Exits with 0 when the run succeeded, 3 when it waits, 7 when another process has it.
 
     \b
     Example:
-      podium resume 9d1f5a6b
+      podium resume
       podium resume 9d1f5a6b --note "keep the old name"
     """
     door = Door(context.obj)
-    door.must_have_state("run", run)
+    if run is not None:
+        door.must_have_state("run", run)
+    elif not door.has_state:
+        raise BadInput(NOTHING_TO_RESUME)
 
     async def begin(podium: Podium) -> Run:
-        store, engine = await podium.store(), await podium.hosting_engine()
-        return await go_on(store, engine, run, note=note, by=door.user)
+        store = await podium.store()
+        run_id = run or _only_one(await resumable(store, podium.engine))
+        return await go_on(store, await podium.hosting_engine(), run_id, note=note, by=door.user)
 
     host(door, begin, wait=wait)
+
+
+def _only_one(runs: Sequence[Run]) -> str:
+    """Id of the run; raises `BadInput` with a command for each where there are several, or none."""
+    if not runs:
+        raise BadInput(NOTHING_TO_RESUME)
+    if len(runs) == 1:
+        return runs[0].id
+    commands = [
+        f"  podium resume {short_id(run.id)}  # {shown_line(run.task or run.flow, MAX_TASK_CHARACTERS)}"
+        for run in runs
+    ]
+    raise BadInput("\n".join([f"{len(runs)} runs can be resumed; name one:", *commands]))
 
 
 retry_app = command_app()
@@ -108,13 +137,13 @@ def retry(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
     from_step: Annotated[
         str | None,
-        typer.Option("--from", metavar="STEP", help="Forget this step and all after it."),
+        typer.Option(
+            "--from", metavar="STEP", help="Discard the results of this step and all after it."
+        ),
     ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
-    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help=WAIT_HELP)] = False,
 ) -> None:
-    """Let a run go again from one of its steps; without --from, from what failed.
+    """Run a failed step again; with --from, all steps from that one.
 
     \b
     Example:
@@ -141,17 +170,17 @@ def resolve(
     ],
     happened: Annotated[
         bool | None,
-        typer.Option("--happened/--not-happened", help="What became of it.", show_default=False),
+        typer.Option("--happened/--not-happened", help="Whether it happened.", show_default=False),
     ] = None,
 ) -> None:
-    """Say whether a call in doubt happened. Look first; then resume its run.
+    """Record whether a call in doubt happened. Check first; then resume its run.
 
     \b
     Example:
       podium resolve 9d1f5a6b:publish:3f2a9c41d07e.0 --not-happened
     """
     if happened is None:
-        raise typer.BadParameter("say --happened or --not-happened")
+        raise typer.BadParameter("pass --happened or --not-happened")
     door = Door(context.obj)
     door.must_have_state("run", call.partition(":")[0])
 
@@ -167,6 +196,6 @@ def resolve(
     door.screen.answer(
         {"call": record.model_dump(mode="json")},
         lambda: door.screen.line(
-            f"call {record.key} {state}; `podium resume {record.run_id}` goes on"
+            f"call {record.key} {state}; continue with `podium resume {short_id(record.run_id)}`"
         ),
     )
