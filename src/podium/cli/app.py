@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -142,116 +143,168 @@ def _globals(
     """Carries the options; never called."""
 
 
+SET_UP, RUNS, APPROVALS = "Set up", "Runs", "Approvals"
+CONSOLE, WORKERS = "Console and integrations", "Workers and queues"
+POLICY, MAINTENANCE = "Policy and records", "Maintenance"
+GROUPS = (SET_UP, "Jobs", RUNS, APPROVALS, CONSOLE, WORKERS, POLICY, "More for jobs", MAINTENANCE)
+"""Headings of the list of commands, in their order."""
+
 KERNEL_COMMANDS: dict[str, Command] = {
-    "init": Command("podium.cli.commands.init:app", "Make this folder a Podium project."),
+    "init": Command(
+        "podium.cli.commands.init:app",
+        "Set up Podium in this folder: find agents and tests, write podium.yaml.",
+        SET_UP,
+    ),
     "doctor": Command(
-        "podium.cli.commands.doctor:app",
-        "Check what is really usable here, and say how to mend the rest.",
+        "podium.cli.commands.doctor:app", "Check the environment and suggest fixes.", SET_UP
     ),
     "config": Command(
-        "podium.cli.commands.config:app", "Show the settings in force, and where each comes from."
-    ),
-    "runs": Command("podium.cli.commands.runs:app", "List runs, newest first."),
-    "show": Command(
-        "podium.cli.commands.show:app", "Show a run: its steps, calls, approvals and last events."
-    ),
-    "logs": Command(
-        "podium.cli.commands.show:logs_app", "Print a run's events, or follow them live."
-    ),
-    "trace": Command(
-        "podium.cli.commands.trace:app",
-        "Read a run's trace as a timeline: every event, call by call.",
-    ),
-    "cancel": Command(
-        "podium.cli.commands.run_control:cancel_app", "End a run and everything it started."
-    ),
-    "resume": Command(
-        "podium.cli.commands.run_control:resume_app", "Let a run go on here, from its checkpoint."
-    ),
-    "retry": Command(
-        "podium.cli.commands.run_control:retry_app", "Let a run go again from one of its steps."
-    ),
-    "approvals": Command("podium.cli.commands.approvals:app", "List what waits for a person."),
-    "approve": Command("podium.cli.commands.approvals:approve_app", "Say yes to an approval."),
-    "reject": Command("podium.cli.commands.approvals:reject_app", "Say no to an approval."),
-    "login": Command(
-        "podium.cli.commands.login:app",
-        "Sign in with a personal token: your answers carry its name.",
-    ),
-    "logout": Command(
-        "podium.cli.commands.login:logout_app",
-        "Sign out: you answer as your operating-system user again.",
-    ),
-    "whoami": Command(
-        "podium.cli.commands.login:whoami_app",
-        "Show whose name your answers carry, and how that is proved.",
-    ),
-    "resolve": Command(
-        "podium.cli.commands.run_control:resolve_app", "Say whether a call in doubt happened."
-    ),
-    "serve": Command(
-        "podium.cli.commands.serve:app", "Serve the console: every run and approval, in a browser."
-    ),
-    "worker": Command(
-        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C."
-    ),
-    "workers": Command(
-        "podium.cli.commands.workers:app",
-        "List who is alive, what each holds, and what the dead left.",
-    ),
-    "queues": Command(
-        "podium.cli.commands.workers:queues_app",
-        "List the queues: what waits, how it goes, who serves.",
-    ),
-    "top": Command("podium.cli.commands.top:app", "Watch workers, queues and running runs live."),
-    "mcp": Command(
-        "podium.cli.commands.mcp:app",
-        "Be an MCP server: clients submit work and use the gated toolbox.",
-    ),
-    "modelserver": Command(
-        "podium.cli.commands.modelserver:app",
-        "Stand in for a model provider: play, record, replay.",
+        "podium.cli.commands.config:app",
+        "Show the settings in force and where each comes from.",
+        SET_UP,
     ),
     "agents": Command(
         "podium.cli.commands.agents:app",
-        "See which agents are installed, logged in and gated by what.",
+        "List agents: installed, logged in, and how their calls are gated.",
+        SET_UP,
     ),
     "trust": Command(
         "podium.cli.commands.config:trust_app",
         "Trust the commands in this project's podium.yaml as they are now.",
+        SET_UP,
     ),
-    "pack": Command("podium.cli.commands.pack:app", "Check, list or show tool packs."),
-    "policy": Command("podium.cli.commands.policy:app", "Ask the gate what it would say."),
+    "help": Command("podium.cli.commands.help:app", "Read tutorials and guides offline.", SET_UP),
+    "runs": Command("podium.cli.commands.runs:app", "List runs, newest first.", RUNS),
+    "show": Command(
+        "podium.cli.commands.show:app",
+        "Show a run: its steps, calls, approvals and last events.",
+        RUNS,
+    ),
+    "logs": Command(
+        "podium.cli.commands.show:logs_app", "Print a run's events, or follow them live.", RUNS
+    ),
+    "trace": Command(
+        "podium.cli.commands.trace:app",
+        "Show a run as a timeline: every event, call by call.",
+        RUNS,
+    ),
+    "resume": Command(
+        "podium.cli.commands.run_control:resume_app", "Resume a run from its last checkpoint.", RUNS
+    ),
+    "retry": Command(
+        "podium.cli.commands.run_control:retry_app",
+        "Run a failed step again, or all steps from a given one.",
+        RUNS,
+    ),
+    "cancel": Command(
+        "podium.cli.commands.run_control:cancel_app", "Stop a run and everything it started.", RUNS
+    ),
+    "resolve": Command(
+        "podium.cli.commands.run_control:resolve_app",
+        "Record whether a call in doubt happened.",
+        RUNS,
+    ),
     "workspaces": Command(
         "podium.cli.commands.workspaces:app",
-        "List workspaces, clear away what is safe, get work back.",
+        "List, clean up and recover the worktrees of runs.",
+        RUNS,
     ),
-    "receipts": Command("podium.cli.commands.receipts:app", "List, verify or follow receipts."),
+    "approvals": Command(
+        "podium.cli.commands.approvals:app", "List approvals that wait for a person.", APPROVALS
+    ),
+    "approve": Command(
+        "podium.cli.commands.approvals:approve_app",
+        "Approve a call, or answer an agent's question.",
+        APPROVALS,
+    ),
+    "reject": Command(
+        "podium.cli.commands.approvals:reject_app", "Reject a call, with the reason.", APPROVALS
+    ),
+    "login": Command(
+        "podium.cli.commands.login:app",
+        "Sign in with a personal token; your approvals carry its name.",
+        APPROVALS,
+    ),
+    "logout": Command(
+        "podium.cli.commands.login:logout_app",
+        "Sign out; you approve as your operating-system user again.",
+        APPROVALS,
+    ),
+    "whoami": Command(
+        "podium.cli.commands.login:whoami_app",
+        "Show the name that your approvals carry and how it is proved.",
+        APPROVALS,
+    ),
+    "serve": Command(
+        "podium.cli.commands.serve:app",
+        "Start the web console: every run and approval in a browser.",
+        CONSOLE,
+    ),
+    "mcp": Command(
+        "podium.cli.commands.mcp:app",
+        "Start an MCP server: clients submit work and use the gated tools.",
+        CONSOLE,
+    ),
+    "worker": Command(
+        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C.", WORKERS
+    ),
+    "workers": Command(
+        "podium.cli.commands.workers:app",
+        "List workers, the runs of each, and runs whose worker is gone.",
+        WORKERS,
+    ),
+    "queues": Command(
+        "podium.cli.commands.workers:queues_app",
+        "List queues: waiting runs, limits and workers.",
+        WORKERS,
+    ),
+    "top": Command(
+        "podium.cli.commands.top:app", "Watch workers, queues and running runs live.", WORKERS
+    ),
+    "policy": Command(
+        "podium.cli.commands.policy:app",
+        "Show what the gate decides about a command, and why.",
+        POLICY,
+    ),
+    "receipts": Command(
+        "podium.cli.commands.receipts:app", "List, verify or follow receipts.", POLICY
+    ),
+    "pack": Command(
+        "podium.cli.commands.pack:app", "Check, list, show or create tool packs.", POLICY
+    ),
     "db": Command(
-        "podium.cli.commands.db:app",
-        "Migrate, check, move or prune the database that holds the record.",
+        "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", MAINTENANCE
     ),
-    "uninstall": Command(
-        "podium.cli.commands.uninstall:app", "List and remove what Podium keeps on this machine."
-    ),
-    "help": Command("podium.cli.commands.help:app", "Read about a job or a task, offline."),
     "bench": Command(
         "podium.cli.commands.bench:app",
-        "Measure what Podium promises, such as how well replies are read.",
+        "Run benchmarks, such as how well replies are read.",
+        MAINTENANCE,
+    ),
+    "modelserver": Command(
+        "podium.cli.commands.modelserver:app",
+        "Serve a model without a provider: scripted, recorded or replayed.",
+        MAINTENANCE,
+    ),
+    "uninstall": Command(
+        "podium.cli.commands.uninstall:app",
+        "List and remove what Podium stores on this machine.",
+        MAINTENANCE,
     ),
 }
 """Commands of the kernel; those of a job stand in its `job.py`. A new one is a module and a line here."""
 
-_FIRST = ("init", "doctor", "config")
-"""Commands that are listed before those of the jobs."""
-
 
 @cache
 def all_commands() -> dict[str, Command]:
-    """Every command by name, as they are listed: to set up, of the jobs, of the kernel."""
-    first = {name: KERNEL_COMMANDS[name] for name in _FIRST}
+    """Every command by name, in the order of the list: by group, in each those of the kernel first."""
     of_jobs = {name: command for job in all_jobs() for name, command in job.commands.items()}
-    return first | of_jobs | KERNEL_COMMANDS
+    commands = KERNEL_COMMANDS | of_jobs | KERNEL_COMMANDS
+    return dict(sorted(commands.items(), key=lambda entry: _position(entry[1])))
+
+
+def _position(command: Command) -> tuple[int, str]:
+    number = GROUPS.index(command.group) if command.group in GROUPS else len(GROUPS)
+    return number, command.group
 
 
 class _Commands(Mapping[str, Loader]):
@@ -284,12 +337,13 @@ def build() -> TyperGroup:
 def podium(
     version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
 ) -> None:
-    """Podium puts AI agents to work under a deterministic supervisor.
+    """Podium runs AI agents under a supervisor that decides, checks and records.
 
     \b
     Example:
-      podium init && podium doctor
-      podium runs --json
+      podium init                          # once in your repository
+      podium run "Fix the failing test"    # a reviewed, tested branch
+      podium approvals                     # what waits for you
     """
 
 
@@ -297,8 +351,10 @@ class _Podium(TyperGroup):
     """Lists and completes the commands without importing them, and answers `--version` in JSON too."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in all_commands().items()])
+        by_group = groupby(all_commands().items(), key=lambda entry: entry[1].group)
+        for group, entries in by_group:
+            with formatter.section(group):
+                formatter.write_dl([(name, command.help) for name, command in entries])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         loaded_later = self.commands

@@ -22,10 +22,12 @@ ImportPath = str
 
 
 class Command(NamedTuple):
-    """Typer app of a command, and its line in the list of commands."""
+    """Typer app of a command, its line in the list of commands and the heading above it."""
 
     app: ImportPath
     help: str
+    group: str = "Jobs"
+    """One of `podium.cli.app.GROUPS`; any other stands after them."""
 
 
 class Job(NamedTuple):

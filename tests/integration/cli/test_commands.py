@@ -282,7 +282,7 @@ def test_a_run_of_a_flow_that_is_not_here_cannot_go_on(desk: Desk) -> None:
 
 def test_resolving_needs_a_call_in_doubt_and_a_word(desk: Desk) -> None:
     run = desk.add_run()
-    assert "say --happened or --not-happened" in desk.run("resolve", f"{run.id}:act:0").err
+    assert "pass --happened or --not-happened" in desk.run("resolve", f"{run.id}:act:0").err
     said = desk.run("resolve", f"{short_id(run.id)}:act:0", "--happened")
     assert said.code == 2
     assert f"no call '{run.id}:act:0'" in said.err

@@ -552,7 +552,7 @@ def test_a_place_in_a_queue_that_makes_no_sense_is_refused(desk: Desk) -> None:
     for words, problem in (
         (("--priority", "5"), "--priority and --delay are for runs in a queue; add --detach"),
         (("--delay", "5m"), "--priority and --delay are for runs in a queue; add --detach"),
-        (("--queue", "default", "--wait"), "--wait stays with the run"),
+        (("--queue", "default", "--wait"), "--wait cannot be combined with --detach or --queue"),
         (("--detach", "--delay", "soon"), "'soon' is no span of time"),
         (("--detach", "--priority", "9" * 30), "is beyond"),
     ):

@@ -16,14 +16,16 @@ from podium.core.model import Json
 from podium.core.turns import Reply
 from podium.render.text import shown_line
 
-app = command_app(group=True)
+app = command_app()
 
 LONGEST_ANSWER = 200
 
 
-@app.callback()
-def agents() -> None:
-    """See which agents are installed and logged in, and by what their calls come to the gate."""
+@app.callback(invoke_without_command=True)
+def agents(context: typer.Context) -> None:
+    """List agents: installed, logged in, and how their calls are gated. Without a command: `list`."""
+    if context.invoked_subcommand is None:
+        list_(context)
 
 
 @app.command("list")
@@ -42,8 +44,10 @@ def list_(context: typer.Context) -> None:
         headers = ("AGENT", "KIND", "INSTALLED", "LOGGED IN", "TOOL DOOR")
         door.screen.table(headers, [_row(each) for each in found])
         if not any(each.configured for each in found):
-            door.screen.aside("podium.yaml names none yet; add one under `agents:`")
-        door.screen.aside("`podium agents check NAME` says more, and `--ask` asks it for one word")
+            door.screen.aside("podium.yaml names no agent yet; add one under `agents:`")
+        door.screen.aside(
+            "`podium agents check NAME` checks one; with `--ask` it must answer a question"
+        )
 
     door.screen.answer({"agents": [_record(each) for each in found]}, words)
 

@@ -39,7 +39,7 @@ def contract(
 ) -> None:
     """Read a corpus of real replies, whole and broken; say how well that went, and what long ones take.
 
-    Leaves with 1 when anything but the answer was taken for it. An answer that was not taken costs
+    Exits with 1 when anything but the answer was taken for it. An answer that was not taken costs
     one more question; a wrong one would be acted on. Of a long text only the end is read for an
     answer, so its time says little of its length.
 

@@ -27,7 +27,7 @@ app = command_app(group=True)
 
 @app.callback()
 def config() -> None:
-    """Show the settings in force, and where each comes from."""
+    """Show the settings in force and where each comes from."""
 
 
 @app.command()

@@ -82,7 +82,7 @@ def migrate(
 
 @app.command()
 def check(context: typer.Context, database: DatabaseOption = "") -> None:
-    """Read everything and say what is not as it was written. Leaves with 1 when something is not.
+    """Read everything and say what is not as it was written. Exits with 1 when something is not.
 
     Every record is read, events and steps are counted through, receipts are proved with their key, and
     the database looks at its own files. Nothing is changed, and work may go on.

@@ -27,13 +27,13 @@ def doctor(
         bool,
         typer.Option(
             "--fix",
-            help="Do first what is safe: close folders to others, clear away what killed processes left.",
+            help="Apply safe fixes first: restrict folder permissions, remove leftovers of killed processes.",
         ),
     ] = False,
 ) -> None:
-    """Check what is really usable here, and say how to mend the rest.
+    """Check the environment and suggest fixes.
 
-    Leaves with 0 when nothing that all work needs has failed; a warning is about some work only.
+    Exits with 0 when nothing failed that every command needs; a warning concerns some commands only.
 
     \b
     Example:

@@ -35,9 +35,9 @@ def mcp(
         ),
     ] = True,
 ) -> None:
-    """Be an MCP server: clients submit work, follow it, and use the gated toolbox of this project.
+    """Start an MCP server: clients submit work, follow it and use the gated tools of this project.
 
-    On stdin and stdout, until the client closes the line; stdout carries the protocol alone. With --http
+    On stdin and stdout, until the client closes the connection; stdout carries the protocol alone. With --http
     on an address of this machine, for whoever knows the token in PODIUM_MCP_TOKEN; without that
     variable one is made and printed once, on stderr.
 

@@ -43,7 +43,7 @@ def check(
 ) -> None:
     """Check a pack whole: its registry, schemas, words and handlers. None of its code is run.
 
-    Every fault stands on a line of its own with file, line and JSON pointer. Leaves with 0 when there
+    Every fault stands on a line of its own with file, line and JSON pointer. Exits with 0 when there
     is none, else with 2.
 
     \b

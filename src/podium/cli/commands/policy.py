@@ -63,7 +63,7 @@ def check(
 
     It is judged as an agent's call in a workspace, under the confinement that is set; the answer
     says which. Several words are one program with its arguments; a single one is a shell line.
-    Leaves with 0 for allow, 3 for ask, 4 for deny.
+    Exits with 0 for allow, 3 for ask, 4 for deny.
 
     \b
     Example:
@@ -134,7 +134,7 @@ def try_cases(
 
     FILE is a list of cases, each with `command` and `decision` (allow, ask or deny), and perhaps
     `rule`, `confined`, `network`, `hosts`, `mode` and `why`. Without FILE the lists that come with
-    Podium are tried. Leaves with 0 only when every case holds, else with 1. Nothing is started.
+    Podium are tried. Exits with 0 only when every case holds, else with 1. Nothing is started.
 
     \b
     Example:

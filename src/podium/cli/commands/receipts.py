@@ -59,7 +59,7 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
 
 @app.command()
 def verify(context: typer.Context, run: RunArgument = None) -> None:
-    """Prove that no receipt was edited, removed, reordered or cut off. Leaves with 1 when one was.
+    """Prove that no receipt was edited, removed, reordered or cut off. Exits with 1 when one was.
 
     \b
     Example:

@@ -70,7 +70,7 @@ def worker(
     through the gate, answered in bridge/outbox/LIAM and put away. Queue sense delivers what the
     sense loop proposed and people approved. With --once neither is waited for longer than a minute.
 
-    With --once it leaves with 1 when a run that it worked on failed or was cancelled, with 3 when one
+    With --once it exits with 1 when a run that it worked on failed or was cancelled, with 3 when one
     waits for a person, else with 0.
 
     \b

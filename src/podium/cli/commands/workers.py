@@ -20,7 +20,7 @@ app = command_app()
 
 @app.command()
 def workers(context: typer.Context) -> None:
-    """List the workers alive, what each holds, and what dead ones left behind.
+    """List workers, the runs of each, and runs whose worker is gone.
 
     RUNS is how many it works on and has room for; LOAD is of its host, for each core.
 
@@ -62,7 +62,7 @@ queues_app = command_app()
 
 @queues_app.command()
 def queues(context: typer.Context) -> None:
-    """List the queues: what waits in each, how it goes, its limits and how many serve it.
+    """List queues: waiting runs, throughput, limits and workers.
 
     RUNNING is shown against the queue's limit where it has one. /MIN counts the runs that ended
     within the last minute; OLDEST is how long the first that could start has waited.

@@ -167,7 +167,7 @@ def exec_(
 ) -> None:
     """Run a command in a workspace, confined as an agent is, and leave with its exit code.
 
-    There is no terminal inside; what is piped in here is its input. Refused, this leaves with 4, for a program
+    There is no terminal inside; what is piped in here is its input. Refused, this exits with 4, for a program
     that is not there with 127, after a signal with 128 and its number, and when the time is up with 6.
 
     \b
@@ -235,9 +235,9 @@ def exec_(
 def deliver(context: typer.Context, name: NameArgument) -> None:
     """Bring a workspace's commits into your repository, through the import gate, onto its branch.
 
-    Nothing changes, and this leaves with 4, when they are not what may come back: secrets in what they add,
+    Nothing changes, and this exits with 4, when they are not what may come back: secrets in what they add,
     forbidden paths, objects that git finds wrong. Changes of files that guard the project or run by themselves
-    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, and this leaves with 3;
+    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, and this exits with 3;
     once it is granted, the same command brings them in.
 
     \b

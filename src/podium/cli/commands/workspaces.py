@@ -158,7 +158,7 @@ def age(passed: timedelta) -> str:
     return f"{seconds}s"
 
 
-app = command_app(group=True)
+app = command_app()
 
 _NO_REPOSITORY = "none"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -168,9 +168,11 @@ AllOption = Annotated[
 ]
 
 
-@app.callback()
-def workspaces() -> None:
-    """Make workspaces, work in them, and look after them: clear away what is safe, get work back."""
+@app.callback(invoke_without_command=True)
+def workspaces(context: typer.Context) -> None:
+    """List, clean up and recover the worktrees of runs, or make one. Without a command: `list`."""
+    if context.invoked_subcommand is None:
+        list_(context)
 
 
 app.command()(create)
@@ -288,7 +290,7 @@ def recover(
     """Make a branch of the newest snapshot of a workspace, also of one that was removed.
 
     It holds what git would carry. Ignored and copied files stay in the snapshot, which `git show` reads.
-    What may not come back from a workspace becomes no branch either: it leaves with 4.
+    What may not come back from a workspace becomes no branch either: it exits with 4.
 
     \b
     Example:

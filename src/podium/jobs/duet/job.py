@@ -16,7 +16,7 @@ JOB = Job(
     commands={
         "duet": Command(
             "podium.jobs.duet.commands.app:app",
-            "Let two terminal AIs, a planner and an executer, do a task together.",
+            "Let two terminal agents, planner and executer, work on a task together.",
         ),
     },
 )

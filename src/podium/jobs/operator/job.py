@@ -16,15 +16,17 @@ JOB = Job(
     commands={
         "ask": Command(
             "podium.jobs.operator.commands.ask:app",
-            "Turn plain words into a validated, approved, receipted run of tools.",
+            "Turn a sentence into approved tool calls, each with a receipt.",
         ),
         "undo": Command(
             "podium.jobs.operator.commands.undo:app",
-            "Take back what a receipt proves, gated like any other plan.",
+            "Undo a call of `ask` by its receipt, gated like any other call.",
+            "More for jobs",
         ),
         "habits": Command(
             "podium.jobs.operator.commands.habits:app",
-            "See or erase what the operator remembers of messages.",
+            "List or erase what `ask` remembers of messages.",
+            "More for jobs",
         ),
     },
 )

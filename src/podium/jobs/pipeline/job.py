@@ -17,11 +17,13 @@ JOB = Job(
         ),
         "prompts": Command(
             "podium.jobs.pipeline.commands.prompts:app",
-            "Show the pipeline's prompts, set up or sent, with their sizes.",
+            "Show the prompts of `run`, or those that a run has sent, with their sizes.",
+            "More for jobs",
         ),
         "demo": Command(
             "podium.jobs.pipeline.commands.demo:app",
-            "See Podium work, offline and without keys, in under a minute.",
+            "Watch Podium fix a bug, offline and without keys, in under a minute.",
+            "Set up",
         ),
     },
 )

@@ -13,11 +13,12 @@ JOB = Job(
     commands={
         "playbook": Command(
             "podium.jobs.playbook.commands.app:app",
-            "Check a playbook and its profile, and see the prompt.",
+            "Run a playbook: an agent without tools of its own follows a page; or check one.",
         ),
         "replay": Command(
             "podium.jobs.playbook.commands.replay:app",
-            "Let a run of a playbook happen again, and compare every event.",
+            "Replay a run of a playbook without its model and compare every event.",
+            "More for jobs",
         ),
     },
 )

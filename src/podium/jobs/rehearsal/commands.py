@@ -20,7 +20,8 @@ app = command_app()
 def rehearse(
     context: typer.Context,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+        bool,
+        typer.Option("--wait", help="Keep the process running while the run waits for a person."),
     ] = False,
 ) -> None:
     """Play the scenes of podium.yaml with their agents: a policy tried out before it matters.

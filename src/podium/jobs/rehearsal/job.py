@@ -9,7 +9,8 @@ JOB = Job(
     commands={
         "rehearse": Command(
             "podium.jobs.rehearsal.commands:app",
-            "Play podium.yaml's scenes: try a policy out before it matters.",
+            "Play the scenes of podium.yaml to try out a policy.",
+            "Policy and records",
         ),
     },
 )

@@ -20,18 +20,22 @@ JOB = Job(
     commands={
         "sense": Command(
             "podium.jobs.sense.commands.sense:app",
-            "Read the system's state and propose, then do, work.",
+            "Watch a system and propose work orders, or carry them out.",
         ),
         "candidates": Command(
             "podium.jobs.sense.commands.candidates:app",
-            "List the work orders that the sense loop proposes.",
+            "List the work orders that `sense` proposes.",
+            "More for jobs",
         ),
         "deploy": Command(
-            "podium.jobs.sense.commands.deploy:app", "Approve a candidate and see it delivered."
+            "podium.jobs.sense.commands.deploy:app",
+            "Approve a candidate of `sense` and deliver it.",
+            "More for jobs",
         ),
         "plan": Command(
             "podium.jobs.sense.commands.plan:app",
-            "Parse a planner's plan, and check planning rules.",
+            "Parse a plan for `sense`, or check the planning rules.",
+            "More for jobs",
         ),
     },
 )

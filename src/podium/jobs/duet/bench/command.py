@@ -23,7 +23,7 @@ def duet(
 ) -> None:
     """Let pairs of misbehaving terminal programs hand work to each other; say what arrived and how.
 
-    Real tmux, programs that stand in for terminal AIs, and the flow of `podium duet`. Leaves with 1
+    Real tmux, programs that stand in for terminal AIs, and the flow of `podium duet`. Exits with 1
     when a message was routed wrongly, anything hung in silence, or a trouble was not told of.
 
     \b

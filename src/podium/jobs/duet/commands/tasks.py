@@ -44,7 +44,7 @@ def send(
     ] = None,
     env_file: EnvFileOption = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while it waits for a person.")
+        bool, typer.Option("--wait", help="Keep the process running while it waits for a person.")
     ] = False,
 ) -> None:
     """Hand a task to a pair: the planner plans it, the executer carries it out, the planner reports.
@@ -53,7 +53,7 @@ def send(
     `DONE: True`. Ctrl-C interrupts the program that is at work and leaves the task at its checkpoint; both programs
     stay up, and `podium resume` goes on. POLI_PLAN_TIMEOUT and POLI_EXEC_TIMEOUT are the seconds that a plan and a result may take.
 
-    Leaves with 0 when the planner reported, 3 when a person is needed, 6 when time ran out, 7 when the pair
+    Exits with 0 when the planner reported, 3 when a person is needed, 6 when time ran out, 7 when the pair
     is at work. With --json one object to a line: `launch`, every event, `result`.
 
     \b
@@ -84,7 +84,7 @@ def retry(
     context: typer.Context,
     task: TaskArgument = "",
     wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while it waits for a person.")
+        bool, typer.Option("--wait", help="Keep the process running while it waits for a person.")
     ] = False,
 ) -> None:
     """Ask the last leg of a task again, under a new id. Without TASK it is the last that did not succeed.

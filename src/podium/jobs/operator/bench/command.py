@@ -32,7 +32,7 @@ def operator(
 ) -> None:
     """Read a corpus of messages with the embedded classifier; say how well they were understood.
 
-    A message counts as right when its intent, domain, tools, fields and tier are. Leaves with 1 when
+    A message counts as right when its intent, domain, tools, fields and tier are. Exits with 1 when
     anything that needs approval would be done without, or a class falls below its floor.
 
     \b

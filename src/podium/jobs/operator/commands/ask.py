@@ -74,7 +74,7 @@ def ask(
     Every answer has five blocks: [INTENT], [PLAN] or [RESULT], [TOOL IMPACT], [RISKS / GATES] and
     [NEXT ACTIONS]. Nothing is done in the modes analyze and plan. Without a mode, questions about Podium
     itself are answered and everything else is analyzed. From tier T2 on a plan waits until people
-    approve exactly it. Leaves with 0 when done, 3 when an approval or an answer is needed, 4 when refused.
+    approve exactly it. Exits with 0 when done, 3 when an approval or an answer is needed, 4 when refused.
 
     \b
     Example:

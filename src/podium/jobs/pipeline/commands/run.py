@@ -28,25 +28,26 @@ STDIN = "-"
 def run(
     context: typer.Context,
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="What is wanted, in your words; - reads stdin.")
+        str, typer.Argument(metavar="TASK", help="The task in your words; - reads it from stdin.")
     ],
     mode: Annotated[
         str,
         typer.Option(
             "--mode",
             metavar="MODE",
-            help="Where it begins: direct, bugfix or research; or how deep: quick, standard, thorough.",
+            help="One of direct, quick, bugfix, research, thorough; see `podium help pipeline`.",
         ),
     ] = "direct",
     agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="The agent that plays every role.")
+        str, typer.Option("--agent", metavar="NAME", help="Use this agent for every role.")
     ] = "",
     base: Annotated[
         str,
         typer.Option("--base", metavar="BRANCH", help="The branch to start from, and to merge to."),
     ] = "",
     wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+        bool,
+        typer.Option("--wait", help="Keep the process running while the run waits for a person."),
     ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
@@ -56,23 +57,24 @@ def run(
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="The queue to hand it to; the same as --detach otherwise.",
+            help="Hand the run to the workers of this queue. Implies --detach.",
         ),
     ] = "",
     priority: Annotated[
-        int, typer.Option("--priority", metavar="N", help="In the queue, higher goes first.")
+        int,
+        typer.Option("--priority", metavar="N", help="Priority in the queue; higher goes first."),
     ] = 0,
     delay: Annotated[
         str,
-        typer.Option("--delay", metavar="SPAN", help="In the queue, not before this: 10m, 12h."),
+        typer.Option("--delay", metavar="SPAN", help="Earliest start in the queue: 10m, 12h."),
     ] = "",
 ) -> None:
     """Turn a task into a reviewed, tested branch and a pull request.
 
-    Agents plan, write and review; Podium checks, commits, merges and delivers, on a branch and in a
-    workspace of its own. Your checkout is left alone. Ctrl-C leaves the run at its checkpoint.
+    Agents plan, write and review; Podium checks, commits, merges and delivers, on a branch of its own
+    in a separate worktree. Your checkout is not touched. After Ctrl-C, `podium resume` continues.
 
-    With --json one object to a line: `launch`, every event, `result`.
+    With --json one object per line: `launch`, every event, `result`.
 
     \b
     Example:
@@ -85,7 +87,7 @@ def run(
     door = Door(context.obj)
     place = _place(queue, priority, delay) if detach or queue else None
     if wait and place:
-        raise BadInput("--wait stays with the run, --detach and --queue leave it; say one of them")
+        raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not place:
         raise BadInput("--priority and --delay are for runs in a queue; add --detach or --queue")
     words = _words(task)

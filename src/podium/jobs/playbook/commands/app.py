@@ -67,7 +67,7 @@ BROKEN = 2
 
 @app.callback()
 def playbook() -> None:
-    """Let an agent without hands follow a playbook; check one and see its prompt."""
+    """Run or check a playbook: a page that an agent without tools of its own follows."""
 
 
 @app.command()
@@ -88,7 +88,7 @@ def check(
     """Check a playbook and its profile, and print the prompt with its parts and their sizes.
 
     Nothing is asked, run or written. Every fault stands on a line of its own with file, line, column
-    and field. Leaves with 0 when there is none, else with 2. Tokens are an estimate.
+    and field. Exits with 0 when there is none, else with 2. Tokens are an estimate.
 
     \b
     Example:

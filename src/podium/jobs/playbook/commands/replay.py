@@ -58,7 +58,7 @@ def replay(
 
     The model's answers, what tools gave back, people's answers and the time are taken from the trace;
     the prompt, the tools, the policy and the flow are today's, and so are playbook and profile where
-    their files still are. Every event is compared. Leaves with 0 when all of them are the same, with 1
+    their files still are. Every event is compared. Exits with 0 when all of them are the same, with 1
     when one differs, which is then shown, and with 2 when the trace cannot be replayed.
 
     \b

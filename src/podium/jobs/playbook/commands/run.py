@@ -48,19 +48,20 @@ def run(
         ),
     ] = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+        bool,
+        typer.Option("--wait", help="Keep the process running while the run waits for a person."),
     ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
     ] = False,
 ) -> None:
-    """Let an agent without hands follow a playbook, and prove what came of it.
+    """Run a playbook with an agent that has no tools of its own, and check the result.
 
     The agent only asks for tools; every call is judged, performed and recorded by Podium. Success is
     decided by the playbook's own commands, which Podium runs at the end. Ctrl-C leaves the run at its
     checkpoint. `podium playbook restore` puts the folder back to what it was.
 
-    Leaves with 0 when all criteria are met, 1 when not, 3 when it waits for a person, 5 when a limit was
+    Exits with 0 when all criteria are met, 1 when not, 3 when it waits for a person, 5 when a limit was
     reached and 6 when time ran out. With --json one object to a line: `launch`, every event, `result`.
 
     \b

@@ -43,7 +43,7 @@ def deploy(
     """Say yes to a candidate and see it into the inbox, in one go.
 
     What was approved already is only seen through. In a dry run nothing is moved; the answer says
-    what to move. Leaves with 0 when it was delivered, 3 when it waits for somebody, 4 when it was
+    what to move. Exits with 0 when it was delivered, 3 when it waits for somebody, 4 when it was
     refused or rejected.
 
     \b

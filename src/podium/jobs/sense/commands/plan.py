@@ -38,7 +38,7 @@ def parse(
 ) -> None:
     """Read a plan and say which work orders would come of it, and why the rest would not.
 
-    Nothing is made, written or asked. Leaves with 0 when the document can be read, whatever is in
+    Nothing is made, written or asked. Exits with 0 when the document can be read, whatever is in
     it, else with 2.
 
     \b

@@ -285,12 +285,12 @@ def sense(
 
     A tick looks at the sources, asks the planner if anything changed, and makes candidates of its
     plan. Without --once that happens now and again and again until Ctrl-C; one loop has a root, a
-    second one leaves with 7. GMX_ORCH_MODE lowers the mode and never raises it.
+    second one exits with 7. GMX_ORCH_MODE lowers the mode and never raises it.
 
     sensing only tells; dry-run writes candidates to review; supervised delivers what somebody
     approved; autonomous also delivers unasked what `podium sense trust` grants.
 
-    One tick leaves with 0 when there is a plan, an empty one in place of an absent planner, or
+    One tick exits with 0 when there is a plan, an empty one in place of an absent planner, or
     nothing to plan for, and with 1 when the planner failed.
 
     \b

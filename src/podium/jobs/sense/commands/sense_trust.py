@@ -77,7 +77,7 @@ def promote_(
 ) -> None:
     """Let orders for a target be delivered unasked in autonomous mode. Your name is recorded.
 
-    Without --zone this is for the zones that have earned it. Leaves with 4 when there are fewer
+    Without --zone this is for the zones that have earned it. Exits with 4 when there are fewer
     agreements in a row than `promote_after` in podium.yaml says.
 
     \b
