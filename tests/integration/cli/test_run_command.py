@@ -236,7 +236,7 @@ REFUSALS = {
     "an unknown mode": (["run", TASK, "--mode", "hasty"], "no mode 'hasty'; modes: bugfix"),
     "an unknown agent": (["run", TASK, "--agent", "bob"], "no agent 'bob'; agents: player"),
     "an unknown base": (["run", TASK, "--base", "trunk"], "no branch 'trunk' here"),
-    "waiting and leaving": (["run", TASK, "--wait", "--detach"], "say one of them"),
+    "waiting and leaving": (["run", TASK, "--wait", "--detach"], "cannot be combined"),
     "no task": (["run"], "Missing argument 'TASK'"),
     "no text": (["run", "caf\udce9"], "no UTF-8 text"),
 }
