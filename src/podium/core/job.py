@@ -69,16 +69,48 @@ def built_in_jobs() -> tuple[Job, ...]:
     return tuple(resolve_name(f"podium.jobs.{name}.job:JOB") for name in BUILT_IN)
 
 
+class InstalledJobs(NamedTuple):
+    """Jobs of other packages that can be used, and why others cannot."""
+
+    jobs: tuple[Job, ...]
+    problems: tuple[str, ...]
+
+
 @cache
-def installed_jobs() -> tuple[Job, ...]:
-    """Jobs of other packages, in the order of their names. Those of Podium keep their names and flows."""
+def find_installed_jobs() -> InstalledJobs:
+    """Load the jobs of other packages, in the order of their names.
+
+    A package that is broken, or takes the name of a job, flow or command that exists, is left out and reported: it must not stop
+    the other jobs. `podium doctor` shows the problems.
+    """
     from importlib.metadata import (
         entry_points,  # late: it reads the folders of all installed packages
     )
 
     taken = {name for job in built_in_jobs() for name in (job.name, *job.flows, *job.commands)}
-    found = (entry.load() for entry in sorted(entry_points(group=GROUP), key=lambda one: one.name))
-    return tuple(job for job in found if not taken & {job.name, *job.flows, *job.commands})
+    jobs: list[Job] = []
+    problems: list[str] = []
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        try:
+            job = entry.load()
+        except Exception as error:
+            problems.append(f"job {entry.name!r} ({entry.value}) cannot be loaded: {error!r}")
+            continue
+        if not isinstance(job, Job):
+            problems.append(f"job {entry.name!r} ({entry.value}) is a {type(job).__name__}, not a Job")  # fmt: skip
+            continue
+        names = {job.name, *job.flows, *job.commands}
+        if names & taken:
+            problems.append(f"job {entry.name!r} ({entry.value}) uses names that are taken: {', '.join(sorted(names & taken))}")  # fmt: skip
+            continue
+        taken |= names
+        jobs.append(job)
+    return InstalledJobs(tuple(jobs), tuple(problems))
+
+
+def installed_jobs() -> tuple[Job, ...]:
+    """Jobs of other packages. Those of Podium keep their names, flows and commands."""
+    return find_installed_jobs().jobs
 
 
 def all_jobs() -> tuple[Job, ...]:

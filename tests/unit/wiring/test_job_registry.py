@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
@@ -10,8 +11,18 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from typer import Typer
 
+from podium.app.checkup.machine import check_jobs
 from podium.core import job as registry
-from podium.core.job import Command, Job, built_in_jobs, installed_jobs, job_of_flow, load
+from podium.core.job import (
+    Command,
+    Job,
+    all_jobs,
+    built_in_jobs,
+    find_installed_jobs,
+    installed_jobs,
+    job_of_flow,
+    load,
+)
 
 KINDS: dict[str, type] = {"options": BaseModel, "request": BaseModel, "pages": APIRouter, "api": APIRouter, "sockets": APIRouter}  # fmt: skip
 
@@ -48,21 +59,54 @@ TAKES_A_COMMAND = Job(name="other", flows={"other": "other_job:build"}, commands
 TAKES_A_FLOW = Job(name="third", flows={"duet": "third_job:build"})
 
 
-def test_installed_job_is_found_unless_it_takes_a_name_of_podium(
+class Installed(EntryPoint):
+    """Entry point whose value is the name of a job here; any other name cannot be imported."""
+
+    def load(self) -> Any:
+        jobs = {
+            "own": OWN,
+            "command": TAKES_A_COMMAND,
+            "flow": TAKES_A_FLOW,
+            "own_again": OWN,
+            "text": "JOB",
+        }
+        return jobs[self.value]
+
+
+def use_entries(monkeypatch: pytest.MonkeyPatch, **entries: str) -> None:
+    points = EntryPoints(Installed(name, value, registry.GROUP) for name, value in entries.items())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: points)
+    find_installed_jobs.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _forget_installed_jobs() -> Iterator[None]:
+    yield
+    find_installed_jobs.cache_clear()
+
+
+def test_installed_job_is_found_unless_it_takes_a_name_that_exists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Installed(EntryPoint):
-        def load(self) -> Any:
-            return {"a": OWN, "b": TAKES_A_COMMAND, "c": TAKES_A_FLOW}[self.name]
+    use_entries(monkeypatch, d="own_again", c="flow", b="command", a="own")
+    assert installed_jobs() == (OWN,)
+    assert job_of_flow("own") is OWN
+    assert [problem.partition(": ")[2] for problem in find_installed_jobs().problems] == [
+        "run",
+        "duet",
+        "own",
+    ]
 
-    entries = EntryPoints(Installed(name, "x:JOB", registry.GROUP) for name in "cba")
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: entries)
-    installed_jobs.cache_clear()
-    try:
-        assert installed_jobs() == (OWN,)
-        assert job_of_flow("own") is OWN
-    finally:
-        installed_jobs.cache_clear()
+
+async def test_broken_installed_job_stops_no_other_and_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use_entries(monkeypatch, a="missing_module:JOB", b="text", c="own")
+    assert all_jobs() == (*built_in_jobs(), OWN)
+    finding = await check_jobs()
+    assert finding.state == "warn"
+    assert "job 'a' (missing_module:JOB) cannot be loaded: KeyError" in finding.says
+    assert "job 'b' (text) is a str, not a Job" in finding.says
 
 
 def test_files_that_steer_a_job_are_guarded() -> None:

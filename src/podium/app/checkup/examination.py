@@ -19,6 +19,7 @@ from podium.app.checkup.machine import (
     check_approvers,
     check_checks,
     check_git,
+    check_jobs,
     check_limits,
     check_python,
     check_sandbox,
@@ -43,6 +44,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
     ways = asyncio.ensure_future(confining_ways(podium))
     checks: dict[str, Awaitable[Finding]] = {
         "python": check_python(),
+        "jobs": check_jobs(),
         "git": check_git(launcher),
         "tmux": check_tmux(launcher),
         "sandbox": check_sandbox(podium, ways),

@@ -14,6 +14,7 @@ from pathlib import Path
 from podium.app.app import Podium
 from podium.app.checkup.check import Finding, attempt, bad, good, weak
 from podium.config.settings import SandboxSettings
+from podium.core.job import find_installed_jobs
 from podium.ports import Launcher
 from podium.sandbox import Mechanism, Trial, can_make_groups
 
@@ -26,6 +27,15 @@ async def check_python() -> Finding:
     if sys.version_info < OLDEST_PYTHON:
         return bad("python", says, "install Python 3.11 or newer")
     return good("python", says)
+
+
+async def check_jobs() -> Finding:
+    """Report jobs of other packages that are left out: their commands and runs are missing."""
+    jobs, problems = find_installed_jobs()
+    if problems:
+        return weak("jobs", "; ".join(problems), "upgrade or uninstall the package")
+    names = ", ".join(job.name for job in jobs)
+    return good("jobs", f"from other packages: {names}" if names else "only those of Podium")
 
 
 async def check_git(launcher: Launcher) -> Finding:
