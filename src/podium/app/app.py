@@ -250,7 +250,6 @@ class Podium:
                 clock=self.clock,
                 ids=self.ids,
                 redact=lambda text: self.redactor.json_text(text),
-                vault=self.vault,
                 receipt_key=self.named_receipt_key,
             )
         from podium.config.project_identity import settle_identity

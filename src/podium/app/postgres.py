@@ -29,7 +29,6 @@ async def open_postgres_store(
     clock: Clock,
     ids: Ids,
     redact: Callable[[str], str],
-    vault: Path,
     receipt_key: Path | None,
 ) -> PostgresStore:
     """The record in this database. Queued runs are handed to DBOS with the transaction that stores them."""
@@ -47,7 +46,8 @@ async def open_postgres_store(
         clock=clock,
         ids=ids,
         redact=redact,
-        vault=vault,
+        # Only now: the state folder has the id that the vault is found by.
+        vault=folders.vault,
         receipt_key=receipt_key,
         queued=enqueue,
     )

@@ -76,5 +76,7 @@ def test_missing_git_home_or_folder_is_said_with_what_to_do(
     machine.variables = {"HOME": "/nonexistent"}
     assert "set PODIUM_HOME" in machine.podium("ask", "what is waiting for me", codes=[1])
     assert "set HOME or PODIUM_HOME" in machine.podium("serve", "--port", "0", codes=[1])
+    # In a folder of its own: receipts of the first project are sealed with a key in the old home.
+    machine.run("mkdir", f"{HOME}/other")
     machine.variables = {"HOME": "/nonexistent", "PODIUM_HOME": f"{HOME}/own"}
-    machine.podium("ask", "what is waiting for me")
+    machine.podium("ask", "what is waiting for me", cwd=f"{HOME}/other")

@@ -13,6 +13,8 @@ from podium.app.app import Podium
 from podium.app.postgres import first_commits
 from podium.config.configuration import load_configuration
 from podium.core.errors import StoreUnusable
+from podium.store import Anchors
+from podium.store.postgres_store import PostgresStore
 
 
 def git(folder: Path, *words: str) -> str:
@@ -62,6 +64,16 @@ class Hosts:
 async def hosts(tmp_path: Path, postgres_url: str) -> AsyncIterator[Hosts]:
     async with AsyncExitStack() as stack:
         yield Hosts(tmp_path, postgres_url, stack)
+
+
+async def test_first_process_of_a_project_keeps_receipts_where_the_next_one_looks(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    app = a_repository(tmp_path / "app")
+    store = await hosts.host("a", app).store()
+    assert isinstance(store, PostgresStore)
+    store.anchors.write("run_1", 1, "seal")
+    assert Anchors(hosts.host("a", app).vault).runs() == ["run_1"]
 
 
 async def test_a_clone_with_the_same_key_may_host(hosts: Hosts, tmp_path: Path) -> None:
