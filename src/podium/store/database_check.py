@@ -18,11 +18,10 @@ from podium.store.database_snapshot import (
     Reading,
     Row,
     WholeDatabase,
-    columns_of,
     selection,
-    tables,
 )
 from podium.store.rows import microseconds
+from podium.store.schema import TABLES, Table
 
 FAULTS_KEPT = 200
 """Faults that are named one by one; the rest is counted."""
@@ -138,7 +137,7 @@ def check_database(
     for damage in database.damage():
         found.add("", "", damage.problem, damage.remedy)
     with database.reading() as reading:
-        rows = sum(_check_table(reading, table, found, tell) for table in tables())
+        rows = sum(_check_table(reading, table, found, tell) for table in TABLES)
         _check_rules(reading, found)
         for run_id, problem in chain_faults(reading, proof):
             found.add("receipts", run_id, problem, "see `podium receipts verify`")
@@ -166,10 +165,10 @@ class _Faults:
             self.more += 1
 
 
-def _check_table(reading: Reading, table: Any, found: _Faults, tell: Tell) -> int:
+def _check_table(reading: Reading, table: Table, found: _Faults, tell: Tell) -> int:
     seen = 0
     counted = reading.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - our own names
-    kind, columns = _KINDS.get(table.name), columns_of(table)
+    kind, columns = _KINDS.get(table.name), table.columns
     for batch in reading.batches(selection(table)):
         if kind is not None:
             for row, problem in _unlike(kind, columns, batch):

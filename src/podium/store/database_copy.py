@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from podium.core.decisions import Receipt
 from podium.core.errors import BadInput, NotPossibleNow, StoreUnusable
@@ -19,17 +19,13 @@ from podium.store.database_snapshot import (
     Row,
     SqliteFile,
     WholeDatabase,
-    columns_of,
     selection,
-    tables,
 )
 from podium.store.receipts import Anchors, Head, Sealer, load_or_create_key, verify
 from podium.store.rows import Connection
+from podium.store.schema import TABLES, Table
 from podium.store.sqlite import SCHEMA_VERSION
 from podium.store.view import SqlView
-
-if TYPE_CHECKING:
-    from sqlalchemy import Table
 
 
 class Proof(NamedTuple):
@@ -183,7 +179,7 @@ def copy_database(
         with target.filling() as filling:
             _refuse_filled(filling, target)
             filling.execute(f"DELETE FROM {_HEARTBEATS}")  # noqa: S608 - our own name
-            wanted = [table for table in tables() if table.name != _HEARTBEATS]
+            wanted = [table for table in TABLES if table.name != _HEARTBEATS]
             sent = [_copy_table(reading, filling, table, tell) for table in wanted]
             _compare(filling, target, wanted, sent, tell)
             chains = count_chains(filling)
@@ -269,7 +265,7 @@ def _refuse_workers(reading: Reading, database: WholeDatabase) -> None:
 
 def _refuse_filled(filling: Filling, target: WholeDatabase) -> None:
     _refuse_workers(filling, target)
-    for table in tables():
+    for table in TABLES:
         statement = f"SELECT 1 FROM {table.name} LIMIT 1"  # noqa: S608 - our own names
         if table.name != _HEARTBEATS and filling.execute(statement).fetchone() is not None:
             raise NotPossibleNow(
@@ -281,7 +277,7 @@ def _refuse_filled(filling: Filling, target: WholeDatabase) -> None:
 def _copy_table(reading: Reading, filling: Filling, table: Table, tell: Tell) -> TableCopied:
     digest = RowDigest()
     passing = _passing(reading, table, digest, f"copying {table.name}", tell)
-    filling.insert(table.name, columns_of(table), passing)
+    filling.insert(table.name, table.columns, passing)
     return TableCopied(name=table.name, rows=digest.rows, digest=digest.hex())
 
 

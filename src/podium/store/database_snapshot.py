@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from podium.core.errors import StoreReadOnly, StoreUnusable
 from podium.store.rows import Connection, Rows
+from podium.store.schema import Table
 from podium.store.sqlite import (
     APPLICATION_ID,
     SCHEMA_VERSION,
@@ -19,10 +20,6 @@ from podium.store.sqlite import (
     prepare,
     quick_check,
 )
-
-if TYPE_CHECKING:
-    from sqlalchemy import Table
-
 
 Row = tuple[Any, ...]
 
@@ -100,22 +97,10 @@ class WholeDatabase(Protocol):
         ...
 
 
-def tables() -> list[Table]:
-    """Every table of the schema."""
-    # SQLAlchemy takes a fifth of a second to import.
-    from podium.store.schema import METADATA
-
-    return list(METADATA.sorted_tables)
-
-
-def columns_of(table: Table) -> tuple[str, ...]:
-    return tuple(column.name for column in table.columns)
-
-
 def selection(table: Table, order: str = "") -> str:
     """The statement that reads a whole table, its columns in the order of the schema."""
     # A column of steps and calls is called `key`, which neither database reserves.
-    chosen = ", ".join(columns_of(table))
+    chosen = ", ".join(table.columns)
     return f"SELECT {chosen} FROM {table.name}" + (f" ORDER BY {order}" if order else "")  # noqa: S608 - our own names
 
 

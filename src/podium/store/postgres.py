@@ -24,6 +24,7 @@ from podium.store.postgres_connection import (
     connect,
     name_of,
 )
+from podium.store.schema import POSTGRESQL, creation_statements
 from podium.store.sqlite import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -297,13 +298,7 @@ def _build(connection: PostgresConnection, migrations: Mapping[int, Migration]) 
 
 
 def _creation() -> tuple[str, ...]:
-    # SQLAlchemy takes a fifth of a second to import and is needed on the first day only.
-    from sqlalchemy.dialects import postgresql
-
-    from podium.store.schema import creation_statements
-
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    return (*_OWN_TABLES, *creation_statements(dialect))
+    return (*_OWN_TABLES, *creation_statements(POSTGRESQL))
 
 
 def _create(connection: PostgresConnection, statements: Sequence[str]) -> None:

@@ -1,217 +1,189 @@
-"""The one schema, in SQLAlchemy Core, for every database Podium runs on.
+"""Schema of the database: one set of tables for SQLite and PostgreSQL, written as each of them wants it.
 
-Columns are what is searched for; `body` holds the whole noun as JSON. Times are integers:
-microseconds since 1970, UTC.
+Columns are what is searched for; `body` holds the whole model as JSON. Times are integers: microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    Index,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
+
+class Dialect(NamedTuple):
+    """How a database writes the column types below."""
+
+    types: Mapping[str, str]
+    key_table: str
+    """What follows a table without a number as its key."""
+
+
+SQLITE = Dialect(
+    # An INTEGER primary key is the row's own address: no second tree to write.
+    {"TEXT": "TEXT", "POSITION": "INTEGER", "DOUBLE": "DOUBLE"},
+    key_table=" WITHOUT ROWID",
 )
-from sqlalchemy.engine.interfaces import Dialect
-from sqlalchemy.schema import CreateIndex, CreateTable
-
-METADATA = MetaData()
-
-TEXT = Text().with_variant(Text(collation="C"), "postgresql")
-"""Compared byte by byte: ids sort by time, and a database sorts by some language's rules otherwise."""
-
-_NOT_OF_EVERY_STEP = text("type NOT IN ('step_started', 'step_completed')")
-
-_UNFINISHED_WITH_KEY = text(
-    "dedup_key IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled')"
+POSTGRESQL = Dialect(
+    # Compared byte by byte: ids sort by time, and a database sorts by some language's rules otherwise.
+    {"TEXT": 'TEXT COLLATE "C"', "POSITION": "BIGINT", "DOUBLE": "DOUBLE PRECISION"},
+    key_table="",
 )
 
-EVENTS = Table(
-    "events",
-    METADATA,
-    # On SQLite an INTEGER primary key is the row's own address: no second tree to write.
-    Column(
-        "position",
-        BigInteger().with_variant(Integer, "sqlite"),
-        primary_key=True,
-        autoincrement=False,
+
+class Table(NamedTuple):
+    name: str
+    definitions: tuple[str, ...]
+    """Columns in their order, each as `name TYPE` and its constraint."""
+    constraints: tuple[str, ...]
+    """The primary key, then others."""
+    indexes: tuple[str, ...] = ()
+    """Statements without their `CREATE`."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(definition.split()[0] for definition in self.definitions)
+
+    def statements(self, dialect: Dialect) -> Iterator[str]:
+        """Statements that make the table and its indexes."""
+        columns = (
+            " ".join(dialect.types.get(word, word) for word in definition.split())
+            for definition in self.definitions
+        )
+        lines = ",\n  ".join((*columns, *self.constraints))
+        ending = "" if "POSITION" in self.definitions[0] else dialect.key_table
+        yield f"CREATE TABLE {self.name} (\n  {lines}\n){ending}"
+        yield from (f"CREATE {index}" for index in self.indexes)
+
+
+TABLES = (
+    Table(
+        "approvals",
+        (
+            "id TEXT NOT NULL",
+            "tail TEXT NOT NULL",
+            "run_id TEXT NOT NULL",
+            "digest TEXT NOT NULL",
+            "status TEXT NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (id)",),
+        (
+            "INDEX approvals_by_digest ON approvals (digest)",
+            "INDEX approvals_by_run ON approvals (run_id)",
+            "INDEX approvals_by_status ON approvals (status, id)",
+            "INDEX approvals_by_tail ON approvals (tail)",
+        ),
     ),
-    Column("run_id", TEXT, nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("type", TEXT, nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("body", TEXT, nullable=False),
-    UniqueConstraint("run_id", "seq", name="events_in_run"),
-    # The two that every step writes are left out: a page less to write for each of them.
-    Index(
-        "events_by_type",
-        "type",
-        "position",
-        sqlite_where=_NOT_OF_EVERY_STEP,
-        postgresql_where=_NOT_OF_EVERY_STEP,
+    Table(
+        "calls",
+        (
+            "key TEXT NOT NULL",
+            "run_id TEXT NOT NULL",
+            "status TEXT NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (key)",),
+        ("INDEX calls_by_run ON calls (run_id, status)",),
     ),
-)
-
-RUNS = Table(
-    "runs",
-    METADATA,
-    Column("id", TEXT, primary_key=True),
-    Column("tail", TEXT, nullable=False),
-    Column("flow", TEXT, nullable=False),
-    Column("status", TEXT, nullable=False),
-    Column("queue", TEXT),
-    Column("priority", Integer, nullable=False),
-    Column("dedup_key", TEXT),
-    Column("parent_id", TEXT),
-    Column("not_before", BigInteger),
-    Column("claimed_at", BigInteger),
-    Column("wake_at", BigInteger),
-    Column("finished_at", BigInteger),
-    Column("owner", TEXT),
-    Column("fence", Integer, nullable=False),
-    Column("cancel_requested", Integer, nullable=False),
-    Column("body", TEXT, nullable=False),
-    Index("runs_by_tail", "tail"),
-    Index("runs_by_status", "status", "id"),
-    Index(
-        "runs_by_queue",
-        "queue",
-        "status",
-        "priority",
-        sqlite_where=text("queue IS NOT NULL"),
-        postgresql_where=text("queue IS NOT NULL"),
+    Table(
+        "counters",
+        (
+            "counter TEXT NOT NULL",
+            "at BIGINT NOT NULL",
+            "amount DOUBLE NOT NULL",
+        ),
+        ("PRIMARY KEY (counter, at)",),
     ),
-    Index("runs_by_flow", "flow", "id"),
-    Index(
-        "runs_by_claim",
-        "queue",
-        "claimed_at",
-        sqlite_where=text("queue IS NOT NULL"),
-        postgresql_where=text("queue IS NOT NULL"),
+    Table(
+        "events",
+        (
+            "position POSITION NOT NULL",
+            "run_id TEXT NOT NULL",
+            "seq INTEGER NOT NULL",
+            "type TEXT NOT NULL",
+            "at BIGINT NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (position)", "CONSTRAINT events_in_run UNIQUE (run_id, seq)"),
+        (
+            # The two types that every step writes are left out: a page less to write for each of them.
+            "INDEX events_by_type ON events (type, position) "
+            "WHERE type NOT IN ('step_started', 'step_completed')",
+        ),
     ),
-    Index(
-        "runs_by_dedup",
-        text("coalesce(queue, '')"),
-        "dedup_key",
-        unique=True,
-        sqlite_where=_UNFINISHED_WITH_KEY,
-        postgresql_where=_UNFINISHED_WITH_KEY,
+    Table(
+        "receipts",
+        (
+            "run_id TEXT NOT NULL",
+            "number INTEGER NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (run_id, number)",),
     ),
-    Index(
-        "runs_by_parent",
-        "parent_id",
-        sqlite_where=text("parent_id IS NOT NULL"),
-        postgresql_where=text("parent_id IS NOT NULL"),
+    Table(
+        "runs",
+        (
+            "id TEXT NOT NULL",
+            "tail TEXT NOT NULL",
+            "flow TEXT NOT NULL",
+            "status TEXT NOT NULL",
+            "queue TEXT",
+            "priority INTEGER NOT NULL",
+            "dedup_key TEXT",
+            "parent_id TEXT",
+            "not_before BIGINT",
+            "claimed_at BIGINT",
+            "wake_at BIGINT",
+            "finished_at BIGINT",
+            "owner TEXT",
+            "fence INTEGER NOT NULL",
+            "cancel_requested INTEGER NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (id)",),
+        (
+            "INDEX runs_by_claim ON runs (queue, claimed_at) WHERE queue IS NOT NULL",
+            "UNIQUE INDEX runs_by_dedup ON runs (coalesce(queue, ''), dedup_key) "
+            "WHERE dedup_key IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled')",
+            "INDEX runs_by_end ON runs (finished_at, id) WHERE finished_at IS NOT NULL",
+            "INDEX runs_by_flow ON runs (flow, id)",
+            "INDEX runs_by_parent ON runs (parent_id) WHERE parent_id IS NOT NULL",
+            "INDEX runs_by_queue ON runs (queue, status, priority) WHERE queue IS NOT NULL",
+            "INDEX runs_by_status ON runs (status, id)",
+            "INDEX runs_by_tail ON runs (tail)",
+        ),
     ),
-    Index(
-        "runs_by_end",
-        "finished_at",
-        "id",
-        sqlite_where=text("finished_at IS NOT NULL"),
-        postgresql_where=text("finished_at IS NOT NULL"),
+    Table(
+        "schedules",
+        ("name TEXT NOT NULL", "body TEXT NOT NULL"),
+        ("PRIMARY KEY (name)",),
     ),
-    sqlite_with_rowid=False,
+    Table(
+        "signals",
+        (
+            "id TEXT NOT NULL",
+            "run_id TEXT NOT NULL",
+            "name TEXT NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (run_id, name, id)",),
+    ),
+    Table(
+        "steps",
+        (
+            "run_id TEXT NOT NULL",
+            "key TEXT NOT NULL",
+            "ordinal INTEGER NOT NULL",
+            "status TEXT NOT NULL",
+            "body TEXT NOT NULL",
+        ),
+        ("PRIMARY KEY (run_id, key)",),
+    ),
+    Table("workers", ("id TEXT NOT NULL", "body TEXT NOT NULL"), ("PRIMARY KEY (id)",)),
 )
-
-STEPS = Table(
-    "steps",
-    METADATA,
-    Column("run_id", TEXT, nullable=False),
-    Column("key", TEXT, nullable=False),
-    Column("ordinal", Integer, nullable=False),
-    Column("status", TEXT, nullable=False),
-    Column("body", TEXT, nullable=False),
-    PrimaryKeyConstraint("run_id", "key"),
-    sqlite_with_rowid=False,
-)
-
-SIGNALS = Table(
-    "signals",
-    METADATA,
-    Column("id", TEXT, nullable=False),
-    Column("run_id", TEXT, nullable=False),
-    Column("name", TEXT, nullable=False),
-    Column("body", TEXT, nullable=False),
-    PrimaryKeyConstraint("run_id", "name", "id"),
-    sqlite_with_rowid=False,
-)
-
-CALLS = Table(
-    "calls",
-    METADATA,
-    Column("key", TEXT, primary_key=True),
-    Column("run_id", TEXT, nullable=False),
-    Column("status", TEXT, nullable=False),
-    Column("body", TEXT, nullable=False),
-    Index("calls_by_run", "run_id", "status"),
-    sqlite_with_rowid=False,
-)
-
-APPROVALS = Table(
-    "approvals",
-    METADATA,
-    Column("id", TEXT, primary_key=True),
-    Column("tail", TEXT, nullable=False),
-    Column("run_id", TEXT, nullable=False),
-    Column("digest", TEXT, nullable=False),
-    Column("status", TEXT, nullable=False),
-    Column("body", TEXT, nullable=False),
-    Index("approvals_by_tail", "tail"),
-    Index("approvals_by_status", "status", "id"),
-    Index("approvals_by_digest", "digest"),
-    Index("approvals_by_run", "run_id"),
-    sqlite_with_rowid=False,
-)
-
-RECEIPTS = Table(
-    "receipts",
-    METADATA,
-    Column("run_id", TEXT, nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("body", TEXT, nullable=False),
-    PrimaryKeyConstraint("run_id", "number"),
-    sqlite_with_rowid=False,
-)
-
-COUNTERS = Table(
-    "counters",
-    METADATA,
-    Column("counter", TEXT, nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("amount", Double, nullable=False),
-    PrimaryKeyConstraint("counter", "at"),
-    sqlite_with_rowid=False,
-)
-
-SCHEDULES = Table(
-    "schedules",
-    METADATA,
-    Column("name", TEXT, primary_key=True),
-    Column("body", TEXT, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-WORKERS = Table(
-    "workers",
-    METADATA,
-    Column("id", TEXT, primary_key=True),
-    Column("body", TEXT, nullable=False),
-    sqlite_with_rowid=False,
-)
+"""Every table, in the order of their names."""
 
 
 def creation_statements(dialect: Dialect) -> Iterator[str]:
-    """The statements that make an empty database of this schema."""
-    for table in METADATA.sorted_tables:
-        yield str(CreateTable(table).compile(dialect=dialect))
-        for index in sorted(table.indexes, key=lambda index: str(index.name)):
-            yield str(CreateIndex(index).compile(dialect=dialect))
+    """Statements that make an empty database of this schema."""
+    for table in TABLES:
+        yield from table.statements(dialect)

@@ -27,6 +27,7 @@ from podium.core.errors import (
 from podium.platform import make_private_folder
 from podium.store.disk_reserve import Reserve, free_bytes
 from podium.store.rows import microseconds
+from podium.store.schema import SQLITE, creation_statements
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x506F6469
@@ -357,10 +358,5 @@ def _finished_at(body: str) -> int | None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    # SQLAlchemy takes a fifth of a second to import and is needed on the first day only.
-    from sqlalchemy.dialects import sqlite as sqlite_dialect
-
-    from podium.store.schema import creation_statements
-
-    for statement in creation_statements(sqlite_dialect.dialect()):
+    for statement in creation_statements(SQLITE):
         connection.execute(statement)

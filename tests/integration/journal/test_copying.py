@@ -16,8 +16,9 @@ from podium.core.work import Run, Schedule, WorkerBeat
 from podium.ports import RunQuery, Tx
 from podium.store import SqlStore
 from podium.store.database_copy import RowDigest, TableCopied, copy_database, database_named
-from podium.store.database_snapshot import Row, WholeDatabase, selection, tables
+from podium.store.database_snapshot import Row, WholeDatabase, selection
 from podium.store.receipts import verify
+from podium.store.schema import TABLES
 from podium.store.view import SqlView
 from podium.testing import FixedClock, SteadyIds
 from tests.unit.contract.nouns import (
@@ -76,7 +77,7 @@ def everything(database: WholeDatabase) -> dict[str, list[Row]]:
                 (tuple(row) for batch in reading.batches(selection(table)) for row in batch),
                 key=repr,
             )
-            for table in tables()
+            for table in TABLES
             if table.name != "workers"
         }
 

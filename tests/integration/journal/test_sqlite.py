@@ -349,7 +349,6 @@ _MAKE = """
 import sys
 from pathlib import Path
 from podium.store.sqlite import prepare
-import podium.store.schema, sqlalchemy.dialects.sqlite
 print("ready", flush=True)
 prepare(Path(sys.argv[1]))
 """
