@@ -17,11 +17,10 @@ from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.run_host import host
 from podium.config.flow_options import flow_options
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 from podium.core.model import Noun
 from podium.core.work import Run
-from podium.engine import FlowDefinition
-from podium.ports import Flow, FlowContext, Step
+from podium.ports import FlowBody, FlowContext, Step
 
 FLOW = "greeting"
 
@@ -37,7 +36,7 @@ class GreetingInput(Noun):
     names: tuple[str, ...] = Field(min_length=1)
 
 
-async def build_greeting(podium: Podium) -> Flow:
+async def build_greeting(podium: Podium) -> FlowBody:
     file = podium.folders.project / "greetings.txt"
 
     async def greet(line: str, step: Step) -> str:
@@ -54,7 +53,7 @@ async def build_greeting(podium: Podium) -> Flow:
             for number, line in enumerate(lines)
         ]
 
-    return FlowDefinition(FLOW, body, input_type=GreetingInput)
+    return body
 
 
 app = command_app()
@@ -84,7 +83,13 @@ def greet(
 
 JOB = Job(
     name="greeting",
-    flows={FLOW: "greeting_job:build_greeting"},
+    flows={
+        FLOW: FlowSpec(
+            build="greeting_job:build_greeting",
+            input="greeting_job:GreetingInput",
+            code="greeting_job:build_greeting",
+        )
+    },
     options="greeting_job:GreetingOptions",
     commands={"greet": Command("greeting_job:app", "Greet people, one durable step each.")},
 )

@@ -1,16 +1,13 @@
-"""Builders of the kernel's own flows, one call and one delivery, and of flows composed on first use."""
+"""Builders of the kernel's own flows: one call and one delivery."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podium.app.kernel_flows import (
-    CALL,
     DELIVERY,
-    CallJob,
     CallKit,
     DeliveryDeps,
     DeliveryJob,
@@ -24,26 +21,12 @@ from podium.core.model import Json
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import Run, RunStatus
 from podium.core.workspaces import Delivery, GuardedChange, WaitingDelivery, WorkspaceRecord
-from podium.ports import Flow, FlowBody, FlowContext, RunQuery, Toolbox
+from podium.ports import FlowBody, RunQuery, Toolbox
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.tools import Registry, Tool
     from podium.tools.scope import ToolScope
-
-
-def when_needed(build: Callable[[], Awaitable[FlowBody]]) -> FlowBody:
-    """A body that is built by the first run which needs it. What building raises is that run's failure."""
-    made: list[FlowBody] = []
-    building = asyncio.Lock()
-
-    async def body(ctx: FlowContext, given: Any) -> Any:
-        async with building:
-            if not made:
-                made.append(await build())
-        return await made[0](ctx, given)
-
-    return body
 
 
 _MAX_RUNS = 200
@@ -94,14 +77,8 @@ def supervisor_toolboxes(podium: Podium, *more: Tool) -> Callable[[str], Awaitab
     return toolbox_in
 
 
-async def build_delivery(podium: Podium) -> Flow:
-    """The flow with the workspaces of this user."""
-    from podium.engine import FlowDefinition
-
-    return FlowDefinition(DELIVERY, when_needed(lambda: _delivery(podium)), input_type=DeliveryJob)
-
-
-async def _delivery(podium: Podium) -> FlowBody:
+async def build_delivery(podium: Podium) -> FlowBody:
+    """Build the flow with the workspaces of this user."""
     project = podium.folders.project.resolve()
     deps = DeliveryDeps(
         podium.workspaces,
@@ -184,14 +161,8 @@ def callable_specs() -> tuple[ToolSpec, ...]:
     return tuple(callable_tools().specs())
 
 
-async def build_call(podium: Podium) -> Flow:
-    """The flow with the tools of this project."""
-    from podium.engine import FlowDefinition
-
-    return FlowDefinition(CALL, when_needed(lambda: _call(podium)), input_type=CallJob)
-
-
-async def _call(podium: Podium) -> FlowBody:
+async def build_call(podium: Podium) -> FlowBody:
+    """Build the flow with the tools of this project."""
     registry = callable_tools()
     door = await podium.tool_door(registry=registry)
     toolbox = podium.toolbox_behind(door, registry=registry)

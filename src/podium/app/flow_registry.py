@@ -1,33 +1,74 @@
-"""Registry of flows: name to builder, each imported when a run of it is hosted."""
+"""Registry of flows: every flow is known by name and version, and loaded by the first run of it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from podium.core.job import ImportPath, all_jobs, load
-from podium.ports import Flow
+from podium.core.job import FlowSpec, all_jobs, load
+from podium.ports import Flow, FlowBody, FlowContext
 
-FlowBuilder = Callable[[Any], Awaitable[Flow]]
-"""Builds a flow of the application, with the ports it uses."""
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
-KERNEL_FLOWS: dict[str, ImportPath] = {
-    "call": "podium.app.flow_builders:build_call",
-    "delivery": "podium.app.flow_builders:build_delivery",
+FlowBuilder = Callable[["Podium"], Awaitable[Flow]]
+"""Makes a flow of the application."""
+
+KERNEL_FLOWS: dict[str, FlowSpec] = {
+    "call": FlowSpec(
+        "podium.app.flow_builders:build_call",
+        "podium.app.kernel_flows:CallJob",
+        "podium.app.kernel_flows:calling",
+    ),
+    "delivery": FlowSpec(
+        "podium.app.flow_builders:build_delivery",
+        "podium.app.kernel_flows:DeliveryJob",
+        "podium.app.kernel_flows:delivery",
+    ),
 }
+
+
+class LazyFlow:
+    """Flow whose input model and body are loaded by the first run of it.
+
+    An error of `build` fails the run that needed the body; the next run builds again.
+    """
+
+    def __init__(self, name: str, spec: FlowSpec, app: Podium) -> None:
+        self.name = name
+        self.version = spec.version
+        self._spec = spec
+        self._app = app
+        self._built: FlowBody | None = None
+        self._building = asyncio.Lock()
+
+    @cached_property
+    def input_type(self) -> Any:
+        return load(self._spec.input) if self._spec.input else None
+
+    @cached_property
+    def code(self) -> Any:
+        return load(self._spec.code)
+
+    async def body(self, ctx: FlowContext, value: Any) -> Any:
+        async with self._building:
+            if self._built is None:
+                self._built = await load(self._spec.build)(self._app)
+        return await self._built(ctx, value)
 
 
 def flow_builders() -> dict[str, FlowBuilder]:
     """Builder of every flow, of the kernel's and of all jobs, by name."""
-    paths = dict(KERNEL_FLOWS)
+    specs = dict(KERNEL_FLOWS)
     for job in all_jobs():
-        paths |= job.flows
-    return {name: _late(paths[name]) for name in sorted(paths)}
+        specs |= job.flows
+    return {name: _builder(name, specs[name]) for name in sorted(specs)}
 
 
-def _late(path: ImportPath) -> FlowBuilder:
-    async def build(app: Any) -> Flow:
-        builder: FlowBuilder = load(path)
-        return await builder(app)
+def _builder(name: str, spec: FlowSpec) -> FlowBuilder:
+    async def build(app: Podium) -> Flow:
+        return LazyFlow(name, spec, app)
 
     return build

@@ -30,12 +30,24 @@ class Command(NamedTuple):
     """One of `podium.cli.app.GROUPS`; any other stands after them."""
 
 
+class FlowSpec(NamedTuple):
+    """A flow whose parts are loaded by the first run of it."""
+
+    build: ImportPath
+    """`async (app) -> FlowBody`: the body with the ports it uses."""
+    input: ImportPath
+    """Model of the input; empty for plain JSON."""
+    code: ImportPath
+    """Function whose source is the flow: a run resumed under another source records `FlowCodeChanged`."""
+    version: int = 1
+    """Raise it when recorded runs of the old code cannot continue under the new."""
+
+
 class Job(NamedTuple):
     """Parts of one job. What it does not have is empty."""
 
     name: str
-    flows: Mapping[str, ImportPath]
-    """Flow → `async (app) -> Flow`. Called when runs of it are hosted."""
+    flows: Mapping[str, FlowSpec]
     options: ImportPath = ""
     """Model of `flows: <name>:` in podium.yaml."""
     commands: Mapping[str, Command] = MappingProxyType({})

@@ -13,42 +13,53 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from podium.core.errors import BadInput
 from podium.core.model import Json
-from podium.ports import FlowBody
+from podium.ports import Flow, FlowBody
 
 
 @dataclass(frozen=True)
 class FlowDefinition:
-    """A flow's body with what the engine must know of it.
-
-    Raise `version` when runs recorded under the old code cannot go on under the new.
-    """
+    """A flow whose body is at hand."""
 
     name: str
     body: FlowBody
     version: int = 1
     input_type: Any = None
 
+    @property
+    def code(self) -> FlowBody:
+        return self.body
+
+
+class RegisteredFlow:
+    """A flow as the engine uses it. Its code and input type are asked for when a run needs them."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.name = flow.name
+        self.version = flow.version
+        self.body = flow.body
+        self._flow = flow
+
     @cached_property
     def code_digest(self) -> str:
-        """Digest of the body's source, so that a run can tell that it goes on under other code."""
+        """Digest of the flow's source. It tells that a run is resumed under other code."""
         try:
-            source = inspect.getsource(self.body)
+            source = inspect.getsource(self._flow.code)
         except (OSError, TypeError):
             return ""
         return hashlib.sha256(source.encode()).hexdigest()[:16]
 
     def read_input(self, value: Json) -> Any:
-        """The input as the body wants it. Raises `BadInput` with every fault."""
-        if self.input_type is None:
+        """Validate the input of a run. Raises `BadInput` that lists every problem."""
+        if self._flow.input_type is None:
             return value
         try:
-            return TypeAdapter(self.input_type).validate_python(value)
+            return TypeAdapter(self._flow.input_type).validate_python(value)
         except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}"
-                for fault in error.errors()
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc'])) or 'input'}: {problem['msg']}"
+                for problem in error.errors()
             )
-            raise BadInput(f"input of flow {self.name!r} does not fit: {faults}") from error
+            raise BadInput(f"input of flow {self.name!r} does not fit: {problems}") from error
 
 
 _ALWAYS_THE_SAME = (str, int, bool, type(None))

@@ -42,7 +42,7 @@ from podium.core.work import (
     StepStatus,
 )
 from podium.engine.deadlines import Deadlines, next_after
-from podium.engine.definition import FlowDefinition
+from podium.engine.definition import RegisteredFlow
 from podium.engine.liveness import Roster
 from podium.ports import Clock, Flow, Ids, RunQuery, Tx, View
 
@@ -68,12 +68,12 @@ class Ownership:
         self._ids = ids
         self._roster = roster
         self._deadlines = deadlines
-        self._flows: dict[str, FlowDefinition] = {}
+        self._flows: dict[str, RegisteredFlow] = {}
 
     def register(self, flow: Flow) -> None:
-        self._flows[flow.name] = FlowDefinition(flow.name, flow.body, flow.version, flow.input_type)
+        self._flows[flow.name] = RegisteredFlow(flow)
 
-    def definition(self, flow: str) -> FlowDefinition:
+    def definition(self, flow: str) -> RegisteredFlow:
         if flow not in self._flows:
             raise FlowUnknown(flow, sorted(self._flows))
         return self._flows[flow]
@@ -410,7 +410,7 @@ def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list
     raise BadInput(f"the run has no recorded step {from_step!r}; recorded: {known}")
 
 
-def _other_version(run: Run, definition: FlowDefinition) -> str:
+def _other_version(run: Run, definition: RegisteredFlow) -> str:
     return (
         f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r} and this is "
         f"version {definition.version}; finish it with the Podium it was started with, or start anew"

@@ -27,7 +27,7 @@ from podium.core.events import (
     RunSucceeded,
 )
 from podium.core.work import Run, RunStatus
-from podium.engine.definition import FlowDefinition, encode
+from podium.engine.definition import RegisteredFlow, encode
 from podium.engine.ownership import tell_parents
 from podium.engine.run_context import RunContext, failure_of
 from podium.engine.run_hold import RunHold
@@ -58,7 +58,7 @@ class RunHost:
     def __init__(
         self,
         hold: RunHold,
-        flow: FlowDefinition,
+        flow: RegisteredFlow,
         store: Store,
         ids: Ids,
         *,

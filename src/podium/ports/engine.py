@@ -155,6 +155,11 @@ class Flow(Protocol):
         ...
 
     @property
+    def code(self) -> Any:
+        """Function whose source is the flow."""
+        ...
+
+    @property
     def body(self) -> FlowBody: ...
 
 

@@ -10,13 +10,13 @@ from podium.app.app import Podium
 from podium.app.flow_registry import KERNEL_FLOWS
 from podium.cli.error_report import run
 from podium.core.errors import AgentLost, TimedOut
-from podium.engine import FlowDefinition
-from podium.ports import Flow, FlowContext, Step
+from podium.core.job import FlowSpec
+from podium.ports import FlowBody, FlowContext, Step
 
 NAME = "marks"
 
 
-async def build(podium: Podium) -> Flow:
+async def build(podium: Podium) -> FlowBody:
     folder = podium.folders.project
 
     async def body(ctx: FlowContext, _input: object) -> str:
@@ -26,7 +26,7 @@ async def build(podium: Podium) -> Flow:
         await ctx.step("last", lambda step: mark(folder, step))
         return "done"
 
-    return FlowDefinition(NAME, body)
+    return body
 
 
 async def mark(folder: Path, step: Step) -> None:
@@ -54,6 +54,9 @@ async def slow(folder: Path, step: Step) -> None:
         await hang(folder)
 
 
+_BUILD = "tests.integration.cli.hosting_program:build"
+SPEC = FlowSpec(build=_BUILD, input="", code=_BUILD)
+
 if __name__ == "__main__":
-    KERNEL_FLOWS[NAME] = "tests.integration.cli.hosting_program:build"
+    KERNEL_FLOWS[NAME] = SPEC
     sys.exit(run(sys.argv[1:]))

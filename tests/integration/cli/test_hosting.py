@@ -16,7 +16,7 @@ from podium.app.flow_registry import KERNEL_FLOWS
 from podium.core.work import Run, RunStatus
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk, Said
-from tests.integration.cli.hosting_program import NAME
+from tests.integration.cli.hosting_program import NAME, SPEC
 from tests.soaking import in_soak
 
 PROGRAM = (sys.executable, "-m", "tests.integration.cli.hosting_program")
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(autouse=True)
 def one_more_flow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KERNEL_FLOWS, NAME, "tests.integration.cli.hosting_program:build")
+    monkeypatch.setitem(KERNEL_FLOWS, NAME, SPEC)
 
 
 def waiting_run(desk: Desk) -> Run:

@@ -8,8 +8,9 @@ from podium.app.app import Podium
 from podium.app.flow_registry import KERNEL_FLOWS
 from podium.cli.error_report import run
 from podium.core.events import NoteTaken
+from podium.core.job import FlowSpec
 from podium.engine import FlowDefinition
-from podium.ports import Flow, FlowContext, Step
+from podium.ports import Flow, FlowBody, FlowContext, Step
 from podium.testing import retry_until
 
 NAME = "held"
@@ -17,7 +18,7 @@ BEGUN, LET_GO = "begun", "let-go"
 """Files of the project: the step has begun, and it may end."""
 
 
-async def build(podium: Podium) -> Flow:
+async def build_body(podium: Podium) -> FlowBody:
     folder = podium.folders.project
 
     async def nothing(step: Step) -> None:
@@ -37,9 +38,14 @@ async def build(podium: Podium) -> Flow:
             await ctx.step("many", nothing, index=number)
         return "done"
 
-    return FlowDefinition(NAME, body)
+    return body
+
+
+async def build(podium: Podium) -> Flow:
+    return FlowDefinition(NAME, await build_body(podium))
 
 
 if __name__ == "__main__":
-    KERNEL_FLOWS[NAME] = "tests.integration.web.run_program:build"
+    build_path = "tests.integration.web.run_program:build_body"
+    KERNEL_FLOWS[NAME] = FlowSpec(build=build_path, input="", code=build_path)
     sys.exit(run(sys.argv[1:]))

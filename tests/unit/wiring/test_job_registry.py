@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
@@ -15,6 +16,7 @@ from podium.app.checkup.machine import check_jobs
 from podium.core import job as registry
 from podium.core.job import (
     Command,
+    FlowSpec,
     Job,
     all_jobs,
     built_in_jobs,
@@ -30,7 +32,10 @@ KINDS: dict[str, type] = {"options": BaseModel, "request": BaseModel, "pages": A
 @pytest.mark.parametrize("job", built_in_jobs(), ids=lambda job: job.name)
 def test_every_part_of_a_job_is_there_and_of_its_kind(job: Job) -> None:
     assert job.flows
-    assert all(callable(load(path)) for path in job.flows.values())
+    for flow in job.flows.values():
+        assert callable(load(flow.build))
+        assert issubclass(load(flow.input), BaseModel)
+        assert inspect.getsource(load(flow.code))
     assert all(isinstance(load(path), Typer) for path in job.benches.values())
     for command in job.commands.values():
         assert isinstance(load(command.app), Typer)
@@ -54,9 +59,10 @@ def test_flow_belongs_to_one_job_and_a_flow_of_the_kernel_to_none() -> None:
     assert job_of_flow("call") is None
 
 
-OWN = Job(name="own", flows={"own": "own_job:build"}, commands={"own": Command("own_job:app", "Do.")})  # fmt: skip
-TAKES_A_COMMAND = Job(name="other", flows={"other": "other_job:build"}, commands={"run": Command("other_job:app", "Do.")})  # fmt: skip
-TAKES_A_FLOW = Job(name="third", flows={"duet": "third_job:build"})
+OWN_FLOW = FlowSpec("own_job:build", "own_job:Input", "own_job:build")
+OWN = Job(name="own", flows={"own": OWN_FLOW}, commands={"own": Command("own_job:app", "Do.")})  # fmt: skip
+TAKES_A_COMMAND = Job(name="other", flows={"other": OWN_FLOW}, commands={"run": Command("other_job:app", "Do.")})  # fmt: skip
+TAKES_A_FLOW = Job(name="third", flows={"duet": OWN_FLOW})
 
 
 class Installed(EntryPoint):

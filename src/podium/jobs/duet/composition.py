@@ -6,27 +6,20 @@ import secrets
 from typing import TYPE_CHECKING
 
 from podium.app.agent_builder import build_agent
-from podium.app.flow_builders import when_needed
 from podium.config.settings import AgentSettings
 from podium.core.turns import Side
 from podium.jobs.duet import Chair, DuetKit, Stage, play_duet
 from podium.jobs.duet.claims import refuse_ungranted
-from podium.jobs.duet.models import DUET, DuetJob, Pair, Seat
+from podium.jobs.duet.models import Pair, Seat
 from podium.jobs.duet.role_agents import player_of
-from podium.ports import Flow, FlowBody
+from podium.ports import FlowBody
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-async def build_duet(podium: Podium) -> Flow:
-    """The flow with the agents of this project."""
-    from podium.engine import FlowDefinition
-
-    return FlowDefinition(DUET, when_needed(lambda: _duet(podium)), input_type=DuetJob)
-
-
-async def _duet(podium: Podium) -> FlowBody:
+async def build_duet(podium: Podium) -> FlowBody:
+    """Build the flow with the agents of this project."""
     from podium.agents.contract.messages import read_messages
 
     kit = DuetKit(

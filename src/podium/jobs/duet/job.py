@@ -1,10 +1,16 @@
 """Duet: two live terminal agents, planner and executer, exchange messages in tmux."""
 
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 
 JOB = Job(
     name="duet",
-    flows={"duet": "podium.jobs.duet.composition:build_duet"},
+    flows={
+        "duet": FlowSpec(
+            "podium.jobs.duet.composition:build_duet",
+            "podium.jobs.duet.models:DuetJob",
+            "podium.jobs.duet.flow:play_duet",
+        ),
+    },
     options="podium.jobs.duet.options:DuetOptions",
     run_view="podium.jobs.duet.run_view:DuetTelling",
     queues="podium.jobs.duet.pairs:duet_queues",

@@ -1,10 +1,16 @@
 """Operator: a message becomes a validated, approved run of tools, with receipts."""
 
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 
 JOB = Job(
     name="operator",
-    flows={"operator": "podium.jobs.operator.flow_definition:build_operator"},
+    flows={
+        "operator": FlowSpec(
+            "podium.jobs.operator.composition:operator_body",
+            "podium.jobs.operator.models:OperatorJob",
+            "podium.jobs.operator.flow:operator",
+        ),
+    },
     options="podium.jobs.operator.options:OperatorOptions",
     run_view="podium.jobs.operator.run_view:OperatorTelling",
     api="podium.jobs.operator.api:router",

@@ -30,8 +30,8 @@ from podium.jobs.pipeline import (
     pipeline,
     ran_no_tests,
 )
-from podium.jobs.pipeline.spec_files import FLOW, pipeline_prompts, pipeline_spec
-from podium.ports import Flow, Forge, Workspace
+from podium.jobs.pipeline.spec_files import pipeline_prompts, pipeline_spec
+from podium.ports import FlowBody, Forge, Workspace
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -78,10 +78,8 @@ _TAIL_CHARACTERS = 8_000
 _NOTES_BYTES = 200_000
 
 
-async def build_pipeline(podium: Podium) -> Flow:
-    """The flow with the agents, workspaces and forge of this project."""
-    from podium.engine import FlowDefinition
-
+async def build_pipeline(podium: Podium) -> FlowBody:
+    """Build the flow with the agents, workspaces and forge of this project."""
     spec = pipeline_spec(podium.configuration)
     kit = PipelineKit(
         player_for=await _players(podium),
@@ -98,7 +96,7 @@ async def build_pipeline(podium: Podium) -> Flow:
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
     )
-    return FlowDefinition(FLOW, pipeline(kit), input_type=PipelineJob)
+    return pipeline(kit)
 
 
 async def pipeline_job(

@@ -1,10 +1,16 @@
 """Pipeline: a task becomes a reviewed, tested branch and a pull request."""
 
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 
 JOB = Job(
     name="pipeline",
-    flows={"pipeline": "podium.jobs.pipeline.composition:build_pipeline"},
+    flows={
+        "pipeline": FlowSpec(
+            "podium.jobs.pipeline.composition:build_pipeline",
+            "podium.jobs.pipeline.deps:PipelineJob",
+            "podium.jobs.pipeline.flow:pipeline",
+        ),
+    },
     options="podium.jobs.pipeline.spec:PipelineOptions",
     run_view="podium.jobs.pipeline.run_view:PipelineTelling",
     report="podium.jobs.pipeline.run_view:look_back",

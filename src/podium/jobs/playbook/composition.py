@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from podium.agents.turn_step import Player
 from podium.app.agent_builder import build_agent
 from podium.app.dry_run import NoDoors
-from podium.app.flow_builders import when_needed
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.folder_snapshots import Ground
@@ -22,7 +21,7 @@ from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.loader import load_profile, read_playbook, secret_inputs, surroundings
 from podium.jobs.playbook.models import OWN_LIMITS, PROFILE_FILE, Playbook, PlaybookOptions, Profile
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
-from podium.ports import Agent, Enclosures, Flow, FlowBody, HookDoors, ToolDoor
+from podium.ports import Agent, Enclosures, FlowBody, HookDoors, ToolDoor
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -129,14 +128,8 @@ def registry_for(profile: Profile, within: Enclosures | None = None) -> Registry
     return Registry([*builtin_tools(), *checks])
 
 
-async def build_playbook(podium: Podium) -> Flow:
-    """The flow with the agents and tools of this project."""
-    from podium.engine import FlowDefinition
-
-    return FlowDefinition(PLAYBOOK, when_needed(lambda: _playbook(podium)), input_type=PlaybookJob)
-
-
-async def _playbook(podium: Podium) -> FlowBody:
+async def build_playbook(podium: Podium) -> FlowBody:
+    """Build the flow with the agents and tools of this project."""
     from podium.jobs.playbook.profile_gate import off_limits
     from podium.jobs.playbook.working_folder import grounds_of
 

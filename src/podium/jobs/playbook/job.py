@@ -1,10 +1,16 @@
 """Playbook: a function-calling agent without direct access follows a playbook."""
 
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 
 JOB = Job(
     name="playbook",
-    flows={"playbook": "podium.jobs.playbook.composition:build_playbook"},
+    flows={
+        "playbook": FlowSpec(
+            "podium.jobs.playbook.composition:build_playbook",
+            "podium.jobs.playbook.run_models:PlaybookJob",
+            "podium.jobs.playbook.flow:follow_playbook",
+        ),
+    },
     options="podium.jobs.playbook.models:PlaybookOptions",
     run_view="podium.jobs.playbook.run_view:PlaybookTelling",
     request="podium.jobs.playbook.submission:PlaybookWish",

@@ -9,7 +9,7 @@ from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput
 from podium.jobs.rehearsal.flow import RehearsalKit, RehearsalPlan, rehearsal
-from podium.ports import Flow
+from podium.ports import FlowBody
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 FLOW = "rehearsal"
 
 
-async def build_rehearsal(podium: Podium) -> Flow:
-    """The flow with the agents of this project."""
-    from podium.engine import FlowDefinition
-
+async def build_rehearsal(podium: Podium) -> FlowBody:
+    """Build the flow with the agents of this project."""
     kit = RehearsalKit(player_for=await players_by_role(podium), purse=await podium.purse())
-    return FlowDefinition(FLOW, rehearsal(kit), input_type=RehearsalPlan)
+    return rehearsal(kit)
 
 
 def rehearsal_plan(configuration: Configuration) -> RehearsalPlan:

@@ -1,10 +1,16 @@
 """Rehearsal: scenes of podium.yaml played against the gate."""
 
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 
 JOB = Job(
     name="rehearsal",
-    flows={"rehearsal": "podium.jobs.rehearsal.composition:build_rehearsal"},
+    flows={
+        "rehearsal": FlowSpec(
+            "podium.jobs.rehearsal.composition:build_rehearsal",
+            "podium.jobs.rehearsal.flow:RehearsalPlan",
+            "podium.jobs.rehearsal.flow:rehearsal",
+        ),
+    },
     options="podium.jobs.rehearsal.flow:RehearsalOptions",
     commands={
         "rehearse": Command(

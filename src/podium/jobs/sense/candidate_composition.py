@@ -7,11 +7,8 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from podium.app.flow_builders import when_needed
 from podium.core.decisions import Tier
 from podium.jobs.sense import (
-    CANDIDATE,
-    CandidateJob,
     CandidateKit,
     SenseOptions,
     Weight,
@@ -19,7 +16,7 @@ from podium.jobs.sense import (
 )
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from podium.jobs.sense.trust import granted_tier
-from podium.ports import Flow, FlowBody, Toolbox
+from podium.ports import FlowBody, Toolbox
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -34,15 +31,8 @@ from podium.jobs.sense.composition import (
 from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
 
 
-async def build_candidate(podium: Podium) -> Flow:
-    """The flow that sees one candidate through."""
-    from podium.engine import FlowDefinition
-
-    body = when_needed(lambda: _candidate(podium))
-    return FlowDefinition(CANDIDATE, body, input_type=CandidateJob)
-
-
-async def _candidate(podium: Podium) -> FlowBody:
+async def build_candidate(podium: Podium) -> FlowBody:
+    """Build the flow that takes one candidate from approval to its result."""
     options = sense_options(podium)
     kit = CandidateKit(
         store=await podium.store(),

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.flow_builders import when_needed
 from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.core.work import MODES, Mode, QueueSpec, Run, Terms, terms_of
@@ -16,7 +15,6 @@ from podium.jobs.sense import (
     SENSE,
     House,
     PlannerKit,
-    SenseJob,
     SenseKit,
     SenseOptions,
     TickKit,
@@ -30,7 +28,7 @@ from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.ports import Source
 from podium.jobs.sense.tick import due_at
 from podium.jobs.sense.trust import Standing, standings
-from podium.ports import Flow, FlowBody
+from podium.ports import FlowBody
 
 if TYPE_CHECKING:
     from podium.agents.turn_step import Player
@@ -267,14 +265,8 @@ def _holds_nothing_to_hide(podium: Podium, outcome: TickOutcome) -> bool:
     )
 
 
-async def build_sense(podium: Podium) -> Flow:
-    """The flow of a tick that plans."""
-    from podium.engine import FlowDefinition
-
-    return FlowDefinition(SENSE, when_needed(lambda: _sense(podium)), input_type=SenseJob)
-
-
-async def _sense(podium: Podium) -> FlowBody:
+async def build_sense(podium: Podium) -> FlowBody:
+    """Build the flow of a tick that plans."""
     options = sense_options(podium)
     kit = SenseKit(
         store=await podium.store(),

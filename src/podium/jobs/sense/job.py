@@ -1,13 +1,25 @@
 """Sense: a loop reads a system's state and proposes, later performs, work orders."""
 
-from podium.core.job import Command, Job
+from podium.core.job import Command, FlowSpec, Job
 
 JOB = Job(
     name="sense",
     flows={
-        "sense": "podium.jobs.sense.composition:build_sense",
-        "candidate": "podium.jobs.sense.candidate_composition:build_candidate",
-        "work_order": "podium.jobs.sense.orders.worker:build_work_order",
+        "sense": FlowSpec(
+            "podium.jobs.sense.composition:build_sense",
+            "podium.jobs.sense.deps:SenseJob",
+            "podium.jobs.sense.flow:sense",
+        ),
+        "candidate": FlowSpec(
+            "podium.jobs.sense.candidate_composition:build_candidate",
+            "podium.jobs.sense.deps:CandidateJob",
+            "podium.jobs.sense.flow:candidate",
+        ),
+        "work_order": FlowSpec(
+            "podium.jobs.sense.orders.worker:build_work_order",
+            "podium.jobs.sense.orders.work_order:OrderJob",
+            "podium.jobs.sense.orders.flow:work_order",
+        ),
     },
     options="podium.jobs.sense.options:SenseOptions",
     queues="podium.jobs.sense.orders.worker:order_queues",

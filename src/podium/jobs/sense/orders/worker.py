@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.flow_builders import when_needed
 from podium.core.decisions import Access, Call, Effect, GateContext, Tier
 from podium.core.errors import BadArguments, UnknownTool
 from podium.core.work import Mode, QueueSpec, Terms
 from podium.jobs.sense import (
     ORDERS,
     SENSE,
-    WORK_ORDER,
     WORKER,
     InboxTender,
     SenseOptions,
@@ -28,9 +26,9 @@ from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
 from podium.jobs.sense.orders.operation_writer import ShowFile
 from podium.jobs.sense.orders.policy import OrderFence
-from podium.jobs.sense.orders.work_order import Operation, OrderJob, WorkOrder, order_text
+from podium.jobs.sense.orders.work_order import Operation, WorkOrder, order_text
 from podium.jobs.sense.source_factory import own_paths
-from podium.ports import Flow, FlowBody, Toolbox
+from podium.ports import FlowBody, Toolbox
 
 if TYPE_CHECKING:
     from podium.agents.turn_step import Player
@@ -90,15 +88,8 @@ def worker_mode(podium: Podium) -> Mode:
     return lower_mode(podium.settings.mode, podium.environ.get(MODE_VARIABLE, "").strip())
 
 
-async def build_work_order(podium: Podium) -> Flow:
-    """The flow that performs an order."""
-    from podium.engine import FlowDefinition
-
-    body = when_needed(lambda: _work_order(podium))
-    return FlowDefinition(WORK_ORDER, body, input_type=OrderJob)
-
-
-async def _work_order(podium: Podium) -> FlowBody:
+async def build_work_order(podium: Podium) -> FlowBody:
+    """Build the flow that performs an order."""
     options = sense_options(podium)
     bench = await _bench(podium, options)
     kit = WorkerKit(
