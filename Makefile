@@ -11,8 +11,8 @@ DIST_BIN := $(VENV)/dist/bin
 DIST_STAMP := $(VENV)/dist/.ready-to-release
 WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
 CONSTRAINTS ?= constraints.txt
-FROM_INDEX := install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
-INSTALL := $(BIN)/python -m pip $(FROM_INDEX)
+CONSTRAINED := $(addprefix --constraint ,$(CONSTRAINTS))
+INSTALL := sh scripts/install $(CONSTRAINED)
 CODE := src tests benchmarks examples packs scripts
 # Tests start Python a thousand times: what it compiled once is kept, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE =
@@ -101,16 +101,15 @@ clean: ## remove the environment and the caches
 $(BIN)/python:
 	@sh scripts/need python git sandbox
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
 $(RUN_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	$(INSTALL) --editable .
 	@touch $@
 
-# Compiled by two processes instead of pip's one, and before a test imports it: there a warning of the compiler is an error.
+# Compiled before a test imports it: there a warning of the compiler is an error.
 $(DEV_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	@sh scripts/need postgres tmux chromium
-	$(INSTALL) --no-compile --editable '.[all]' --group dev
+	$(INSTALL) --editable '.[all]' --group dev
 	@$(BIN)/python -W ignore -m compileall -qq -j 2 $(VENV)/lib || true # some packages ship files for other versions
 	@touch $(RUN_STAMP) $@
 
@@ -129,5 +128,6 @@ $(DOCS_STAMP): pyproject.toml $(CONSTRAINTS) $(RUN_STAMP)
 # In an environment of its own: packages that are installed beside Podium change what some of its dependencies load.
 $(DIST_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	$(BIN)/python -m venv $(VENV)/dist
-	$(BIN)/python -m pip --python $(DIST_BIN)/python $(FROM_INDEX) --group dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip --python $(DIST_BIN)/python install --quiet --disable-pip-version-check $(CONSTRAINED) --group dist
 	@touch $@
