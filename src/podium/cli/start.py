@@ -14,6 +14,8 @@ GC_THRESHOLD = 200_000
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    # Looking for plugins of pydantic reads the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     end_process(run_command(sys.argv[1:]))
 
 

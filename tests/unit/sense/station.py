@@ -43,9 +43,10 @@ from podium.jobs.sense.composition import (
     tick_kit,
     trust_of,
 )
+from podium.jobs.sense.effective_options import order_queues
 from podium.jobs.sense.models import CandidateStanding, SenseMemory, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack
-from podium.jobs.sense.orders.worker import inbox_tender, order_queues
+from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import Flow, RunQuery, View
 from podium.testing import FakeAgent, FixedClock, retry_until
 from podium.testing.agents import PreparedReply

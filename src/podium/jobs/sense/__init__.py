@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from podium.jobs.sense.candidate_status import standing_of
     from podium.jobs.sense.deps import (
         CANDIDATE,
-        ORDERS,
-        SENSE,
         WORK_ORDER,
         WORKER,
         CandidateJob,
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
         Weight,
         WorkerKit,
     )
+    from podium.jobs.sense.effective_options import ORDERS, SENSE
     from podium.jobs.sense.flow import candidate, sense
     from podium.jobs.sense.options import SenseOptions
     from podium.jobs.sense.orders.flow import work_order
@@ -58,8 +57,8 @@ export_lazily(
     {
         "candidate": "flow",
         "CANDIDATE": "deps",
-        "ORDERS": "deps",
-        "SENSE": "deps",
+        "ORDERS": "effective_options",
+        "SENSE": "effective_options",
         "WORK_ORDER": "deps",
         "WORKER": "deps",
         "CandidateJob": "deps",

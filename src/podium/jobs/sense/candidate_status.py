@@ -14,7 +14,8 @@ from podium.core.errors import NotPossibleNow
 from podium.core.events import RunCancelRequested
 from podium.core.model import Json
 from podium.core.work import Mode, Run, RunStatus, terms_of
-from podium.jobs.sense.deps import CANDIDATE, SENSE, SenseKit
+from podium.jobs.sense.deps import CANDIDATE, SenseKit
+from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Candidate, CandidateStanding, Planned, PlannerStatus
 from podium.jobs.sense.orders.operation_writer import writer_said
 from podium.jobs.sense.orders.work_order import Ack

@@ -17,8 +17,6 @@ from podium.jobs.sense.ports import Inbox, TrustBook
 from podium.jobs.sense.trust import Standing
 from podium.ports import Clock, Ids, Store, Toolbox, View
 
-SENSE = "sense"
-"""The flow of a tick that plans, the role of its calls, and the queue of its candidates."""
 CANDIDATE = "candidate"
 """The flow that sees one candidate through."""
 WORK_ORDER = "work_order"
@@ -27,8 +25,6 @@ WORKER = "worker"
 """The role in which an order's operations are performed."""
 WRITER = "order_writer"
 """The role of the agent that makes operations of words."""
-ORDERS = "orders"
-"""The queue of claimed orders."""
 
 
 def recorded_without(view: View, run_id: str, step: str, *, before: str) -> bool:

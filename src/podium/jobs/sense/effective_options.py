@@ -8,12 +8,15 @@ from pathlib import PurePosixPath
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.config.layers import Layer
-from podium.core.work import MODES, Mode
+from podium.core.work import MODES, Mode, QueueSpec
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
 from podium.jobs.sense.options import SenseOptions
 
 SENSE = "sense"
+"""The flow of a tick that plans, the role of its calls, and the queue of its candidates."""
+ORDERS = "orders"
+"""The queue of claimed orders."""
 
 
 def options_in_force(configuration: Configuration) -> SenseOptions:
@@ -52,6 +55,17 @@ def sense_mode(
         said.append(settings.mode)
     configured = min(said, key=MODES.index, default=unsaid)
     return lower_mode(configured, environ.get(MODE_VARIABLE, "").strip())
+
+
+def order_queues(configuration: Configuration) -> tuple[QueueSpec, ...]:
+    """Queues of the loop, which no podium.yaml needs to name. None without an inbox or options of the loop."""
+    has_options = any(SENSE in layer.settings.flows for layer in configuration.layers)
+    project = configuration.folders.project
+    if not has_options and not (project / options_in_force(configuration).layout.inbox).is_dir():
+        return ()
+    named = {spec.name for spec in configuration.settings.queue_specs()}
+    own = (QueueSpec(name=SENSE), QueueSpec(name=ORDERS))
+    return tuple(spec for spec in own if spec.name not in named)
 
 
 def _options_of(layer: Layer) -> SenseOptions:

@@ -10,13 +10,13 @@ from podium.core.model import Json
 from podium.jobs.sense.candidate_status import held_back
 from podium.jobs.sense.deps import (
     CANDIDATE,
-    SENSE,
     CandidateJob,
     CandidateKit,
     SenseJob,
     SenseKit,
     Weight,
 )
+from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Candidate, CandidateStanding, CandidateState, Planned
 from podium.jobs.sense.orders.operation_writer import with_ops
 from podium.jobs.sense.orders.work_order import WorkOrder

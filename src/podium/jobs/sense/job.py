@@ -22,7 +22,7 @@ JOB = Job(
         ),
     },
     options="podium.jobs.sense.options:SenseOptions",
-    queues="podium.jobs.sense.orders.worker:order_queues",
+    queues="podium.jobs.sense.effective_options:order_queues",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",

@@ -12,7 +12,8 @@ from podium.core.errors import Interrupted, LockHeld, NotPossibleNow, PodiumErro
 from podium.core.model import Json
 from podium.core.work import Mode, Run, RunStatus
 from podium.jobs.sense.candidate_status import Answered, at_rest, close_what_is_over, standings_of
-from podium.jobs.sense.deps import SENSE, SenseJob
+from podium.jobs.sense.deps import SenseJob
+from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import (
     Bundle,
     CandidateStanding,

@@ -13,7 +13,7 @@ from podium.core.events import Event
 from podium.core.work import QueueSpec, Run
 from podium.jobs.sense import SENSE, take_in
 from podium.jobs.sense.composition import sense_queue, tick_kit
-from podium.jobs.sense.deps import ORDERS
+from podium.jobs.sense.effective_options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import EventQuery, View

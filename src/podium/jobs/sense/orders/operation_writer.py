@@ -12,7 +12,8 @@ from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import Player, ask
 from podium.core.errors import StepFailed
 from podium.core.model import Json, Noun
-from podium.jobs.sense.deps import SENSE, OpsReply, SenseJob, recorded_without
+from podium.jobs.sense.deps import OpsReply, SenseJob, recorded_without
+from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.orders.work_order import WorkOrder

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from podium.core.decisions import Access, Call, Effect, GateContext, Tier
 from podium.core.errors import BadArguments, UnknownTool
-from podium.core.work import Mode, QueueSpec, Terms
+from podium.core.work import Mode, Terms
 from podium.jobs.sense import (
-    ORDERS,
-    SENSE,
     WORKER,
     InboxTender,
     SenseOptions,
@@ -21,7 +19,6 @@ from podium.jobs.sense import (
 from podium.jobs.sense import work_order as work_order_flow
 from podium.jobs.sense.composition import desk_of, inbox_of, sense_options, thinker, trust_of
 from podium.jobs.sense.deps import WRITER, Weigh
-from podium.jobs.sense.effective_options import options_in_force
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
 from podium.jobs.sense.orders.operation_writer import ShowFile
@@ -33,7 +30,6 @@ from podium.ports import FlowBody, Toolbox
 if TYPE_CHECKING:
     from podium.agents.turn_step import Player
     from podium.app.app import Podium
-    from podium.config.configuration import Configuration
     from podium.policy import RuleGate
     from podium.tools import Registry
 
@@ -45,23 +41,6 @@ WORDS_ZONE = "words"
 COMMANDS_ZONE = "commands"
 SHOWN_BYTES = 20_000
 """A larger file is not shown to whoever makes operations of words."""
-
-
-def takes_orders(configuration: Configuration) -> bool:
-    """Whether this project has an inbox of work orders: a folder, or a word about the loop in its settings."""
-    if any(SENSE in layer.settings.flows for layer in configuration.layers):
-        return True
-    options = options_in_force(configuration)
-    return (configuration.folders.project / options.layout.inbox).is_dir()
-
-
-def order_queues(configuration: Configuration) -> tuple[QueueSpec, ...]:
-    """The queues of the loop, which no podium.yaml needs to name."""
-    if not takes_orders(configuration):
-        return ()
-    named = {spec.name for spec in configuration.settings.queue_specs()}
-    own = (QueueSpec(name=SENSE), QueueSpec(name=ORDERS))
-    return tuple(spec for spec in own if spec.name not in named)
 
 
 async def inbox_tender(podium: Podium) -> InboxTender:
