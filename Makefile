@@ -11,8 +11,7 @@ DIST_BIN := $(VENV)/dist/bin
 DIST_STAMP := $(VENV)/dist/.ready-to-release
 WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
 CONSTRAINTS ?= constraints.txt
-CONSTRAINED := $(addprefix --constraint ,$(CONSTRAINTS))
-INSTALL := sh scripts/install $(CONSTRAINED)
+INSTALL := VENV=$(VENV) CONSTRAINTS="$(CONSTRAINTS)" sh scripts/install
 CODE := src tests benchmarks examples packs scripts
 # Tests start Python a thousand times: what it compiled once is kept, also where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE =
@@ -129,5 +128,5 @@ $(DOCS_STAMP): pyproject.toml $(CONSTRAINTS) $(RUN_STAMP)
 $(DIST_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	$(BIN)/python -m venv $(VENV)/dist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip --python $(DIST_BIN)/python install --quiet --disable-pip-version-check $(CONSTRAINED) --group dist
+	$(BIN)/python -m pip --python $(DIST_BIN)/python install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS)) --group dist
 	@touch $@

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.app.confining_launcher import ConfiningLauncher
-from podium.app.flow_registry import flow_builders
+from podium.app.flow_registry import LazyFlow, flow_builders
 from podium.app.local_sockets import local_socket
 from podium.app.secrets import resolved, secret_finder, secret_in
 from podium.app.state_lock import StateLock
@@ -124,6 +124,7 @@ class Podium:
         self._store: SqlStore | PostgresStore | None = None
         self._engine: Engine | None = None
         self._hosting = False
+        self._lazy_flows: list[LazyFlow] = []
         self._traces: TraceExport | None = None
         self._closing: list[Callable[[], Awaitable[None]]] = []
 
@@ -354,13 +355,28 @@ class Podium:
         store = await self.store()
         await tidy_homes(self.folders.homes, store, self.clock)
         await tidy_grounds(self.folders.grounds, self.repository_git, store, self.clock)
+        if self.configuration.has_policy:
+            _ = self.gate  # a policy that cannot be used is refused before a run is taken
         builders = flow_builders() if self._flows is None else self._flows
-        for build in builders.values():
-            engine.register(await build(self))
+        flows = [await build(self) for build in builders.values()]
+        self._lazy_flows = [flow for flow in flows if isinstance(flow, LazyFlow)]
+        for lazy in self._lazy_flows:
+            lazy.check()
+        for flow in flows:
+            engine.register(flow)
         # Before the first run is taken: a trace begins with that.
         self._traces = await TraceExport.open(
             await self.store(), engine.worker_id, self.environ, self.redactor.text
         )
+
+    async def load_flows(self) -> None:
+        """Load every flow that can be hosted, for a process that lives long.
+
+        Its code is then of one version whatever is installed later, and nothing is imported while a transaction is open.
+        Raises `NotPossibleNow` where a flow cannot be loaded.
+        """
+        for flow in self._lazy_flows:
+            await asyncio.to_thread(flow.load)
 
     async def end_orphans(self) -> None:
         """End what killed Podiums started, before anything is cleared away after them."""

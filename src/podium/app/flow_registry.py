@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from podium.core.job import FlowSpec, all_jobs, load
+from podium.core.errors import NotPossibleNow
+from podium.core.job import FlowSpec, ImportPath, all_jobs, load
 from podium.ports import Flow, FlowBody, FlowContext
 
 if TYPE_CHECKING:
@@ -46,17 +47,35 @@ class LazyFlow:
 
     @cached_property
     def input_type(self) -> Any:
-        return load(self._spec.input) if self._spec.input else None
+        return self._load(self._spec.input) if self._spec.input else None
 
     @cached_property
     def code(self) -> Any:
-        return load(self._spec.code)
+        return self._load(self._spec.code)
+
+    def check(self) -> None:
+        """Check the options of the flow, where settings have any. Raises `ConfigInvalid`."""
+        layers = self._app.configuration.layers
+        if self._spec.check and any(self.name in layer.settings.flows for layer in layers):
+            self._load(self._spec.check)(self._app.configuration)
+
+    def load(self) -> None:
+        """Load everything that a run needs. Raises `NotPossibleNow` where it cannot be loaded."""
+        _ = self.input_type, self.code, self._load(self._spec.build)
 
     async def body(self, ctx: FlowContext, value: Any) -> Any:
         async with self._building:
             if self._built is None:
-                self._built = await load(self._spec.build)(self._app)
+                self._built = await self._load(self._spec.build)(self._app)
         return await self._built(ctx, value)
+
+    def _load(self, path: ImportPath) -> Any:
+        try:
+            return load(path)
+        except (ImportError, AttributeError) as error:
+            raise NotPossibleNow(
+                f"flow {self.name!r} cannot be loaded from {path!r}: {error}; install its package again"
+            ) from error
 
 
 def flow_builders() -> dict[str, FlowBuilder]:

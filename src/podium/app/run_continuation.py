@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from podium.app.run_list import INTERRUPTED, list_standings
-from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.ids import short_id
 from podium.core.model import Noun
 from podium.core.work import MACHINE, Run, RunStatus, WorkerBeat
 from podium.ports import Engine, Store, View
+
+if TYPE_CHECKING:
+    from podium.core.approvals import Approval
 
 MAX_LEFT = 100
 """Answered runs that are looked at to tell who was left alone."""
@@ -42,6 +45,9 @@ async def how_it_continues(
     store: Store, engine: Callable[[], Awaitable[Engine]], approval: Approval
 ) -> Continuation:
     """Say how the run of an approval goes on, as of now. One that still waits for others does not go on yet."""
+    # Late: lists of runs load no approvals.
+    from podium.core.approvals import ApprovalStatus
+
     run = await store.read(lambda view: view.run(approval.run_id))
     if run is None or approval.status is ApprovalStatus.PENDING:
         return Continuation()

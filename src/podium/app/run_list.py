@@ -1,4 +1,4 @@
-"""Lists of runs, newest first, with their true status."""
+"""Lists of runs, newest first, with their true status and the collisions between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from podium.core.model import Json, Noun
 from podium.core.work import Run, RunStatus
-from podium.ports import Engine, RunQuery, Store
+from podium.ports import Engine, EventQuery, RunQuery, Store
 
 INTERRUPTED = "interrupted"
 """What a run is called that is stored as running and that nobody alive hosts."""
@@ -86,3 +86,34 @@ async def how_they_stand(
     owned = [run.id for run in runs if run.owner is not None and not run.status.ended]
     hosted = await (await engine()).hosted(owned) if owned else set()
     return [Standing(run=run, hosted=run.id in hosted) for run in runs]
+
+
+class RunCollision(Noun):
+    """Two live runs that change the same lines."""
+
+    run: str
+    other: str
+    paths: tuple[str, ...] = ()
+
+
+async def find_collisions(store: Store, runs: Sequence[Run]) -> list[RunCollision]:
+    """Return the recorded conflict forecasts between those of the runs that have not ended, each pair once."""
+    live = {run.id for run in runs if not run.status.ended}
+    if len(live) < 2:
+        return []
+    query = EventQuery(types=("collision_seen",), limit=10_000)
+    events = await store.read(lambda view: view.events(query))
+    if not events:
+        return []
+    # Late: with the first event all classes of events are loaded.
+    from podium.core.events import CollisionSeen
+
+    collisions: dict[frozenset[str], RunCollision] = {}
+    for event in events:
+        body = event.body
+        if isinstance(body, CollisionSeen) and {event.run_id, body.other_run} <= live:
+            pair = frozenset((event.run_id, body.other_run))
+            collisions[pair] = RunCollision(
+                run=event.run_id, other=body.other_run, paths=body.paths
+            )
+    return list(collisions.values())

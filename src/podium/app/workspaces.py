@@ -25,7 +25,7 @@ from podium.core.workspaces import (
     WorkspaceListing,
     WorkspaceRecord,
 )
-from podium.ports import Clock, Engine, EventQuery, Store, Workspaces
+from podium.ports import Clock, Engine, Store, Workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -293,35 +293,6 @@ def _fits(identifier: str, name: str) -> bool:
     if len(name) < SHORTEST_TAIL:
         return False
     return identifier.startswith(name) or tail_of(identifier).startswith(name)
-
-
-class RunsCollide(Noun):
-    """Two live runs that get in each other's way."""
-
-    run: str
-    other: str
-    paths: tuple[str, ...] = ()
-
-
-async def see_collisions(store: Store, runs: Sequence[Run]) -> list[RunsCollide]:
-    """What the radar saw between those of the runs that have not ended, each pair once."""
-    live = {run.id for run in runs if not run.status.ended}
-    if len(live) < 2:
-        return []
-    query = EventQuery(types=("collision_seen",), limit=10_000)
-    seen = await store.read(lambda view: view.events(query))
-    if not seen:
-        return []
-    # Late: with the first event all classes of events are loaded.
-    from podium.core.events import CollisionSeen
-
-    found: dict[frozenset[str], RunsCollide] = {}
-    for event in seen:
-        body = event.body
-        if isinstance(body, CollisionSeen) and {event.run_id, body.other_run} <= live:
-            pair = frozenset((event.run_id, body.other_run))
-            found[pair] = RunsCollide(run=event.run_id, other=body.other_run, paths=body.paths)
-    return list(found.values())
 
 
 KEPT_AFTER_FAILURE = timedelta(days=7)

@@ -59,6 +59,7 @@ async def serve_queues(
 ) -> list[Run]:
     """The runs that ended or stopped meanwhile, when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
+    await podium.load_flows()
     seen = await store.read(lambda view: view.last_position())
     hosted = _Hosted(store, engine.worker_id, seen)
     async with (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.config.folders import Folders, find_folders
 from podium.config.layers import Layer, LayerName, Origins, leaves_of, merge
-from podium.config.located_yaml import Located, dotted
+from podium.config.located import Located, dotted
 from podium.config.os_user import os_user_name
 from podium.config.settings import (
     AgentSettings,

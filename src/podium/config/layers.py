@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.config.located_yaml import KeyPath, Located, dotted
+from podium.config.located import KeyPath, Located, dotted
 from podium.config.settings import SandboxSettings, Settings, common
 from podium.core.model import Json
 from podium.core.work import MODES

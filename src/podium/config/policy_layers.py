@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 
 from podium.config.configuration import Configuration
 from podium.config.layers import Layer
-from podium.config.located_yaml import KeyPath, dotted
+from podium.config.located import KeyPath, dotted
 from podium.core.errors import ConfigFault, ConfigInvalid
 from podium.core.model import Json, Noun
 from podium.policy import (

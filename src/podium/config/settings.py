@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from podium.config.chat_settings import ChatSettings, NoticeSettings
-from podium.core.calls import Budget
+from podium.core.budgets import Budget
 from podium.core.model import Json, NonEmpty, Noun
 from podium.core.processes import NetworkPolicy
 from podium.core.steering_files import PROGRAM_FILES, STEERING_FILE

@@ -1,4 +1,4 @@
-"""Calls of tools: the tool's specification, risk tiers, usage and budgets, receipts."""
+"""Calls of tools: the tool's specification, risk tiers and receipts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from podium.core.budgets import Usage
 from podium.core.model import Json, Moment, NonEmpty, Noun, digest_of
 
 
@@ -197,76 +198,6 @@ class Call(Noun):
 def call_fingerprint(tool: str, arguments: dict[str, Json]) -> str:
     """Short digest of what is wished for."""
     return digest_of([tool, arguments]).removeprefix("sha256:")[:12]
-
-
-class Usage(Noun):
-    """What something cost. Figures that are not known are zero and `complete` is False."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float = 0.0
-    turns: int = 0
-    seconds: float = 0.0
-    complete: bool = True
-
-    def plus(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            usd=self.usd + other.usd,
-            turns=self.turns + other.turns,
-            seconds=self.seconds + other.seconds,
-            complete=self.complete and other.complete,
-        )
-
-
-def spent_since(before: Usage, now: Usage) -> Usage:
-    """The difference of two sums."""
-    return Usage(
-        input_tokens=now.input_tokens - before.input_tokens,
-        output_tokens=now.output_tokens - before.output_tokens,
-        usd=now.usd - before.usd,
-        turns=now.turns - before.turns,
-        seconds=now.seconds - before.seconds,
-        complete=now.complete,
-    )
-
-
-class Budget(Noun):
-    """A limit on usage over a scope. None means no limit of that kind."""
-
-    scope: Literal["call", "step", "run", "day"]
-    """What is limited."""
-    usd: float | None = None
-    """Cost in USD."""
-    tokens: int | None = None
-    """Input and output tokens together."""
-    turns: int | None = None
-    """Turns of agents."""
-    seconds: float | None = None
-    """Time that agents work, in seconds."""
-
-
-class BudgetState(Noun):
-    """A budget and what has been used of it, as read from the store."""
-
-    budget: Budget
-    used: Usage = Usage()
-
-
-class Quota(Noun):
-    """How often something may be done within a window, over all processes."""
-
-    name: NonEmpty
-    limit: int
-    seconds: float
-
-
-class QuotaState(Noun):
-    """A quota and how often it was used within its window."""
-
-    quota: Quota
-    used: int
 
 
 class Receipt(Noun):

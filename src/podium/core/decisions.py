@@ -14,24 +14,19 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from podium.core.approvals import Approval, ApprovalStatus, Grant
+from podium.core.budgets import Budget, BudgetState, Quota, QuotaState, Usage, spent_since
 from podium.core.calls import (
     Access,
-    Budget,
-    BudgetState,
     Call,
     FileSeen,
     PathArgument,
     PathUse,
     PlanPlace,
-    Quota,
-    QuotaState,
     Receipt,
     Tier,
     TierTerm,
     ToolSpec,
-    Usage,
     call_fingerprint,
-    spent_since,
     undo_counter,
     undone_by,
 )

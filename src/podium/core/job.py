@@ -41,6 +41,8 @@ class FlowSpec(NamedTuple):
     """Function whose source is the flow: a run resumed under another source records `FlowCodeChanged`."""
     version: int = 1
     """Raise it when recorded runs of the old code cannot continue under the new."""
+    check: ImportPath = ""
+    """`(configuration)`: called before any run is hosted, where settings have options of this flow. Raises `ConfigInvalid`."""
 
 
 class Job(NamedTuple):
@@ -110,6 +112,10 @@ def find_installed_jobs() -> InstalledJobs:
             continue
         if not isinstance(job, Job):
             problems.append(f"job {entry.name!r} ({entry.value}) is a {type(job).__name__}, not a Job")  # fmt: skip
+            continue
+        flows: Mapping[str, Any] = job.flows
+        if wrong := [name for name, flow in flows.items() if not isinstance(flow, FlowSpec)]:
+            problems.append(f"job {entry.name!r} ({entry.value}) has flows that are no FlowSpec: {', '.join(wrong)}")  # fmt: skip
             continue
         names = {job.name, *job.flows, *job.commands}
         if names & taken:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from podium.core.calls import Budget
+from podium.core.budgets import Budget
 from podium.core.model import Json, Moment, NonEmpty, Noun
 
 TIMER = "timer:"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from podium.core.decisions import digest_of
-from podium.core.model import Json, Noun
+from podium.core.model import Json, Noun, digest_of
 from podium.ports.store import Tx
 
 if TYPE_CHECKING:

@@ -15,14 +15,16 @@ from enum import StrEnum
 from heapq import nlargest
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from podium.core.decisions import Receipt, canonical_json
 from podium.core.errors import BadInput, StoreUnusable
-from podium.core.model import Noun
+from podium.core.model import Noun, canonical_json
 from podium.platform import locked_folder, make_private_folder
 from podium.store.sqlite import seals_of
 from podium.store.transcripts import is_plain, plain_name
+
+if TYPE_CHECKING:
+    from podium.core.decisions import Receipt
 
 KEY_BYTES = 32
 HEADS_FOLDER = "heads"

@@ -14,7 +14,7 @@ class Dialect(NamedTuple):
 
     types: Mapping[str, str]
     key_table: str
-    """What follows a table without a number as its key."""
+    """What follows a table whose key is no row number."""
 
 
 SQLITE = Dialect(
@@ -37,6 +37,8 @@ class Table(NamedTuple):
     """The primary key, then others."""
     indexes: tuple[str, ...] = ()
     """Statements without their `CREATE`."""
+    has_rowid: bool = False
+    """On SQLite the key is the row's own number."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class Table(NamedTuple):
             for definition in self.definitions
         )
         lines = ",\n  ".join((*columns, *self.constraints))
-        ending = "" if "POSITION" in self.definitions[0] else dialect.key_table
+        ending = "" if self.has_rowid else dialect.key_table
         yield f"CREATE TABLE {self.name} (\n  {lines}\n){ending}"
         yield from (f"CREATE {index}" for index in self.indexes)
 
@@ -109,6 +111,7 @@ TABLES = (
             "INDEX events_by_type ON events (type, position) "
             "WHERE type NOT IN ('step_started', 'step_completed')",
         ),
+        has_rowid=True,
     ),
     Table(
         "receipts",

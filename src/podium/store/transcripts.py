@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.turns import Turn
 from podium.platform import make_private_folder
+
+if TYPE_CHECKING:
+    from podium.core.turns import Turn
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 

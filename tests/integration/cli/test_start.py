@@ -173,6 +173,13 @@ def test_settings_that_nobody_wrote_need_no_yaml(desk: Desk) -> None:
     assert "yaml" in modules_after(desk, ("runs",))
 
 
+def test_first_command_in_a_project_makes_the_database_without_sqlalchemy(desk: Desk) -> None:
+    assert not (desk.project / ".podium").exists()
+    loaded = modules_after(desk, ("ask", "what is waiting for me"))
+    assert list((desk.project / ".podium").glob("*.db"))
+    assert "sqlalchemy" not in loaded
+
+
 MAX_MODULES = {
     ("--version",): 64,
     ("runs",): 430,

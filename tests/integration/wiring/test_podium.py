@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from podium.app.app import Podium, open_podium
 from podium.app.approvals import approve
+from podium.app.flow_registry import LazyFlow
 from podium.app.receipts import verify_receipts
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Effect, Outcome, Refusal
-from podium.core.errors import ConfigInvalid, NoSandbox, ToolMissing, UserMustAct
+from podium.core.errors import (
+    BadInput,
+    ConfigInvalid,
+    NoSandbox,
+    NotPossibleNow,
+    ToolMissing,
+    UserMustAct,
+)
+from podium.core.job import FlowSpec
 from podium.core.processes import Spawn
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import Flow, FlowContext
+from podium.ports import Flow, FlowBody, FlowContext
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "JAVA_HOME": "/java", "LICENCE": "abc", "TERM": "xterm"}
 
@@ -215,3 +224,64 @@ async def test_flows_of_the_table_can_be_hosted(tmp_path: Path) -> None:
         engine = await podium.hosting_engine()
         run = await engine.start("tiny")
         assert (await engine.finish(run.id)).status is RunStatus.SUCCEEDED
+
+
+BUILT: list[str] = []
+
+
+async def build_counted(podium: Podium) -> FlowBody:
+    """Built by `test_flow_is_built_by_its_first_run…`: fails the first time."""
+    BUILT.append(podium.folders.project.name)
+    await asyncio.sleep(0)
+    if len(BUILT) == 1:
+        raise BadInput("a setting is wrong")
+
+    async def body(ctx: FlowContext, _input: object) -> str:
+        return "done"
+
+    return body
+
+
+def lazily(name: str, spec: FlowSpec) -> Callable[[Podium], Awaitable[Flow]]:
+    async def build(podium: Podium) -> Flow:
+        return LazyFlow(name, spec, podium)
+
+    return build
+
+
+async def test_flow_is_built_by_its_first_run_and_again_after_a_failure(tmp_path: Path) -> None:
+    BUILT.clear()
+    spec = FlowSpec(f"{__name__}:build_counted", "", f"{__name__}:build_counted")
+    flows = {"counted": lazily("counted", spec)}
+    async with open_podium(configured(tmp_path).configuration, ENVIRON, flows=flows) as podium:
+        engine = await podium.hosting_engine()
+        assert BUILT == []
+        failed = await engine.finish((await engine.start("counted")).id)
+        assert failed.failure is not None
+        assert failed.failure.message == "a setting is wrong"
+        runs = [await engine.start("counted") for _ in range(3)]
+        ended = [await engine.finish(run.id) for run in runs]
+        assert {run.status for run in ended} == {RunStatus.SUCCEEDED}
+        assert len(BUILT) == 2, "runs that begin together share one build"
+
+
+async def test_flow_that_cannot_be_loaded_is_named_before_a_worker_takes_runs(
+    tmp_path: Path,
+) -> None:
+    spec = FlowSpec("no_such_module:build", "no_such_module:Input", "no_such_module:build")
+    flows = {"lost": lazily("lost", spec)}
+    async with open_podium(configured(tmp_path).configuration, ENVIRON, flows=flows) as podium:
+        engine = await podium.hosting_engine()
+        with pytest.raises(NotPossibleNow, match=r"flow 'lost' cannot be loaded from 'no_such_mod"):
+            await podium.load_flows()
+        with pytest.raises(NotPossibleNow, match="install its package again"):
+            await engine.start("lost")
+
+
+async def test_wrong_options_of_a_flow_are_refused_before_any_run_is_taken(tmp_path: Path) -> None:
+    configuration = configured(
+        tmp_path, "flows: {pipeline: {stages: {plan: {review: no}}}}\n"
+    ).configuration
+    async with open_podium(configuration, ENVIRON) as podium:
+        with pytest.raises(ConfigInvalid, match="unknown key 'review'"):
+            await podium.hosting_engine()

@@ -75,6 +75,7 @@ class Installed(EntryPoint):
             "flow": TAKES_A_FLOW,
             "own_again": OWN,
             "text": "JOB",
+            "paths": Job(name="paths", flows={"paths": "own_job:build"}),  # type: ignore[dict-item]
         }
         return jobs[self.value]
 
@@ -107,12 +108,13 @@ def test_installed_job_is_found_unless_it_takes_a_name_that_exists(
 async def test_broken_installed_job_stops_no_other_and_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    use_entries(monkeypatch, a="missing_module:JOB", b="text", c="own")
+    use_entries(monkeypatch, a="missing_module:JOB", b="text", c="own", d="paths")
     assert all_jobs() == (*built_in_jobs(), OWN)
     finding = await check_jobs()
     assert finding.state == "warn"
     assert "job 'a' (missing_module:JOB) cannot be loaded: KeyError" in finding.says
     assert "job 'b' (text) is a str, not a Job" in finding.says
+    assert "job 'd' (paths) has flows that are no FlowSpec: paths" in finding.says
 
 
 def test_files_that_steer_a_job_are_guarded() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.config.located_yaml import SIZE_LIMIT_BYTES, Place, parse_located, read_located
+from podium.config.located import Place
+from podium.config.located_yaml import SIZE_LIMIT_BYTES, parse_located, read_located
 from podium.core.errors import ConfigInvalid
 
 

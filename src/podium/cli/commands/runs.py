@@ -8,8 +8,13 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.run_continuation import left_alone
-from podium.app.run_list import ShownStatus, Standing, list_standings
-from podium.app.workspaces import RunsCollide, see_collisions
+from podium.app.run_list import (
+    RunCollision,
+    ShownStatus,
+    Standing,
+    find_collisions,
+    list_standings,
+)
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.core.ids import short_id
@@ -37,17 +42,17 @@ def runs(
     door = Door(context.obj, lenient=True)
     wanted = [each.value for each in status or ()]
     found: list[Standing] = []
-    collide: list[RunsCollide] = []
+    collide: list[RunCollision] = []
     answered: dict[str, str] = {}
     if door.has_state:
 
         async def work(
             podium: Podium,
-        ) -> tuple[list[Standing], list[RunsCollide], dict[str, str]]:
+        ) -> tuple[list[Standing], list[RunCollision], dict[str, str]]:
             store = await podium.store()
             stand = await list_standings(store, podium.engine, wanted, flow=flow, limit=limit)
             left = {run.id: says for run, says in await left_alone(store, podium.engine)}
-            return stand, await see_collisions(store, [each.run for each in stand]), left
+            return stand, await find_collisions(store, [each.run for each in stand]), left
 
         found, collide, answered = door.run(work)
 

@@ -9,6 +9,7 @@ JOB = Job(
             "podium.jobs.pipeline.composition:build_pipeline",
             "podium.jobs.pipeline.deps:PipelineJob",
             "podium.jobs.pipeline.flow:pipeline",
+            check="podium.jobs.pipeline.spec_files:pipeline_spec",
         ),
     },
     options="podium.jobs.pipeline.spec:PipelineOptions",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from podium.config.located_yaml import Located, Place, parse_located
+from podium.config.located import Located, Place
+from podium.config.located_yaml import parse_located
 from podium.core.errors import HARMLESS_REMEDY, BadInput, ConfigFault, ConfigInvalid
 from podium.core.model import Json
 from podium.jobs.playbook import disagreements, fitting, tools_of

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
-from podium.config.located_yaml import Located, parse_located, read_located
+from podium.config.located import Located
+from podium.config.located_yaml import parse_located, read_located
 from podium.core.decisions import digest_of
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.model import Json
