@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.app.confining_launcher import ConfiningLauncher
-from podium.app.flow_registry import LazyFlow, flow_builders
+from podium.app.flow_registry import LazyFlow, register_flows
 from podium.app.local_sockets import local_socket
 from podium.app.secrets import resolved, secret_finder, secret_in
 from podium.app.state_lock import StateLock
@@ -357,13 +357,7 @@ class Podium:
         await tidy_grounds(self.folders.grounds, self.repository_git, store, self.clock)
         if self.configuration.has_policy:
             _ = self.gate  # a policy that cannot be used is refused before a run is taken
-        builders = flow_builders() if self._flows is None else self._flows
-        flows = [await build(self) for build in builders.values()]
-        self._lazy_flows = [flow for flow in flows if isinstance(flow, LazyFlow)]
-        for lazy in self._lazy_flows:
-            lazy.check()
-        for flow in flows:
-            engine.register(flow)
+        self._lazy_flows = await register_flows(self, engine, self._flows)
         # Before the first run is taken: a trace begins with that.
         self._traces = await TraceExport.open(
             await self.store(), engine.worker_id, self.environ, self.redactor.text

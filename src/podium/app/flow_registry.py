@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import NotPossibleNow
 from podium.core.job import FlowSpec, ImportPath, all_jobs, load
-from podium.ports import Flow, FlowBody, FlowContext
+from podium.ports import Engine, Flow, FlowBody, FlowContext
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -91,3 +91,20 @@ def _builder(name: str, spec: FlowSpec) -> FlowBuilder:
         return LazyFlow(name, spec, app)
 
     return build
+
+
+async def register_flows(
+    app: Podium, engine: Engine, builders: Mapping[str, FlowBuilder] | None = None
+) -> list[LazyFlow]:
+    """Register every flow with the engine, and return those that are not loaded yet.
+
+    Raises `ConfigInvalid`, before any is registered, where the options of one are wrong.
+    """
+    builders = flow_builders() if builders is None else builders
+    flows = [await build(app) for build in builders.values()]
+    lazy = [flow for flow in flows if isinstance(flow, LazyFlow)]
+    for flow in lazy:
+        flow.check()
+    for registered in flows:
+        engine.register(registered)
+    return lazy
