@@ -15,6 +15,7 @@ import os
 import pkgutil
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,10 @@ WARM_MODULES = ("anyio._backends._asyncio", "genai_prices.data", "pydantic_ai.mo
 PROGRESS = "agent_progressed"
 
 
+COMMITTING = threading.RLock()
+"""Held from a commit until its line is in the log. The writer commits on a thread of its own, and a kill on another must not fall between the two."""
+
+
 class Death:
     """Comes in one series, when so many of its moments are there."""
 
@@ -56,7 +61,8 @@ class Death:
         if series == self._series:
             self._left -= 1
             if self._left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                with COMMITTING:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
     def may_come_between(self, types: list[str]) -> None:
         """Before these events are durable."""
@@ -85,9 +91,10 @@ def watch_commits(death: Death, log: Path) -> None:
         for series in ("before", *(f"before {each}" for each in types)):
             death.may_come(series)
         death.may_come_between(types)
-        commit(self)
-        with log.open("a") as file:
-            file.write(f"{' '.join(types)}\n")
+        with COMMITTING:
+            commit(self)
+            with log.open("a") as file:
+                file.write(f"{' '.join(types)}\n")
         told = [*types]
         types.clear()
         for series in ("after", *(f"after {each}" for each in told)):

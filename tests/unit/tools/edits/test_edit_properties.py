@@ -25,7 +25,7 @@ def test_a_text_that_stands_there_once_is_replaced_as_str_replace_does(
 def test_lines_of_any_kind_of_end_are_replaced_and_keep_it(
     words: list[str], end: str, data: st.DataObject
 ) -> None:
-    lines = [f"{number} {word}" for number, word in enumerate(words)]
+    lines = [f"#{number}: {word}" for number, word in enumerate(words)]
     assume(len(lines) > 1)
     first = data.draw(st.integers(0, len(lines) - 1))
     last = data.draw(st.integers(first + 1, len(lines)))
