@@ -18,6 +18,9 @@ def test_a_text_that_stands_there_once_is_replaced_as_str_replace_does(
 ) -> None:
     text = before + find + after
     assume(find != replace and text.find(find) == text.rfind(find))
+    # Further lines of what replaces the first word of an indented line are indented with it.
+    indentation = before.rpartition("\n")[2]
+    assume("\n" in find or "\n" not in replace or not indentation or indentation.strip())
     assert apply_edits(text, [Edit(find, replace)]).text == text.replace(find, replace)
 
 
