@@ -24,7 +24,7 @@ from podium.app.databases import prune
 from podium.app.run_list import list_runs
 from podium.app.run_report import show_run
 from podium.engine import FlowDefinition
-from podium.ports import Engine, FlowContext, RunQuery, Step, Store
+from podium.ports import Engine, FlowContext, RunQuery, StepContext, Store
 from tests.postgres import PostgresServer
 
 PAST_RUNS = 100_000
@@ -131,7 +131,7 @@ async def _ten(ctx: FlowContext, _: Any) -> None:
         await ctx.step("answer", _answer, index=index)
 
 
-async def _answer(step: Step) -> str:
+async def _answer(step: StepContext) -> str:
     return BODY
 
 

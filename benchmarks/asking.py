@@ -19,7 +19,7 @@ from podium.core.decisions import Effect
 from podium.core.turns import Turn
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Gate
-from podium.sandbox import HookDoor, ProcessLauncher, hook_command
+from podium.sandbox import HookServer, ProcessLauncher, hook_command
 from podium.store import FileTranscripts, SqlStore, StoreJournal
 from podium.testing import FakeEnclosures, ScriptedGate, decision
 from podium.tools import (
@@ -79,7 +79,7 @@ async def _turns(agent: ScriptedAgent, folder: str) -> list[Figure]:
     ]
 
 
-async def _calls(doors: HookDoor, folder: str) -> list[Figure]:
+async def _calls(doors: HookServer, folder: str) -> list[Figure]:
     """A hook's whole process, from its start to the answer, on a door that judges and records."""
     event = {
         "hook_event_name": "PreToolUse",
@@ -154,7 +154,7 @@ def _turn(folder: str, number: int) -> Turn:
     )
 
 
-def _doors(store: SqlStore, folder: Path) -> HookDoor:
+def _doors(store: SqlStore, folder: Path) -> HookServer:
     gate: Gate = ScriptedGate(lambda call, context: decision(Effect.ALLOW))
     registry = Registry([*builtin_tools(), *own_tools()])
     door = GatedDoor(
@@ -179,7 +179,7 @@ def _doors(store: SqlStore, folder: Path) -> HookDoor:
         redact=str,
         passed_over=lambda path, root: False,
     )
-    return HookDoor(door, toolbox, StoreJournal(store))
+    return HookServer(door, toolbox, StoreJournal(store))
 
 
 def _resident_bytes() -> int:

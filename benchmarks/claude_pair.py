@@ -17,8 +17,8 @@ from podium.agents.deps import AgentOptions
 from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiKit
 from podium.agents.tui.claude import ClaudeTui
 from podium.core.turns import (
-    Awaited,
-    Message,
+    AwaitedMessage,
+    MessageBlock,
     MessageType,
     Side,
     Turn,
@@ -107,16 +107,16 @@ async def _handoff(
     await executer.ask(_turn(second, plan_words(plan, second, on_screen=False), place))
     ended, _ = told.last(f"do {number}")
     asked, prompt = told.last(plan.id)
-    meant = Message(to="EXECUTER", type="plan", id=plan.id, body=BODY)
+    meant = MessageBlock(to="EXECUTER", type="plan", id=plan.id, body=BODY)
     return asked - ended, section_of(meant) in prompt
 
 
-def _awaited(side: Side, number: int) -> Awaited:
+def _awaited(side: Side, number: int) -> AwaitedMessage:
     types: tuple[MessageType, ...] = ("plan",) if side == "PLANNER" else ("result",)
-    return Awaited(sender=side, types=types, task=f"T{number}", nonce=f"{number:04}beef")
+    return AwaitedMessage(sender=side, types=types, task=f"T{number}", nonce=f"{number:04}beef")
 
 
-def _turn(awaited: Awaited, prompt: str, place: Path) -> Turn:
+def _turn(awaited: AwaitedMessage, prompt: str, place: Path) -> Turn:
     return Turn(
         run_id="run_bench",
         step_key=f"{awaited.sender}-{awaited.id}",
@@ -149,7 +149,7 @@ def _script() -> dict[str, object]:
 
 
 def _answer(to: str, kind: str) -> str:
-    return block_of(Message(to=to, type=kind, id="{{id}}", body=BODY))
+    return block_of(MessageBlock(to=to, type=kind, id="{{id}}", body=BODY))
 
 
 def _kit(place: Path) -> TuiKit:

@@ -18,8 +18,8 @@ from podium.core.processes import (
     Confinement,
     ExecRules,
     Mount,
+    ProcessSpec,
     ProgramRules,
-    Spawn,
     SubcommandRules,
 )
 from podium.sandbox import ProcessLauncher
@@ -43,10 +43,10 @@ async def measure() -> list[Figure]:
         mounted = _words_of_mounts(plain, folder)
         ways: dict[str, Callable[[], Awaitable[object]]] = {
             "bare": lambda: _bare("true"),
-            "launcher": lambda: launcher.run(Spawn(argv=("true",), cwd=folder)),
+            "launcher": lambda: launcher.run(ProcessSpec(argv=("true",), cwd=folder)),
             "mounts": lambda: _bare(*mounted, "true"),
             "confined": lambda: launcher.run(
-                Spawn(argv=("true",), cwd=folder, confinement=guarded)
+                ProcessSpec(argv=("true",), cwd=folder, confinement=guarded)
             ),
         }
         taken = await _in_turn(ways)
@@ -94,7 +94,7 @@ async def _each_exec(launcher: ProcessLauncher, folder: str, guarded: Confinemen
     ours: list[float] = []
     for _ in range(EXEC_ROUNDS):
         for confinement, taken in ((Confinement(), plain), (guarded, ours)):
-            spawn = Spawn(argv=("sh", "-c", script), cwd=folder, confinement=confinement)
+            spawn = ProcessSpec(argv=("sh", "-c", script), cwd=folder, confinement=confinement)
             ended = await launcher.run(spawn)
             taken.append(ended.seconds * 1000 / EXECS)
     floor = statistics.median(plain)

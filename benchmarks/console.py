@@ -22,7 +22,7 @@ from podium.config.configuration import load_configuration
 from podium.core.events import NoteTaken, StepCompleted, StepStarted
 from podium.core.work import Run, RunStatus, StepRecord, StepStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import Store, Tx, View
+from podium.ports import Store, StoreView, Transaction
 from podium.store import SqlStore
 from podium.testing import retry_until
 from podium.web.access.tokens import ConsoleRole
@@ -138,7 +138,7 @@ class _Counted:
         self._store = store
         self.reads = 0
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         self.reads += 1
         return await self._store.read(work)
 
@@ -237,7 +237,7 @@ async def _fill(store: Store) -> tuple[str, str]:
     names = [ids.new("run") for _ in range(PAST_RUNS)]
     for start in range(0, PAST_RUNS, 2000):
 
-        def add(tx: Tx, start: int = start) -> None:
+        def add(tx: Transaction, start: int = start) -> None:
             for number, name in enumerate(names[start : start + 2000], start):
                 _add(tx, name, number, clock)
 
@@ -251,7 +251,7 @@ async def _fill(store: Store) -> tuple[str, str]:
     return long_run, live_run
 
 
-def _add(tx: Tx, run_id: str, number: int, clock: SystemClock) -> None:
+def _add(tx: Transaction, run_id: str, number: int, clock: SystemClock) -> None:
     now = clock.now()
     is_long = number == PAST_RUNS // 2
     ended = RunStatus.FAILED if number % 50 == 0 else RunStatus.SUCCEEDED
@@ -273,7 +273,7 @@ def _add(tx: Tx, run_id: str, number: int, clock: SystemClock) -> None:
             tx.append(run_id, StepCompleted(step=f"work#{step}"))
 
 
-def _lengthen(tx: Tx, run_id: str, start: int, clock: SystemClock) -> None:
+def _lengthen(tx: Transaction, run_id: str, start: int, clock: SystemClock) -> None:
     now = clock.now()
     for number in range(start, min(start + 2000, EVENTS // 2)):
         step = f"work#{number}"

@@ -16,7 +16,7 @@ from benchmarks.floor import BareSqlite
 from podium.core.events import NoteTaken
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from podium.store import SqlStore
 
 ROUNDS = 1500
@@ -86,7 +86,7 @@ async def _steps(
     ours: list[float] = []
     bare: list[float] = []
 
-    async def nothing(step: Step) -> str:
+    async def nothing(step: StepContext) -> str:
         return BODY
 
     async def flow(ctx: FlowContext, _: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmarks.figures import Figure, median
-from podium.tools.edits import Edit, EditRefused, apply_edits, decoded
+from podium.tools.edits import EditRefused, TextEdit, apply_edits, decoded
 from tests.edit_cases import EditCase, edit_cases
 
 LINES = 25_000
@@ -36,7 +36,7 @@ async def measure() -> list[Figure]:
 
 def came_out(case: EditCase) -> tuple[bytes | None, str]:
     """The file afterwards and how the first place was found; None and why, when it was refused."""
-    edits = [Edit(each.find, each.replace, each.at_line) for each in case.edits]
+    edits = [TextEdit(each.find, each.replace, each.at_line) for each in case.edits]
     try:
         coded = decoded(case.before)
         edited = apply_edits(coded.text, edits)
@@ -70,7 +70,7 @@ def _quickness() -> Iterator[Figure]:
         ("an edit by its indentation in 1 MB", dedented),
         ("a refused edit in 1 MB, with the nearest", f"{dedented}\nnot there"),
     ):
-        ours = _seconds(partial(_tried, text, Edit(find, f"{find}\nmore")))
+        ours = _seconds(partial(_tried, text, TextEdit(find, f"{find}\nmore")))
         yield Figure(name, ours * 1e3, "ms", floor * 1e3, "ms its lines", most=1_000.0)
     yield _growth()
 
@@ -80,14 +80,14 @@ def _growth() -> Figure:
 
     def flood(count: int) -> float:
         text, find = "}\n" * count, " }\n" * (count // 2) + "end"
-        return _seconds(lambda: _tried(text, Edit(find, "x")))
+        return _seconds(lambda: _tried(text, TextEdit(find, "x")))
 
     half, whole = flood(100_000), flood(200_000)
     name = "200,000 equal lines, half of them sought"
     return Figure(name, whole * 1e3, "ms", half * 1e3, "ms half as many", most_ratio=3.0)
 
 
-def _tried(text: str, edit: Edit) -> None:
+def _tried(text: str, edit: TextEdit) -> None:
     try:
         apply_edits(text, [edit])
     except EditRefused:

@@ -11,7 +11,7 @@ from benchmarks.metering import Meter, resident_bytes, typical
 from benchmarks.store_costs import BODY, owned_run
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
-from podium.ports import Engine, FlowContext, Step, Store
+from podium.ports import Engine, FlowContext, StepContext, Store
 from tests.postgres import PostgresServer
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def claims(store: Store, server: PostgresServer, dbos: DbosDatabase) -> tu
 async def steps(engine: Engine, server: PostgresServer) -> Cost:
     """A step that does nothing, its commit included."""
 
-    async def nothing(step: Step) -> str:
+    async def nothing(step: StepContext) -> str:
         return BODY
 
     async def flow(ctx: FlowContext, _: Any) -> None:
@@ -106,7 +106,7 @@ async def memory_of_a_run(engine: Engine) -> int:
     """Bytes that a process grows by for each run that it hosts, in the middle of a step."""
     done = asyncio.Event()
 
-    async def think(step: Step) -> None:
+    async def think(step: StepContext) -> None:
         await done.wait()
 
     async def flow(ctx: FlowContext, _: Any) -> None:

@@ -19,7 +19,7 @@ from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.panes import loading, pasting
 from podium.agents.tui.reply_reader import StreamGate
 from podium.core.model import Json
-from podium.core.turns import Message, block_of
+from podium.core.turns import MessageBlock, block_of
 from podium.sandbox import ProcessLauncher, end_left_server
 
 
@@ -34,7 +34,7 @@ class Line:
     transcripts: Path
     carried: str = ""
 
-    async def carry(self, heard: tuple[Message, ...]) -> None:
+    async def carry(self, heard: tuple[MessageBlock, ...]) -> None:
         """Paste the newest block, unless that was done."""
         if not heard or heard[-1].id == self.carried:
             return

@@ -11,14 +11,14 @@ from benchmarks.figures import Figure, median
 from podium.core.events import NoteTaken, RunQueued, RunSucceeded
 from podium.core.work import Run, RunStatus, StepRecord, StepStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import EventQuery, RunQuery, Tx, View
+from podium.ports import EventQuery, RunQuery, StoreView, Transaction
 from podium.store import SqlStore
 
 PAST_RUNS = 100_000
 ROUNDS = 60
 FEW = 50
 
-Look = Callable[[View], object]
+Look = Callable[[StoreView], object]
 
 
 async def measure() -> list[Figure]:
@@ -49,7 +49,7 @@ async def _filled(folder: Path, count: int, *, failed_every: int) -> tuple[SqlSt
     names = [ids.new("run") for _ in range(count)]
     for start in range(0, count, 1000):
 
-        def fill(tx: Tx, start: int = start) -> None:
+        def fill(tx: Transaction, start: int = start) -> None:
             for number, name in enumerate(names[start : start + 1000], start):
                 _add(tx, name, number, clock, failed=number % failed_every == 0)
 
@@ -57,7 +57,7 @@ async def _filled(folder: Path, count: int, *, failed_every: int) -> tuple[SqlSt
     return store, names[count // 2]
 
 
-def _add(tx: Tx, run_id: str, number: int, clock: SystemClock, *, failed: bool) -> None:
+def _add(tx: Transaction, run_id: str, number: int, clock: SystemClock, *, failed: bool) -> None:
     now = clock.now()
     status = RunStatus.FAILED if failed else RunStatus.SUCCEEDED
     tx.add_run(Run(id=run_id, flow="bench", task=f"task {number}", status=status, created_at=now))
@@ -76,16 +76,16 @@ def _add(tx: Tx, run_id: str, number: int, clock: SystemClock, *, failed: bool) 
     tx.append(run_id, RunSucceeded())
 
 
-def _list(view: View) -> object:
+def _list(view: StoreView) -> object:
     return view.runs(RunQuery(limit=50))
 
 
-def _list_failed(view: View) -> object:
+def _list_failed(view: StoreView) -> object:
     return view.runs(RunQuery(statuses=(RunStatus.FAILED,), limit=50))
 
 
 def _show(run_id: str) -> Look:
-    def look(view: View) -> object:
+    def look(view: StoreView) -> object:
         return (
             view.run(run_id),
             view.steps(run_id),

@@ -13,9 +13,9 @@ from pathlib import Path
 from benchmarks.figures import Figure, median
 from podium.agents.scripted import agent as scripted
 from podium.app.app import Podium
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.core.work import RunStatus
-from podium.core.workspaces import WorkspaceWish
+from podium.core.workspaces import WorkspaceSpec
 from podium.jobs.pipeline import Check
 from podium.jobs.pipeline.composition import check_runner, pipeline_job
 from podium.ports import Workspace
@@ -69,7 +69,7 @@ async def _bare(podium: Podium, number: int) -> float:
     """The same work with nobody in charge: each turn's program in the fence, its commit, its import."""
     began = time.perf_counter()
     wish = podium.workspace_wish(f"bare-{number}", base="main")
-    workspace = await podium.workspaces.create(WorkspaceWish.model_validate(wish.model_dump()))
+    workspace = await podium.workspaces.create(WorkspaceSpec.model_validate(wish.model_dump()))
     for turn in range(TURNS):
         await _player(podium, workspace)
         await _commit(workspace, f"docs/{turn}.md", turn)
@@ -81,7 +81,7 @@ async def _bare(podium: Podium, number: int) -> float:
 
 async def _player(podium: Podium, workspace: Workspace) -> None:
     ended = await podium.launcher.run(
-        Spawn(
+        ProcessSpec(
             argv=(sys.executable, "-IS", str(scripted.PLAYER)),
             cwd=workspace.record.path,
             stdin=PART,

@@ -26,7 +26,7 @@ from benchmarks.server import durable_server
 from benchmarks.simulating import POINTS_FILE, Points
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
-from podium.ports import Engine, FlowContext, Step
+from podium.ports import Engine, FlowContext, StepContext
 from tests.postgres import PostgresServer
 
 WORKERS = (1, 2, 4, 8)
@@ -168,7 +168,7 @@ def _bare_commits(server: PostgresServer) -> float:
 
 
 def _register_flow(engine: Engine) -> None:
-    async def nothing(step: Step) -> str:
+    async def nothing(step: StepContext) -> str:
         return BODY
 
     async def flow(ctx: FlowContext, _: Any) -> None:

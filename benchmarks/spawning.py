@@ -7,7 +7,7 @@ import tempfile
 import time
 
 from benchmarks.figures import Figure, median
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher
 
 ROUNDS = 40
@@ -23,7 +23,7 @@ async def measure() -> list[Figure]:
             await process.wait()
             bare.append(time.perf_counter() - began)
             began = time.perf_counter()
-            await launcher.run(Spawn(argv=("true",), cwd=folder))
+            await launcher.run(ProcessSpec(argv=("true",), cwd=folder))
             ours.append(time.perf_counter() - began)
     extra = (median(ours) - median(bare)) * 1000
     return [

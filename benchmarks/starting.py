@@ -21,7 +21,7 @@ from podium.config.configuration import load_configuration
 from podium.core.decisions import Approval, Tier
 from podium.core.work import Run, RunStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import Tx
+from podium.ports import Transaction
 
 ROUNDS = 9
 RUNS = 200
@@ -182,7 +182,7 @@ async def _filled(project: Path, env: dict[str, str]) -> tuple[list[str], list[s
     ]
     approvals = [_approval(run) for run in runs[:ROUNDS]]
 
-    def fill(tx: Tx) -> None:
+    def fill(tx: Transaction) -> None:
         for run in runs:
             tx.add_run(run)
         for approval in approvals:

@@ -15,7 +15,7 @@ from benchmarks.metering import PARTS, Meter, typical
 from podium.core.events import StepCompleted, StepStarted
 from podium.core.work import Run, RunStatus, StepRecord, StepStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import Store, Tx
+from podium.ports import Store, Transaction
 from tests.postgres import PostgresServer
 
 SIZES = (1, 8, 64, 128)
@@ -84,12 +84,12 @@ def owned_run(queue: str | None = None) -> Run:
 
 
 async def _together(
-    store: Store, server: PostgresServer, works: Sequence[Callable[[Tx], None]]
+    store: Store, server: PostgresServer, works: Sequence[Callable[[Transaction], None]]
 ) -> Cost:
     """From when a work lets the writer go on until all works, in the next commit, are durable."""
     held_up, let_go = threading.Event(), threading.Event()
 
-    def hold_up(tx: Tx) -> None:
+    def hold_up(tx: Transaction) -> None:
         held_up.set()
         let_go.wait(HELD_UP_SECONDS)
 
@@ -104,7 +104,7 @@ async def _together(
     return meter.read()
 
 
-def _record_step(run_id: str, number: int, tx: Tx) -> None:
+def _record_step(run_id: str, number: int, tx: Transaction) -> None:
     """What a step of a flow leaves behind, as its owner writes it."""
     now = SystemClock().now()
     key = f"nothing#{number}"

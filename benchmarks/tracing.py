@@ -30,7 +30,7 @@ from podium.core.events import (
 )
 from podium.render.trace_rows import Wanted
 from podium.store import TraceWriter
-from podium.store.trace_reader import TraceReading, open_trace
+from podium.store.trace_reader import TraceReader, open_trace
 
 EVENTS = 100_000
 SCREENS = 15
@@ -96,7 +96,7 @@ def _parse(trace: Path) -> None:
 def _tell(trace: Path, wanted: Wanted, *, as_json: bool) -> None:
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), open_trace(trace) as file:
         telling = Telling(Screen(json=as_json), wanted)
-        telling.read(TraceReading(file, trace.name))
+        telling.read(TraceReader(file, trace.name))
         telling.end()
 
 

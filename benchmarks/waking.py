@@ -18,7 +18,7 @@ from podium.app.approvals import approve
 from podium.core.decisions import Approval, Tier
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, Step, Tx
+from podium.ports import FlowContext, StepContext, Transaction
 from podium.store import SqlStore
 
 ROUNDS = 60
@@ -73,7 +73,7 @@ async def _approve_each(
     return latencies, idle
 
 
-def _save(approval: Approval, tx: Tx) -> None:
+def _save(approval: Approval, tx: Transaction) -> None:
     tx.save_approval(approval)
 
 
@@ -121,7 +121,7 @@ async def _host(folder: Path) -> None:
         store, clock=SystemClock(), ids=SystemIds(), presence=FolderPresence(folder / "workers")
     )
 
-    async def nothing(step: Step) -> None:
+    async def nothing(step: StepContext) -> None:
         return None
 
     async def flow(ctx: FlowContext, _: Any) -> None:

@@ -27,7 +27,7 @@ from podium.core.decisions import Approval, Tier
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import Engine, FlowContext, Step, Store, Tx
+from podium.ports import Engine, FlowContext, StepContext, Store, Transaction
 
 ROUNDS = 200
 QUICK_ROUNDS = 8
@@ -176,11 +176,11 @@ def _approval_id(number: int) -> str:
     return f"apr_{number:032x}"
 
 
-def _save(approval: Approval, tx: Tx) -> None:
+def _save(approval: Approval, tx: Transaction) -> None:
     tx.save_approval(approval)
 
 
-async def _nothing(step: Step) -> None:
+async def _nothing(step: StepContext) -> None:
     return None
 
 

@@ -19,7 +19,7 @@ from podium.agents.tui import (
     TuiAgent,
     TuiKit,
 )
-from podium.core.turns import Awaited, Turn, TurnLimits
+from podium.core.turns import AwaitedMessage, Turn, TurnLimits
 from podium.jobs.duet.prompts import task_words
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
@@ -114,7 +114,7 @@ def _agent(terminals: TerminalPair, folder: Path, number: int) -> TuiAgent:
 
 
 def _turn(number: int, folder: Path) -> Turn:
-    awaited = Awaited(sender="PLANNER", types=("plan",), task=f"T{number}", nonce="0123beef")
+    awaited = AwaitedMessage(sender="PLANNER", types=("plan",), task=f"T{number}", nonce="0123beef")
     return Turn(
         run_id="run_bench",
         step_key=f"turn-{number}",

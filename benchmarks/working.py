@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from podium.core.workspaces import WorkspaceWish
+from podium.core.workspaces import WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.sandbox import ProcessLauncher
@@ -34,7 +34,7 @@ async def measure() -> list[Figure]:
             tree = Path(folder, f"tree-{number}")
             plain.append(_timed(repository, "worktree", "add", "-q", str(tree)))
             shutil.rmtree(tree)
-            wish = WorkspaceWish(task=f"task-{number}", repository=str(repository))
+            wish = WorkspaceSpec(task=f"task-{number}", repository=str(repository))
             began = time.perf_counter()
             workspace = await made.create(wish)
             ours.append(time.perf_counter() - began)

@@ -13,16 +13,24 @@ from typing import NamedTuple
 
 from benchmarks.figures import Figure, median
 from benchmarks.floor import BareSqlite
-from podium.core.decisions import CallRecord, CallStatus, Effect, Outcome, Receipt, Tier, ToolSpec
+from podium.core.decisions import (
+    CallOutcome,
+    CallRecord,
+    CallStatus,
+    Effect,
+    Receipt,
+    Tier,
+    ToolSpec,
+)
 from podium.core.events import AnyEvent
 from podium.core.model import Json
 from podium.core.turns import Turn
 from podium.core.work import Run, RunStatus
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.policy import PolicyLayer, compile_policy, default_policy, split_command
-from podium.policy.policy import Policy, Rule
-from podium.ports import EventQuery, Tx, View
-from podium.sandbox import HookDoor, ProcessLauncher, TurnDoor
+from podium.policy.policy import Policy, PolicyRule
+from podium.ports import EventQuery, StoreView, Transaction
+from podium.sandbox import HookServer, ProcessLauncher, TurnHookServer
 from podium.store import Redactor, SqlStore, StoreJournal
 from podium.testing import FakeEnclosures
 from podium.tools import (
@@ -54,7 +62,7 @@ NOTHING = ToolSpec(
         "additionalProperties": False,
     },
 )
-MAY_DO_NOTHING = Rule(name="nothing", tool=("nothing",), decision=Effect.ALLOW)
+MAY_DO_NOTHING = PolicyRule(name="nothing", tool=("nothing",), decision=Effect.ALLOW)
 
 
 async def measure() -> list[Figure]:
@@ -91,7 +99,7 @@ class Rig:
     """A turn's door with all that is behind it in earnest, and the two floors."""
 
     store: SqlStore
-    door: TurnDoor
+    door: TurnHookServer
     bare: BareSqlite
     acts: list[Spent]
     """What the handlers themselves took, call by call."""
@@ -132,17 +140,17 @@ class Rows:
             receipt=self.receipt.model_copy(update={"run_id": "run_2", "seal": ""}),
         )
 
-    def request(self, tx: Tx) -> None:
+    def request(self, tx: Transaction) -> None:
         tx.save_call(self.asked)
         tx.append("run_2", self.requested)
 
-    def settle(self, tx: Tx) -> None:
+    def settle(self, tx: Transaction) -> None:
         tx.add_receipt(self.receipt)
         tx.append("run_2", self.ended)
         tx.save_call(self.settled)
 
 
-def _rows_of(view: View, call: str) -> Rows:
+def _rows_of(view: StoreView, call: str) -> Rows:
     """What was written of the call with this key."""
     every = view.events(EventQuery(run_id="run_1", limit=10 * ROUNDS))
     requested, ended = (each.body for each in every if getattr(each.body, "call", "") == call)
@@ -201,7 +209,7 @@ async def _rig(place: Path) -> AsyncIterator[Rig]:
         await store.close()
 
 
-def _doors(store: SqlStore, place: Path, redactor: Redactor, acts: list[Spent]) -> HookDoor:
+def _doors(store: SqlStore, place: Path, redactor: Redactor, acts: list[Spent]) -> HookServer:
     gate = compile_policy(
         [
             PolicyLayer(origin="built-in", policy=default_policy()),
@@ -233,11 +241,11 @@ def _doors(store: SqlStore, place: Path, redactor: Redactor, acts: list[Spent]) 
         longest_secret=redactor.longest,
         passed_over=gate.passed_over,
     )
-    return HookDoor(door, toolbox, StoreJournal(store), redact=redactor.text, listens=False)
+    return HookServer(door, toolbox, StoreJournal(store), redact=redactor.text, listens=False)
 
 
 def _timed(tool: Tool, acts: list[Spent]) -> Tool:
-    async def act(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
+    async def act(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | CallOutcome:
         began = _now()
         result = await tool.handler(arguments, scope)
         acts.append(_now().less(began))

@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from podium.store import SqlStore
 
 CLOCK, IDS = SystemClock(), SystemIds()
@@ -18,7 +18,7 @@ CLOCK, IDS = SystemClock(), SystemIds()
 async def bake(ctx: FlowContext, cakes: int) -> Any:
     """Each step is done once and remembered; the oven waits for a person."""
 
-    async def mix(step: Step) -> str:
+    async def mix(step: StepContext) -> str:
         print(f"  mixing, under the key {step.idempotency_key[-3:]}")
         return f"dough for {cakes}"
 

@@ -18,20 +18,20 @@ from podium.cli.context import Door
 from podium.cli.run_host import host
 from podium.config.flow_options import flow_options
 from podium.core.job import Command, FlowSpec, Job
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run
-from podium.ports import FlowBody, FlowContext, Step
+from podium.ports import FlowBody, FlowContext, StepContext
 
 FLOW = "greeting"
 
 
-class GreetingOptions(Noun):
+class GreetingOptions(FrozenModel):
     """Settings under `flows: greeting:` in podium.yaml."""
 
     greeting: str = "Hello"
 
 
-class GreetingInput(Noun):
+class GreetingInput(FrozenModel):
     greeting: str
     names: tuple[str, ...] = Field(min_length=1)
 
@@ -39,7 +39,7 @@ class GreetingInput(Noun):
 async def build_greeting(podium: Podium) -> FlowBody:
     file = podium.folders.project / "greetings.txt"
 
-    async def greet(line: str, step: Step) -> str:
+    async def greet(line: str, step: StepContext) -> str:
         # A step runs again if the process dies in it: writing the same line twice is avoided by looking first.
         known = file.read_text().splitlines() if file.exists() else []
         if line not in known:

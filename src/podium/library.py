@@ -24,7 +24,7 @@ from podium.jobs.playbook import loader as files
 from podium.jobs.playbook.models import Playbook, Profile
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookResult
 from podium.ports import EventQuery
-from podium.telemetry.event_feed import Listening
+from podium.telemetry.event_feed import ListenerThread
 
 __all__ = [
     "AgentMaker",
@@ -104,7 +104,7 @@ async def _seen_through(podium: Podium, run: Run, on_event: Callable[[Event], No
     engine = await podium.hosting_engine()
     if on_event is None:
         return await see_through(engine, run, wait=False)
-    listening = Listening(
+    listening = ListenerThread(
         await podium.store(), EventQuery(run_id=run.id), on_event, name="on_event"
     )
     try:

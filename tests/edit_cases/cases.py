@@ -8,14 +8,14 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 
 _MARKS = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 
 
-class WantedEdit(Noun):
+class WantedEdit(FrozenModel):
     """One edit as it was sent."""
 
     find: str
@@ -23,7 +23,7 @@ class WantedEdit(Noun):
     at_line: int | None = None
 
 
-class EditCase(Noun):
+class EditCase(FrozenModel):
     """A file, the edits that were asked for, and the text that must come out, or none."""
 
     shape: NonEmpty

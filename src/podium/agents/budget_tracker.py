@@ -10,7 +10,7 @@ from podium.core.decisions import Budget, Usage, counts_of, usage_counted
 from podium.core.errors import BudgetSpent
 from podium.core.events import UsageRecorded
 from podium.core.work import Run, terms_of
-from podium.ports import Clock, Store, Tx, View
+from podium.ports import Clock, Store, StoreView, Transaction
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,11 +42,11 @@ class Purse:
         step_key: str,
         source: str,
         usage: Usage,
-        also: Callable[[Tx], None] = lambda tx: None,
+        also: Callable[[Transaction], None] = lambda tx: None,
     ) -> None:
         """Count what was used and record it, in one transaction with what `also` writes."""
 
-        def count(tx: Tx) -> None:
+        def count(tx: Transaction) -> None:
             now = self.clock.now()
             for counter, amount in counts_of(usage, run_id, step_key, now):
                 tx.count(counter, now, amount)
@@ -55,12 +55,14 @@ class Purse:
 
         await self.store.write(count)
 
-    def _first_spent(self, view: View, run_id: str, step_key: str) -> BudgetSpent | None:
+    def _first_spent(self, view: StoreView, run_id: str, step_key: str) -> BudgetSpent | None:
         recorded = terms_of(view.run(run_id)).budgets
         found = (self._spent(view, each, run_id, step_key) for each in (*self.budgets, *recorded))
         return next((spent for spent in found if spent is not None), None)
 
-    def _spent(self, view: View, budget: Budget, run_id: str, step_key: str) -> BudgetSpent | None:
+    def _spent(
+        self, view: StoreView, budget: Budget, run_id: str, step_key: str
+    ) -> BudgetSpent | None:
         if budget.scope == "call":
             return None  # a turn is no call
         used = usage_counted(
@@ -75,7 +77,7 @@ class Purse:
                 return _in_words(run_id, budget.scope, measure, amount, limit)
         return None
 
-    def _lift_recorded(self, tx: Tx, run: Run, step_key: str) -> None:
+    def _lift_recorded(self, tx: Transaction, run: Run, step_key: str) -> None:
         tx.guard(run.id, run.fence)
         stored = tx.run(run.id)
         recorded = terms_of(stored).budgets

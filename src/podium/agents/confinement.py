@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from podium.agents.deps import AgentKit
 from podium.core.errors import BadInput
-from podium.core.processes import Confinement, Ended, Mount
+from podium.core.processes import Confinement, Mount, ProcessExit
 from podium.core.turns import Turn
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -32,12 +32,12 @@ class Needs:
     """How it is started, as a person configured it."""
 
 
-async def fence_for(kit: AgentKit, turn: Turn, door: TurnDoor, needs: Needs) -> Confinement:
+async def fence_for(kit: AgentKit, turn: Turn, door: HookDoor, needs: Needs) -> Confinement:
     """What the agent's program may reach in this turn: its workspace's fence, its needs, and the door."""
     return fenced(await kit.enclosures.confinement(turn.workspace), needs, door)
 
 
-def fenced(fence: Confinement, needs: Needs, door: TurnDoor | None = None) -> Confinement:
+def fenced(fence: Confinement, needs: Needs, door: HookDoor | None = None) -> Confinement:
     """The fence with these needs let through, and the way to the turn's door. One that confines nothing stays as it is.
 
     Raises `BadInput` where the network policy leaves no way to the model.
@@ -98,7 +98,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def kept_out(agent: str, ended: Ended) -> tuple[str, ...]:
+def kept_out(agent: str, ended: ProcessExit) -> tuple[str, ...]:
     """What a person should know of what the fence kept the agent's processes from."""
     found = []
     if ended.refused_hosts:

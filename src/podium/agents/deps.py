@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from podium.core.model import Json, NonEmpty, Noun
-from podium.ports import Agent, Clock, Enclosures, HookDoors, Launcher, Transcripts
+from podium.core.model import FrozenModel, Json, NonEmpty
+from podium.ports import Agent, Clock, ConfinementProvider, HookServers, Launcher, Transcripts
 
 
-class AgentOptions(Noun):
+class AgentOptions(FrozenModel):
     """One agent, as podium.yaml has it."""
 
     name: NonEmpty
@@ -33,8 +33,8 @@ class AgentKit:
     """The ports and places an agent's program is run with."""
 
     launcher: Launcher
-    enclosures: Enclosures
-    doors: HookDoors
+    enclosures: ConfinementProvider
+    doors: HookServers
     transcripts: Transcripts
     clock: Clock
     hook_command: tuple[str, ...]

@@ -18,7 +18,7 @@ from podium.core.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import Finish, Reply, Turn, TurnLimits
 
 LONGEST_WORDS = 500
@@ -39,18 +39,18 @@ def plain_words(text: str, longest: int = LONGEST_WORDS) -> str:
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
-def last_words(ended: Ended) -> str:
+def last_words(ended: ProcessExit) -> str:
     """The end of what it wrote to stderr, to be put behind a message; empty when there is nothing."""
     tail = ended.stderr[-4_000:].decode(errors="replace").strip()
     words = plain_words(tail.rpartition("\n")[2])
     return f": {words}" if words else ""
 
 
-def out_of_time(agent: str, ended: Ended) -> TimedOut:
+def out_of_time(agent: str, ended: ProcessExit) -> TimedOut:
     return TimedOut(f"agent {agent!r} gave no answer within {ended.seconds:.1f} s")
 
 
-def lost(agent: str, ended: Ended) -> AgentLost:
+def lost(agent: str, ended: ProcessExit) -> AgentLost:
     """It ended, and no record of a result says that it did its work."""
     how = f"signal {ended.signal}" if ended.exit_code is None else f"exit {ended.exit_code}"
     if ended.breaches:

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports import Launcher, Process
 
 Hear = Callable[[str], Awaitable[None] | None]
 """Takes a line as it comes; the next one waits for it. What it raises ends the program and is handed on."""
 
 
-async def hear_out(process: Process, hear: Hear) -> Ended:
+async def hear_out(process: Process, hear: Hear) -> ProcessExit:
     """Hand on every line until the tree is dead. Cancelled, or when `hear` raises, it is ended first.
 
     Bytes that are no UTF-8 are replaced.
@@ -34,7 +34,7 @@ async def hear_out(process: Process, hear: Hear) -> Ended:
         raise
 
 
-async def _end(process: Process, ending: asyncio.Future[Ended]) -> None:
+async def _end(process: Process, ending: asyncio.Future[ProcessExit]) -> None:
     """Come back when nothing is left of it, however often one is cancelled meanwhile."""
     # A cancelled wait ends the tree with the launcher's own patience.
     ending.cancel()
@@ -79,7 +79,7 @@ async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str
     # Some make folders in the home even for this.
     with tempfile.TemporaryDirectory(prefix="podium-version-") as home:
         ended = await launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=(*argv, "--version"),
                 cwd=cwd,
                 env={"HOME": home},

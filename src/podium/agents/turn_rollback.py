@@ -14,8 +14,8 @@ from podium.core.errors import BadInput, NotPossibleNow, PodiumError, WorkspaceT
 from podium.core.events import NoteTaken, ToolAbandoned, WorkspaceChecked
 from podium.core.settlement import draft_receipt, give_back
 from podium.core.work import Run
-from podium.core.workspaces import RefsSeen, Snapshot, TurnEnd
-from podium.ports import Clock, FlowContext, Store, Tx, View, Workspace
+from podium.core.workspaces import RepositoryRefs, TurnEnd, WorktreeSnapshot
+from podium.ports import Clock, FlowContext, Store, StoreView, Transaction, Workspace
 
 ROLLED_BACK = "rolled back with its workspace to where the turn began"
 """Error on the receipt of a call whose effects are gone."""
@@ -23,7 +23,7 @@ _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 _MADE = (*_OPEN, CallStatus.COMPLETED, CallStatus.FAILED)
 
 
-async def snapshot_turn(ctx: FlowContext, workspace: Workspace) -> Snapshot | None:
+async def snapshot_turn(ctx: FlowContext, workspace: Workspace) -> WorktreeSnapshot | None:
     """Keep the workspace as a turn left it. None: not all of it can be kept, so later turns are not rolled back.
 
     A snapshot holds files and commits: a merge that was begun, or another branch, would be lost by going back.
@@ -40,7 +40,7 @@ async def snapshot_turn(ctx: FlowContext, workspace: Workspace) -> Snapshot | No
 
 
 async def restore_turn(
-    ctx: FlowContext, workspace: str | Workspace, snapshot: Snapshot | None
+    ctx: FlowContext, workspace: str | Workspace, snapshot: WorktreeSnapshot | None
 ) -> bool:
     """Put the workspace back to where the last turn left it, if it is elsewhere. False: that cannot be done.
 
@@ -73,7 +73,7 @@ async def roll_back_calls(store: Store, clock: Clock, run: Run, step_key: str) -
     if not await store.read(lambda view: _disposable(view, run.id, step_key)):
         return 0
 
-    def work(tx: Tx) -> int:
+    def work(tx: Transaction) -> int:
         tx.guard(run.id, run.fence)
         records = _disposable(tx, run.id, step_key)
         for record in records:
@@ -83,7 +83,7 @@ async def roll_back_calls(store: Store, clock: Clock, run: Run, step_key: str) -
     return await store.write(work)
 
 
-def _disposable(view: View, run_id: str, step_key: str) -> list[CallRecord]:
+def _disposable(view: StoreView, run_id: str, step_key: str) -> list[CallRecord]:
     return [
         record
         for record in view.calls(run_id)
@@ -94,7 +94,7 @@ def _disposable(view: View, run_id: str, step_key: str) -> list[CallRecord]:
     ]
 
 
-def _roll_back(tx: Tx, record: CallRecord, now: datetime) -> None:
+def _roll_back(tx: Transaction, record: CallRecord, now: datetime) -> None:
     approval = tx.approval(record.approval_id) if record.approval_id else None
     draft = draft_receipt(record, "rolled_back", now, approval=approval)
     receipt = tx.add_receipt(draft.model_copy(update={"error": ROLLED_BACK}))
@@ -172,14 +172,14 @@ async def watched(ctx: FlowContext, workspace: str | Workspace) -> AsyncIterator
         await to_the_end(_check(ctx, workspace, seen))
 
 
-async def _check(ctx: FlowContext, workspace: Workspace, seen: RefsSeen) -> None:
+async def _check(ctx: FlowContext, workspace: Workspace, seen: RepositoryRefs) -> None:
     end = await workspace.end_turn(seen)
     ctx.note(_checked(workspace.record.id, seen, end))
     if end.violations:
         raise WorkspaceTampered(_words(end))
 
 
-def _checked(workspace_id: str, seen: RefsSeen, end: TurnEnd) -> WorkspaceChecked:
+def _checked(workspace_id: str, seen: RepositoryRefs, end: TurnEnd) -> WorkspaceChecked:
     return WorkspaceChecked(
         workspace=workspace_id,
         refs_before=digest_of(seen.model_dump()),

@@ -36,11 +36,11 @@ from podium.core.events import (
     StepBroke,
 )
 from podium.core.ids import short_id
-from podium.core.model import Moment, Noun
-from podium.core.turns import Awaited, Reply, Turn, TurnLimits
+from podium.core.model import FrozenModel, UtcDatetime
+from podium.core.turns import AwaitedMessage, Reply, Turn, TurnLimits
 from podium.core.work import AGENT_LOST, RATE_LIMIT, Failure, Run, Signal
 from podium.platform.invisible_text import written_out
-from podium.ports import Agent, EventQuery, FlowContext, Step, Store, Workspace
+from podium.ports import Agent, EventQuery, FlowContext, StepContext, Store, Workspace
 
 Prepare = Callable[[], Awaitable[bool]]
 """Puts things where a turn starts from. False: that is not possible, and nothing is rolled back."""
@@ -61,10 +61,10 @@ FIRST_PAUSE_SECONDS = 1.0
 """Pause after the first loss; each later one is twice as long."""
 
 
-class Limited(Noun):
+class Limited(FrozenModel):
     """A turn that brought no answer and is asked again later: too much was asked of the agent, or it was lost."""
 
-    limited_until: Moment
+    limited_until: UtcDatetime
     why: str
     lost: bool = False
     turn: str = ""
@@ -101,7 +101,7 @@ async def ask(
     notes: Sequence[str] = (),
     contract: type[BaseModel] | None = None,
     nonce_slot: str = "",
-    awaits: Awaited | None = None,
+    awaits: AwaitedMessage | None = None,
     provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
 ) -> Reply:
@@ -126,7 +126,7 @@ async def ask(
     is one whose agent was lost, after pauses that grow; then a person is asked, whose words go into the prompt.
     """
 
-    async def take_turn(step: Step, key: str, later_notes: Sequence[str]) -> Reply:
+    async def take_turn(step: StepContext, key: str, later_notes: Sequence[str]) -> Reply:
         await purse.check(ctx.run, key)
         outcome = await _outcome(purse.store, earlier)
         session = earlier.session if earlier else None
@@ -198,7 +198,7 @@ async def ask(
     return await _past_trouble(ctx, player, take_turn, purse, name, index)
 
 
-TakeTurn = Callable[[Step, str, Sequence[str]], Awaitable[Reply]]
+TakeTurn = Callable[[StepContext, str, Sequence[str]], Awaitable[Reply]]
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ async def _past_trouble(
     tries = _Tries(turn=f"{name}#{index}" if index else name)
     for number in count():
 
-        async def unless_in_trouble(step: Step, tries: _Tries = tries) -> Reply | Limited:
+        async def unless_in_trouble(step: StepContext, tries: _Tries = tries) -> Reply | Limited:
             key = tries.turn
             if not tries.last_was_lost:
                 key = await _turn_key(purse.store, step, tries.turn)
@@ -323,7 +323,7 @@ class AskOptions(TypedDict, total=False):
     purse: Required[Purse]
     contract: type[BaseModel] | None
     nonce_slot: str
-    awaits: Awaited | None
+    awaits: AwaitedMessage | None
     provenance: tuple[str, ...]
 
 
@@ -458,7 +458,7 @@ async def ask_until_answered(
     return await conversation.answer()
 
 
-async def _turn_key(store: Store, step: Step, first: str) -> str:
+async def _turn_key(store: Store, step: StepContext, first: str) -> str:
     """By which the turn is known. After a rate limit one whose model's answers are kept goes on where it was;
     any other begins anew, and its calls with it."""
     if step.key == first:

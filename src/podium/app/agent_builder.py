@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.core.errors import BadInput, ToolMissing
-from podium.ports import Agent, Enclosures, HookDoors
+from podium.ports import Agent, ConfinementProvider, HookServers
 
 if TYPE_CHECKING:
     from podium.agents import AgentKit, AgentOptions
@@ -57,10 +57,10 @@ async def players_by_role(podium: Podium) -> Callable[[str], Player]:
 def build_agent(
     podium: Podium,
     name: str,
-    doors: HookDoors,
+    doors: HookServers,
     *,
-    desk: Enclosures | None = None,
-    fence: Enclosures | None = None,
+    desk: ConfinementProvider | None = None,
+    fence: ConfinementProvider | None = None,
     unlisted: AgentSettings | None = None,
     command: tuple[str, ...] = (),
 ) -> Agent:
@@ -89,12 +89,12 @@ def build_agent(
 def build_medium(
     podium: Podium,
     name: str,
-    doors: HookDoors,
+    doors: HookServers,
     *,
     model: str = "",
     unlisted: AgentSettings | None = None,
-    desk: Enclosures | None = None,
-    fence: Enclosures | None = None,
+    desk: ConfinementProvider | None = None,
+    fence: ConfinementProvider | None = None,
     command: tuple[str, ...] = (),
 ) -> Agent:
     """The same as it is, for looking at its medium alone.
@@ -142,7 +142,7 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
     )
 
 
-def _within(kit: AgentKit, fence: Enclosures | None) -> AgentKit:
+def _within(kit: AgentKit, fence: ConfinementProvider | None) -> AgentKit:
     return kit if fence is None else replace(kit, enclosures=fence)
 
 
@@ -150,7 +150,7 @@ def _handless(options: AgentOptions) -> AgentOptions:
     return options.model_copy(update={"options": {**options.options, "hands": False}})
 
 
-def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
+def kit_of(podium: Podium, doors: HookServers) -> AgentKit:
     """What agents are run with."""
     from podium.agents import AgentKit
     from podium.sandbox import hook_command, mcp_server_command

@@ -18,9 +18,9 @@ from podium.app.dry_run import ClosedDoor, NoDoors
 from podium.app.scratch_store import scratch_store
 from podium.config.settings import AgentSettings
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError, ToolMissing
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.turns import Reply, Turn, TurnLimits
-from podium.sandbox import HookDoor
+from podium.sandbox import HookServer
 from podium.store import StoreJournal
 
 PROMPT = "Answer with the one word OK. Use no tool."
@@ -31,7 +31,7 @@ CHECK = "check"
 Answer = Literal["yes", "no", "unknown"]
 
 
-class Standing(Noun):
+class Standing(FrozenModel):
     """What is known of one agent without asking it anything."""
 
     name: str
@@ -104,7 +104,7 @@ async def round_trip(podium: Podium, name: str) -> Reply:
         async with scratch_store(podium) as store:
             closed = ClosedDoor("this is only a check; use no tool")
             toolbox = podium.toolbox_behind(closed, Path(folder))
-            doors = HookDoor(closed, toolbox, StoreJournal(store))
+            doors = HookServer(closed, toolbox, StoreJournal(store))
             turn = Turn(
                 run_id=CHECK,
                 step_key=name,

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from podium.app.flow_registry import FlowBuilder
     from podium.app.receipts import Verifier
     from podium.config.configuration import Configuration
-    from podium.core.workspaces import WorkspaceWish
+    from podium.core.workspaces import WorkspaceSpec
     from podium.git.git_command import Git
     from podium.policy import RuleGate
     from podium.ports import (
         Clock,
-        Enclosures,
+        ConfinementProvider,
         Engine,
         Forge,
         Gate,
-        HookDoors,
+        HookServers,
         Ids,
         Launcher,
         Store,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         Transcripts,
         Workspaces,
     )
-    from podium.sandbox import ProcessLauncher, Trial
+    from podium.sandbox import MechanismTrial, ProcessLauncher
     from podium.store import Redactor, SqlStore, StoreJournal
     from podium.store.postgres_store import PostgresStore
     from podium.telemetry.trace_export import TraceExport
@@ -400,7 +400,7 @@ class Podium:
             venv=venv.programs,
         )
 
-    async def confining_ways(self) -> tuple[Trial, ...]:
+    async def confining_ways(self) -> tuple[MechanismTrial, ...]:
         """Every way in which the kernel of this machine could confine, tried just now."""
         return await self._own_launcher.survey()
 
@@ -421,7 +421,7 @@ class Podium:
         )
 
     @cached_property
-    def enclosures(self) -> Enclosures:
+    def enclosures(self) -> ConfinementProvider:
         """The fences around folders that agents work in."""
         from podium.app.confinement import ProjectEnclosures
         from podium.policy import exec_rules
@@ -434,7 +434,7 @@ class Podium:
             self.tell,
         )
 
-    def workspace_wish(self, task: str, **wishes: str) -> WorkspaceWish:
+    def workspace_wish(self, task: str, **wishes: str) -> WorkspaceSpec:
         """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
         from podium.app.workspace_spec import workspace_wish
 
@@ -502,7 +502,7 @@ class Podium:
         registry: Registry | None = None,
         gate: Gate | None = None,
         mode: str = "",
-        enclosures: Enclosures | None = None,
+        enclosures: ConfinementProvider | None = None,
         store: Store | None = None,
     ) -> ToolDoor:
         """The door that calls in a workspace pass. Without `root` that is the project itself.
@@ -536,7 +536,7 @@ class Podium:
         registry: Registry | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: Enclosures | None = None,
+        enclosures: ConfinementProvider | None = None,
         launcher: Launcher | None = None,
     ) -> LocalToolbox:
         """The tools of a workspace, performed through `door`."""
@@ -570,20 +570,20 @@ class Podium:
         folder: Path | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: Enclosures | None = None,
-    ) -> HookDoors:
+        enclosures: ConfinementProvider | None = None,
+    ) -> HookServers:
         """Opens the door that an agent's processes use for a turn, in the turn's workspace.
 
         Doors listen in `folder`, for programs that live longer than a turn and are shown it from the start.
         `gate` and `enclosures` are for a flow that has its own.
         """
-        from podium.sandbox import HookDoor, HookDoorSettings
+        from podium.sandbox import HookServer, HookServerSettings
 
         door = await self.tool_door(gate=gate, enclosures=enclosures)
         toolbox = self.toolbox_behind(door, enclosures=enclosures)
         journal = await self.journal()
-        settings = HookDoorSettings(folder=str(folder) if folder else None)
-        return HookDoor(door, toolbox, journal, settings, redact=self.redactor.text)
+        settings = HookServerSettings(folder=str(folder) if folder else None)
+        return HookServer(door, toolbox, journal, settings, redact=self.redactor.text)
 
     @cached_property
     def bus(self) -> Bus:

@@ -21,10 +21,10 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import ApprovalClosed, BadInput, NotPossibleNow, UnknownId
 from podium.core.events import ApprovalRejected
 from podium.core.ids import short_id
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.run_events import ApprovalGranted, SignalSent
 from podium.core.work import APPROVAL_SIGNAL, Run, RunStatus, Signal
-from podium.ports import Clock, Ids, Store, Tx, View
+from podium.ports import Clock, Ids, Store, StoreView, Transaction
 
 QUESTION = "ask_human"
 """The tool whose approval is an answer in words."""
@@ -59,7 +59,7 @@ async def approve(
     """
     text, approver = approval_named_in(approval) or approval, approver_of(by)
 
-    def work(tx: Tx) -> Approval:
+    def work(tx: Transaction) -> Approval:
         now = clock.now()
         known = open_approval(tx, text, now)
         if known.status is ApprovalStatus.EXPIRED:
@@ -125,7 +125,7 @@ def _chosen(approval: Approval, words: str, choices: list[Json]) -> str:
     )
 
 
-def open_approval(tx: Tx, text: str, now: datetime) -> Approval:
+def open_approval(tx: Transaction, text: str, now: datetime) -> Approval:
     """The approval that was meant; stored as expired here when its deadline has passed or its run has ended."""
     approval_id = find_id(tx, "approval", text)
     approval = tx.approval(approval_id)
@@ -134,7 +134,7 @@ def open_approval(tx: Tx, text: str, now: datetime) -> Approval:
     return mark_late(tx, approval, now)
 
 
-def mark_late(tx: Tx, approval: Approval, now: datetime) -> Approval:
+def mark_late(tx: Transaction, approval: Approval, now: datetime) -> Approval:
     """The approval, stored as expired when it is due or when nothing would come of an answer any more."""
     if approval.status is ApprovalStatus.PENDING:
         run = tx.run(approval.run_id)
@@ -143,7 +143,7 @@ def mark_late(tx: Tx, approval: Approval, now: datetime) -> Approval:
     return mark_expired(tx, approval, now)
 
 
-def _why_closed(view: View, approval: Approval, run: Run) -> str:
+def _why_closed(view: StoreView, approval: Approval, run: Run) -> str:
     """That its run ended, and what asks for the same again."""
     short = short_id(run.id)
     ended = (
@@ -160,7 +160,7 @@ def _why_closed(view: View, approval: Approval, run: Run) -> str:
     return f"{ended}; `podium retry {short} --from {shlex.quote(step)}` asks again"
 
 
-def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
+def tell_run(tx: Transaction, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
     """Wake the run that waits for this approval's answer. One that has ended takes no signals."""
     run = tx.run(approval.run_id)
     if run is None or run.status.ended:
@@ -201,7 +201,7 @@ async def reject(
     Raises `NotPossibleNow` when it is not open any more.
     """
 
-    def work(tx: Tx) -> Approval:
+    def work(tx: Transaction) -> Approval:
         now = clock.now()
         known = open_approval(tx, approval, now)
         if known.status is ApprovalStatus.EXPIRED:
@@ -211,7 +211,7 @@ async def reject(
     return refuse_expired(await store.write(work))
 
 
-def store_rejection(tx: Tx, refused: Approval, now: datetime, ids: Ids) -> Approval:
+def store_rejection(tx: Transaction, refused: Approval, now: datetime, ids: Ids) -> Approval:
     """Store a rejected approval with its event, and wake its run."""
     tx.save_approval(refused)
     event = ApprovalRejected(
@@ -232,7 +232,7 @@ MOST_OPEN = 5_000
 MOST_LISTED = 200
 
 
-class NewestApprovals(Noun):
+class NewestApprovals(FrozenModel):
     """The newest ones, and how many there are beside them."""
 
     shown: tuple[Approval, ...] = ()
@@ -280,7 +280,7 @@ async def show_approval(store: Store, clock: Clock, approval: str) -> Approval:
     return await store.read(lambda view: _known(view, approval_named_in(approval) or approval))
 
 
-def _known(view: View, text: str) -> Approval:
+def _known(view: StoreView, text: str) -> Approval:
     approval = view.approval(find_id(view, "approval", text))
     if approval is None:
         raise UnknownId("approval", text)
@@ -297,7 +297,7 @@ async def _mark_due(store: Store, clock: Clock) -> None:
         or (approval.status is ApprovalStatus.PENDING and approval.run_id in ended)
     ]
 
-    def mark(tx: Tx) -> None:
+    def mark(tx: Transaction) -> None:
         for approval_id in due:
             approval = tx.approval(approval_id)
             if approval is not None:
@@ -307,7 +307,7 @@ async def _mark_due(store: Store, clock: Clock) -> None:
         await store.write(mark)
 
 
-def _open_and_ended(view: View) -> tuple[list[Approval], set[str]]:
+def _open_and_ended(view: StoreView) -> tuple[list[Approval], set[str]]:
     """What may be due, and the runs among theirs that have ended."""
     still_open = view.approvals(statuses=OPEN, limit=MOST_OPEN)
     runs = (view.run(run_id) for run_id in {approval.run_id for approval in still_open})

@@ -18,12 +18,12 @@ from podium.core.approvals import Approver, Authentication
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import PodiumError, UnknownId
 from podium.core.ids import short_id
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.submission import ask
 from podium.jobs.sense.candidate_lookup import approval_meant
-from podium.ports import RunQuery, View
+from podium.ports import RunQuery, StoreView
 from podium.render.approval import what_line
 from podium.render.text import shown_line, shown_text
 
@@ -57,7 +57,7 @@ _FIRST_WORD = re.compile(r"^\s*/?(?P<verb>[A-Za-z]+)(?:@\w+)?:?(?:\s+(?P<rest>.*
 _WITH_AN_ID: tuple[Verb, ...] = ("approve", "answer", "reject")
 
 
-class ChatWish(Noun):
+class ChatWish(FrozenModel):
     """What is wished for."""
 
     verb: Verb
@@ -208,7 +208,7 @@ def _approver(sender: SenderSettings, credential: str) -> Approver:
     return Approver(name=sender.person, authentication=how, credential=credential)
 
 
-def _meant(view: View, target: str) -> tuple[Run, list[Approval]]:
+def _meant(view: StoreView, target: str) -> tuple[Run, list[Approval]]:
     """The run by its own id, or by that of an approval of it."""
     try:
         run_id = find_id(view, "run", target)

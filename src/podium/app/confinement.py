@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.config.settings import SandboxSettings
 from podium.core.errors import CallRefused, NotPossibleNow
-from podium.core.processes import Confinement, ExecRules, Held, Mount
+from podium.core.processes import Confinement, ExecRules, FolderConfinement, Mount
 from podium.core.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.platform import make_private_folder
 from podium.ports import Workspaces
@@ -21,11 +21,11 @@ UNCONFINED = (
 _POINTER_BYTES = 5_000
 
 
-def held_in_workspaces(settings: SandboxSettings) -> Held | None:
+def held_in_workspaces(settings: SandboxSettings) -> FolderConfinement | None:
     """How the settings hold commands in a workspace. None: only their words are judged."""
     if settings.kind != "kernel" or not settings.network:
         return None
-    return Held(
+    return FolderConfinement(
         network=settings.network, hosts=_listed(settings), disposable=True, holds_zones=True
     )
 
@@ -82,7 +82,7 @@ class ProjectEnclosures:
             self._warn(UNCONFINED)
         return Confinement(unmounted_env=fence.unmounted_env, home=fence.home)
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         return None if self._workspaces.at(root) is None else held_in_workspaces(self._settings)
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from podium.config.settings import SandboxSettings
 from podium.core.errors import ToolMissing
-from podium.core.processes import Confinement, Ended, Mount, ProcessLimits, Spawn
+from podium.core.processes import Confinement, Mount, ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports import Launcher, Process
 
 _MEGABYTE = 1_000_000
@@ -52,19 +52,19 @@ class ConfiningLauncher:
         self._venv = venv
         self._places: dict[Wanted, tuple[float, tuple[str, ...]]] = {}
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         with self._missing_in_short(spawn):
             return await self._inner.start(await self._fitted(spawn))
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         with self._missing_in_short(spawn):
             return await self._inner.run(await self._fitted(spawn))
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         with self._missing_in_short(spawn):
             return await self._inner.on_terminal(await self._fitted(spawn))
 
-    async def _fitted(self, spawn: Spawn) -> Spawn:
+    async def _fitted(self, spawn: ProcessSpec) -> ProcessSpec:
         if spawn.confinement.kind == "kernel":
             return self._completed(spawn, await self._venv())
         # Without a fence only its variables are left, which lead to the private copies.
@@ -75,7 +75,7 @@ class ConfiningLauncher:
             update["limits"] = self._limited(spawn.limits)
         return spawn.model_copy(update=update)
 
-    def _completed(self, spawn: Spawn, venv: str) -> Spawn:
+    def _completed(self, spawn: ProcessSpec, venv: str) -> ProcessSpec:
         fence = spawn.confinement
         read = (str(Path(path).expanduser()) for path in self._settings.read)
         writable = [mount.source for mount in fence.mounts if mount.writable]
@@ -117,11 +117,11 @@ class ConfiningLauncher:
             }
         )
 
-    def _search_path(self, spawn: Spawn) -> str:
+    def _search_path(self, spawn: ProcessSpec) -> str:
         return spawn.env.get("PATH") or self._environ.get("PATH", "")
 
     @contextmanager
-    def _missing_in_short(self, spawn: Spawn) -> Iterator[None]:
+    def _missing_in_short(self, spawn: ProcessSpec) -> Iterator[None]:
         """Every folder that was searched is more than a person wants to read."""
         try:
             yield
@@ -145,5 +145,5 @@ def _lies_in(path: str, folders: Sequence[str]) -> bool:
     return any(Path(real).is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
-def _home(spawn: Spawn) -> dict[str, str]:
+def _home(spawn: ProcessSpec) -> dict[str, str]:
     return {"HOME": spawn.confinement.home} if spawn.confinement.home else {}

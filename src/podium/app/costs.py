@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
 from podium.app.id_lookup import find_id
-from podium.core.decisions import Budget, BudgetState, CountedScope, Spent, Usage, usage_counted
-from podium.core.model import Noun
+from podium.core.decisions import Budget, BudgetState, CountedScope, Usage, UsageSums, usage_counted
+from podium.core.model import FrozenModel
 from podium.core.work import RunStatus
-from podium.ports import Clock, RunQuery, Store, View
+from podium.ports import Clock, RunQuery, Store, StoreView
 
 DAYS = 30
 """So many days are told of, today included. A day is one in UTC."""
@@ -21,7 +21,7 @@ PAGE = 5_000
 MOST_FAILED = 200
 
 
-class Sum(Noun):
+class Sum(FrozenModel):
     """What something cost within the days told of."""
 
     name: str
@@ -32,7 +32,7 @@ class Sum(Noun):
     """Records whose cost nobody knows."""
 
 
-class CostsSeen(Noun):
+class CostsSeen(FrozenModel):
     """What was spent within the last days."""
 
     days: tuple[Sum, ...]
@@ -60,7 +60,7 @@ class _Tally:
     records: int = 0
     unknown: int = 0
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: UsageSums) -> None:
         self.usd += spent.usd
         self.tokens += spent.tokens
         self.records += 1
@@ -139,7 +139,7 @@ def _limit(budgets: Sequence[Budget], scope: str) -> float | None:
     return min((each.usd for each in budgets if each.scope == scope and each.usd), default=None)
 
 
-class Cause(Noun):
+class Cause(FrozenModel):
     """A kind of failure, and the runs that ended or stopped by it."""
 
     kind: str
@@ -157,7 +157,7 @@ async def see_causes(store: Store, *, most: int = MOST_FAILED) -> tuple[Cause, .
     return await store.read(lambda view: _causes(view, most))
 
 
-def _causes(view: View, most: int) -> tuple[Cause, ...]:
+def _causes(view: StoreView, most: int) -> tuple[Cause, ...]:
     statuses = (RunStatus.FAILED, RunStatus.NEEDS_HUMAN)
     runs = [run for run in view.runs(RunQuery(statuses=statuses, limit=most)) if run.failure]
     counts = Counter((run.failure.kind, run.flow) for run in runs if run.failure)
@@ -178,7 +178,7 @@ def _causes(view: View, most: int) -> tuple[Cause, ...]:
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class BudgetsSeen(Noun):
+class BudgetsSeen(FrozenModel):
     """All of one moment."""
 
     today: Usage
@@ -194,12 +194,12 @@ async def see_budgets(
     """Raises `UnknownId` or `AmbiguousId` for the run."""
     now = clock.now()
 
-    def used(view: View, scope: CountedScope, run_id: str) -> Usage:
+    def used(view: StoreView, scope: CountedScope, run_id: str) -> Usage:
         return usage_counted(
             lambda counter: view.counted(counter, _BEGINNING), scope, run_id, "", now
         )
 
-    def look(view: View) -> BudgetsSeen:
+    def look(view: StoreView) -> BudgetsSeen:
         today = used(view, "day", "")
         of_run = used(view, "run", find_id(view, "run", run)) if run else None
         spent = {"day": today, "run": of_run or Usage()}

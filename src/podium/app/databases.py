@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.core.errors import BadInput
-from podium.core.model import Noun
-from podium.ports import Store, Tx
+from podium.core.model import FrozenModel
+from podium.ports import Store, Transaction
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.store.database_check import Checked
-    from podium.store.database_copy import Copied, Enqueue, Proof, Tell
+    from podium.store.database_check import DatabaseCheck
+    from podium.store.database_copy import DatabaseCopy, Enqueue, ReceiptKeys, Tell
     from podium.store.database_snapshot import WholeDatabase
 
 
@@ -54,13 +54,13 @@ class Databases:
         self._make_room(name)
         self._whole(name).migrate()
 
-    def check(self, name: str, tell: Tell) -> Checked:
+    def check(self, name: str, tell: Tell) -> DatabaseCheck:
         from podium.store.database_check import check_database
 
         proof = self._proof(alone=not _is_server(name))
         return check_database(self._whole(name), proof, tell=tell)
 
-    def copy(self, source: str, target: str, tell: Tell) -> Copied:
+    def copy(self, source: str, target: str, tell: Tell) -> DatabaseCopy:
         """Copy a whole project. Its queued runs are handed to the target's queues."""
         from podium.store.database_copy import copy_database
 
@@ -95,7 +95,7 @@ class Databases:
 
         return DispatchedDatabase(name)
 
-    def _proof(self, *, alone: bool) -> Proof | None:
+    def _proof(self, *, alone: bool) -> ReceiptKeys | None:
         from podium.store.database_copy import proof_with
 
         return proof_with(self._podium.receipt_key, self._podium.vault, alone=alone)
@@ -132,7 +132,7 @@ MOST_COUNTED = 1_000_000
 """Runs that are counted when nothing is to be removed."""
 
 
-class Pruned(Noun):
+class Pruned(FrozenModel):
     """How many runs were forgotten, or would be."""
 
     before: datetime
@@ -168,7 +168,7 @@ async def prune(
     return Pruned(before=before, runs=runs, dry_run=False)
 
 
-def _forget_some(tx: Tx, before: datetime) -> int:
+def _forget_some(tx: Transaction, before: datetime) -> int:
     # Found and forgotten in one transaction: a run that somebody retries meanwhile is no longer found.
     ids = tx.ended_before(before, BATCH_RUNS)
     tx.drop_runs(ids)

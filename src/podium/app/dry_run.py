@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from podium.core.decisions import (
     BuiltInRule,
     Call,
+    CallOutcome,
     Decision,
     Effect,
-    Outcome,
     Permit,
     Receipt,
     Refusal,
     Tier,
 )
 from podium.core.errors import NotPossibleNow
-from podium.core.processes import Confinement, Ended, Held, Spawn
-from podium.ports import Checkpoint, Process, Translate, TurnDoor
+from podium.core.processes import Confinement, FolderConfinement, ProcessExit, ProcessSpec
+from podium.ports import Checkpoint, HookDoor, Process, Translate
 
 if TYPE_CHECKING:
     from podium.core.turns import Turn
@@ -40,7 +40,7 @@ class ClosedDoor:
         """Nothing was ever let through here, so nothing was left open."""
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
         raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
 
@@ -51,13 +51,13 @@ class ClosedDoor:
 class NoLauncher:
     """Starts nothing, for tools whose every call is refused before."""
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
 
 
@@ -67,7 +67,7 @@ class NoEnclosures:
     async def confinement(self, root: str) -> Confinement:
         raise NotPossibleNow(f"nothing is started in {root!r} where tools are only looked at")
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         return None
 
 
@@ -76,5 +76,5 @@ class NoDoors:
 
     def open(
         self, turn: Turn, *, agent: str = "", translate: Translate | None = None
-    ) -> AbstractAsyncContextManager[TurnDoor]:
+    ) -> AbstractAsyncContextManager[HookDoor]:
         raise NotPossibleNow(f"agent {agent!r} was made to be looked at, not to be asked")

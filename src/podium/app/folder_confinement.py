@@ -7,12 +7,12 @@ from pathlib import Path
 
 from podium.app.confinement import history_of, protected_mounts, repositories_of, take_state_name
 from podium.config.settings import SandboxSettings
-from podium.core.processes import Confinement, ExecRules, Held, Mount, NetworkPolicy
-from podium.ports import Enclosures
+from podium.core.processes import Confinement, ExecRules, FolderConfinement, Mount, NetworkPolicy
+from podium.ports import ConfinementProvider
 
 
 class PlaybookFence:
-    """Fences for the folder of one run; see `Enclosures`."""
+    """Fences for the folder of one run; see `ConfinementProvider`."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class PlaybookFence:
             ),
         )
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         if self._settings.kind != "kernel":
             return None
-        return Held(network=self._network, hosts=self._hosts, holds_zones=True)
+        return FolderConfinement(network=self._network, hosts=self._hosts, holds_zones=True)
 
     @property
     def _network(self) -> NetworkPolicy:
@@ -68,7 +68,7 @@ class PlaybookFence:
 class DeskFence:
     """The fence of an agent without hands: the folder that its tools work in can only be looked at."""
 
-    def __init__(self, beneath: Enclosures, ground: str) -> None:
+    def __init__(self, beneath: ConfinementProvider, ground: str) -> None:
         self._beneath = beneath
         self._ground = ground
 
@@ -79,5 +79,5 @@ class DeskFence:
         mounts = tuple(each.model_copy(update={"writable": False}) for each in fence.mounts)
         return fence.model_copy(update={"mounts": mounts})
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         return self._beneath.held(root)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from podium.core.errors import AmbiguousId, BadInput, UnknownId
 from podium.core.ids import SHORTEST_TAIL
-from podium.ports import View
+from podium.ports import StoreView
 
 
-def find_id(view: View, kind: str, text: str) -> str:
+def find_id(view: StoreView, kind: str, text: str) -> str:
     """The id of the `run` or `approval` that `text` stands for.
 
     Raises `UnknownId`, or `AmbiguousId` with the candidates.
@@ -24,7 +24,7 @@ def find_id(view: View, kind: str, text: str) -> str:
     return found[0]
 
 
-def find_call_key(view: View, text: str) -> str:
+def find_call_key(view: StoreView, text: str) -> str:
     """The key of the call that `text` stands for, with RUN of `RUN:step:<12 hex>.<n>` made whole."""
     run, colon, rest = text.strip().partition(":")
     if not colon:

@@ -18,11 +18,11 @@ from podium.core.decisions import (
     usage_counter,
 )
 from podium.core.events import ApprovalRejected
-from podium.core.model import Moment, Noun
+from podium.core.model import FrozenModel, UtcDatetime
 from podium.core.plan_approval import question_in
 from podium.core.work import Run
 from podium.jobs.sense.candidate_lookup import CANDIDATE
-from podium.ports import Clock, Engine, EventQuery, Store, View
+from podium.ports import Clock, Engine, EventQuery, Store, StoreView
 
 MOST_CARDS = 100
 """Shown at once; the rest is counted."""
@@ -41,17 +41,17 @@ class CardKind(StrEnum):
     CALL = "call"
 
 
-class Answer(Noun):
+class Answer(FrozenModel):
     """Who ended an approval's waiting, when, and with what words."""
 
     by: str = ""
-    at: Moment | None = None
+    at: UtcDatetime | None = None
     words: str = ""
     how: str = ""
     """How they were authenticated, in words; empty where that was not recorded."""
 
 
-class Card(Noun):
+class Card(FrozenModel):
     """One approval with what a person needs to answer it."""
 
     approval: Approval
@@ -69,7 +69,7 @@ class Card(Noun):
         return self.approval.status is ApprovalStatus.PENDING
 
 
-class Blocked(Noun):
+class Blocked(FrozenModel):
     """A run that goes on only when a person does something."""
 
     run: Run
@@ -84,7 +84,7 @@ class Blocked(Noun):
         return max((call.decision.tier for call in self.in_doubt), default=Tier.T0)
 
 
-class Inbox(Noun):
+class Inbox(FrozenModel):
     """All that waits at one moment, the highest risk first."""
 
     cards: tuple[Card, ...] = ()
@@ -103,7 +103,7 @@ async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[E
     stuck = await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
     left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
 
-    def look(view: View) -> Inbox:
+    def look(view: StoreView) -> Inbox:
         pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MOST_LOOKED_AT)
         first = sorted(pending, key=_urgency)[:MOST_CARDS]
         return Inbox(
@@ -121,7 +121,7 @@ async def see_card(store: Store, clock: Clock, approval: str) -> Card:
     return await store.read(lambda view: card_of(view, found))
 
 
-def card_of(view: View, approval: Approval) -> Card:
+def card_of(view: StoreView, approval: Approval) -> Card:
     """The approval with what the record knows of who asks and who answered."""
     run, call = view.run(approval.run_id), view.call(approval.call_key)
     counter = usage_counter("usd", "run", approval.run_id, "", view.now())
@@ -144,7 +144,7 @@ def _kind(approval: Approval, run: Run | None) -> CardKind:
     return CardKind.CALL if question_in(approval) is None else CardKind.PLAN
 
 
-def _answer(view: View, approval: Approval) -> Answer:
+def _answer(view: StoreView, approval: Approval) -> Answer:
     if approval.status is ApprovalStatus.PENDING:
         return Answer()
     if approval.status is ApprovalStatus.EXPIRED:
@@ -168,7 +168,7 @@ def _urgency(approval: Approval) -> tuple[int, datetime]:
     return (-approval.tier, approval.deadline)
 
 
-def _blocked(view: View, standing: Standing) -> Blocked:
+def _blocked(view: StoreView, standing: Standing) -> Blocked:
     run = standing.run
     reason = run.failure.message if run.failure else ""
     if standing.interrupted:

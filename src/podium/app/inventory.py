@@ -16,9 +16,9 @@ from podium.app.workspaces import survey_workspaces
 from podium.config.folders import STATE_FOLDER, Folders, project_id_in
 from podium.config.project_identity import LOCATION, noted_path
 from podium.core.errors import PodiumError
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import RunStatus
-from podium.core.workspaces import Kept, WorkspaceRecord
+from podium.core.workspaces import WorkLocation, WorkspaceRecord
 from podium.platform import is_locked
 from podium.ports import Workspaces
 from podium.render.text import counted
@@ -57,7 +57,7 @@ _WORKSPACE = re.compile(r"[a-z]+_[0-9a-f]{32}")
 _PROJECT = re.compile(r"[0-9a-f]{32}")
 
 
-class Blocker(Noun):
+class Blocker(FrozenModel):
     """Something that keeps everything from being removed."""
 
     what: str
@@ -67,7 +67,7 @@ class Blocker(Noun):
     """A process is using it; else something would be lost."""
 
 
-class ProjectData(Noun):
+class ProjectData(FrozenModel):
     """What Podium keeps of one project. The project's own files are not among it."""
 
     folder: str
@@ -85,7 +85,7 @@ class ProjectData(Noun):
     """Its record is not in that folder: it was deleted, or its disk is not mounted."""
 
 
-class SharedData(Noun):
+class SharedData(FrozenModel):
     """Settings and state that all projects of the user share."""
 
     folders: tuple[str, ...]
@@ -98,7 +98,7 @@ class SharedData(Noun):
     """Files that Podium did not write."""
 
 
-class Inventory(Noun):
+class Inventory(FrozenModel):
     """Everything that Podium keeps, of one project or of the whole machine."""
 
     projects: tuple[ProjectData, ...] = ()
@@ -259,7 +259,7 @@ async def _survey(
         Blocker(
             what=listing.record.path,
             why=f"workspace {listing.record.task}: {listing.because}",
-            busy=listing.kept is Kept.IN_USE,
+            busy=listing.kept is WorkLocation.IN_USE,
         )
         for listing in listings.values()
         if not listing.kept.is_safe

@@ -9,26 +9,26 @@ from itertools import count
 
 from pydantic import Field
 
-from podium.core.decisions import Outcome, Refusal
+from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import CallRefused, GuardedFilesChanged, ToolBroke
 from podium.core.events import ToolResolved
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.workspaces import Delivery, GuardedChange
 from podium.ports import (
     EventQuery,
     FlowBody,
     FlowContext,
-    Step,
+    StepContext,
     Store,
+    StoreView,
     Toolbox,
-    View,
     Workspace,
     Workspaces,
 )
 
 
-def said_not_to_have_happened(step: Step, view: View) -> int:
+def said_not_to_have_happened(step: StepContext, view: StoreView) -> int:
     """How often a person said of this step's call that it did not happen: each time it is a new one then."""
     beginning = f"{step.run_id}:{step.key}:"
     events = view.events(EventQuery(run_id=step.run_id, types=("tool_resolved",)))
@@ -42,7 +42,7 @@ MOST_ASKED = 5
 """How often a person is asked about it: a question whose time ran out is put again."""
 
 
-class CallJob(Noun):
+class CallJob(FrozenModel):
     """The call that is wanted."""
 
     tool: NonEmpty
@@ -67,10 +67,10 @@ def calling(kit: CallKit) -> FlowBody:
 
     async def call(ctx: FlowContext, job: CallJob) -> Json:
         for asked in count():
-            found: Outcome | Refusal = await ctx.step(
-                "call", partial(_act, kit, job), index=asked, returns=Outcome | Refusal
+            found: CallOutcome | Refusal = await ctx.step(
+                "call", partial(_act, kit, job), index=asked, returns=CallOutcome | Refusal
             )
-            if isinstance(found, Outcome):
+            if isinstance(found, CallOutcome):
                 return _result(found)
             if found.approval_id is None or asked >= MOST_ASKED:
                 raise CallRefused(found.say)
@@ -81,7 +81,7 @@ def calling(kit: CallKit) -> FlowBody:
     return call
 
 
-async def _act(kit: CallKit, job: CallJob, step: Step) -> Outcome | Refusal:
+async def _act(kit: CallKit, job: CallJob, step: StepContext) -> CallOutcome | Refusal:
     again = await kit.store.read(partial(said_not_to_have_happened, step))
     call = kit.toolbox.normalise(
         job.tool,
@@ -95,7 +95,7 @@ async def _act(kit: CallKit, job: CallJob, step: Step) -> Outcome | Refusal:
     return await kit.toolbox.perform(call, step.checkpoint)
 
 
-def _result(outcome: Outcome) -> Json:
+def _result(outcome: CallOutcome) -> Json:
     if not outcome.ok:
         raise ToolBroke(outcome.error)
     return outcome.result
@@ -107,7 +107,7 @@ MAX_QUESTIONS = 5
 """How often a person is asked: a question whose time ran out, or whose diff has changed, is put again."""
 
 
-class DeliveryJob(Noun):
+class DeliveryJob(FrozenModel):
     """The workspace whose commits are to come back."""
 
     workspace_id: NonEmpty
@@ -129,7 +129,7 @@ def delivery(deps: DeliveryDeps) -> FlowBody:
     """The flow. Killed anywhere, it goes on: what came back already does not come back twice."""
 
     async def deliver(ctx: FlowContext, job: DeliveryJob) -> Json:
-        async def work(step: Step) -> Delivery | Refusal:
+        async def work(step: StepContext) -> Delivery | Refusal:
             workspace = await deps.workspaces.open(job.workspace_id)
             if not deps.owns(workspace.record.repository):
                 raise CallRefused(

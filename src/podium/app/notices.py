@@ -15,26 +15,26 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import UserMustAct
 from podium.core.events import ApprovalRequested, Event, RunFailed, RunNeededHuman
 from podium.core.ids import short_id
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
 from podium.ports import (
+    DeliveryLog,
+    DeliveryPosition,
+    DeliveryStatus,
     EventQuery,
     Notice,
-    NoticePart,
-    Outlet,
+    NoticeChannel,
+    NoticeItem,
     Store,
-    Told,
-    ToldBook,
-    ToldMark,
-    View,
+    StoreView,
 )
 from podium.render.approval import diff_counts, diff_lines, what_line
 from podium.render.text import shown_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.notices import FileToldBook
-    from podium.ports import Outlet, Store
+    from podium.notices import FileDeliveryLog
+    from podium.ports import NoticeChannel, Store
 
 
 What = Literal["waits", "ended"]
@@ -50,7 +50,7 @@ PAUSES_SECONDS = (1.0, 5.0, 30.0, 120.0, 300.0)
 """Before each other try; the last one again and again, for nothing is given up."""
 
 
-class NoticeWish(Noun):
+class NoticeWish(FrozenModel):
     """What somebody wants to be told of."""
 
     what: tuple[What, ...] = ("waits", "ended")
@@ -60,7 +60,7 @@ class NoticeWish(Noun):
     """Of approvals: this tier and above."""
 
 
-class Happening(Noun):
+class Happening(FrozenModel):
     """Something to be told, as things stand now."""
 
     what: What
@@ -88,8 +88,8 @@ class Teller:
     def __init__(
         self,
         store: Store,
-        book: ToldBook,
-        outlet: Outlet,
+        book: DeliveryLog,
+        outlet: NoticeChannel,
         wish: NoticeWish,
         word: Wording,
         *,
@@ -105,7 +105,7 @@ class Teller:
         self._say = say
         self._pauses = pauses_seconds
         self._failures = 0
-        self._sending: asyncio.Task[ToldMark] | None = None
+        self._sending: asyncio.Task[DeliveryPosition] | None = None
 
     async def catch_up(self) -> None:
         """Tell all there is. Waits a service out that does not take it."""
@@ -125,7 +125,9 @@ class Teller:
 
     def stumbled(self, error: Exception) -> None:
         """Take note that catching up raised, such as when the record could not be read."""
-        self._report(Told(done=False, why=f"{type(error).__name__}: {error}"[:LONGEST_FAULT]))
+        self._report(
+            DeliveryStatus(done=False, why=f"{type(error).__name__}: {error}"[:LONGEST_FAULT])
+        )
 
     async def close(self, seconds: float) -> None:
         """Wait for a message that is on its way, so that its end is known. Call it when nobody catches up."""
@@ -133,24 +135,26 @@ class Teller:
             await asyncio.wait([self._sending], timeout=seconds)
             self._sending.cancel()
 
-    async def _mark(self) -> ToldMark:
+    async def _mark(self) -> DeliveryPosition:
         known = await asyncio.to_thread(self._book.mark, self._outlet.name)
         if known is not None:
             return known
         # Whoever is told for the first time has no use for the past.
         last = await self._store.read(lambda view: view.last_position())
-        return await self._save(ToldMark(told=last))
+        return await self._save(DeliveryPosition(told=last))
 
-    async def _send(self, found: Sequence[Happening], mark: ToldMark, position: int) -> ToldMark:
-        doubtful = ToldMark(told=mark.told, telling=max(position, mark.telling))
+    async def _send(
+        self, found: Sequence[Happening], mark: DeliveryPosition, position: int
+    ) -> DeliveryPosition:
+        doubtful = DeliveryPosition(told=mark.told, telling=max(position, mark.telling))
         await self._save(doubtful)
         told = await self._outlet.tell(self._word(found))
         self._report(told)
         if told.done:
-            return await self._save(ToldMark(told=position, telling=mark.telling))
+            return await self._save(DeliveryPosition(told=position, telling=mark.telling))
         return doubtful if told.in_doubt else await self._save(mark)
 
-    def _report(self, told: Told) -> None:
+    def _report(self, told: DeliveryStatus) -> None:
         if told.done and self._failures:
             self._say(f"notices to {self._outlet.name} are told again")
         elif not told.done and not self._failures:
@@ -159,12 +163,12 @@ class Teller:
             )
         self._failures = 0 if told.done else self._failures + 1
 
-    async def _save(self, mark: ToldMark) -> ToldMark:
+    async def _save(self, mark: DeliveryPosition) -> DeliveryPosition:
         await asyncio.to_thread(self._book.save, self._outlet.name, mark)
         return mark
 
 
-def _page(wish: NoticeWish, mark: ToldMark, view: View) -> tuple[list[Happening], int]:
+def _page(wish: NoticeWish, mark: DeliveryPosition, view: StoreView) -> tuple[list[Happening], int]:
     """What is to be told next, and the position behind which the rest begins."""
     types = (*(WAITS if "waits" in wish.what else ()), *(ENDED if "ended" in wish.what else ()))
     query = EventQuery(types=types, after_position=mark.told, limit=PAGE)
@@ -178,7 +182,7 @@ def _page(wish: NoticeWish, mark: ToldMark, view: View) -> tuple[list[Happening]
 
 
 def _told_of(
-    view: View, wish: NoticeWish, event: Event, *, perhaps_told: bool
+    view: StoreView, wish: NoticeWish, event: Event, *, perhaps_told: bool
 ) -> Iterator[Happening]:
     run = view.run(event.run_id)
     if run is None or (wish.flows and run.flow not in wish.flows):
@@ -216,7 +220,7 @@ def notice_of(
     ended = len(happenings) - waiting
     counts = (f"{waiting} waiting for you" if waiting else "", f"{ended} ended" if ended else "")
     parts = tuple(
-        NoticePart(text=redact(words_of(each)), link=link_to(each.card_id)) for each in happenings
+        NoticeItem(text=redact(words_of(each)), link=link_to(each.card_id)) for each in happenings
     )
     return Notice(title="Podium: " + ", ".join(filter(None, counts)), parts=parts)
 
@@ -296,9 +300,9 @@ async def notices_told(
     if not wished:
         yield
         return
-    from podium.notices import FileToldBook
+    from podium.notices import FileDeliveryLog
 
-    book = FileToldBook(podium.folders.make_state() / NOTICES_FOLDER)
+    book = FileDeliveryLog(podium.folders.make_state() / NOTICES_FOLDER)
     store = await podium.store()
 
     def link_to(settings: NoticeSettings, card_id: str) -> str:
@@ -332,7 +336,7 @@ async def notices_told(
 async def _tell(
     podium: Podium,
     store: Store,
-    book: FileToldBook,
+    book: FileDeliveryLog,
     tellers: Sequence[Teller],
     hold_pause_seconds: float,
 ) -> None:
@@ -344,7 +348,7 @@ async def _tell(
             group.create_task(keep_up(store, teller.catch_up, teller.stumbled))
 
 
-async def _hold(podium: Podium, book: FileToldBook, pause_seconds: float) -> None:
+async def _hold(podium: Podium, book: FileDeliveryLog, pause_seconds: float) -> None:
     """Wait until no other process tells. Trouble with the lock is said once, and tried on."""
     troubled = False
     while True:
@@ -369,11 +373,11 @@ def _report_failure(podium: Podium, telling: asyncio.Task[None]) -> None:
 
 def _outlets(
     podium: Podium, wished: Sequence[NoticeSettings]
-) -> list[tuple[NoticeSettings, Outlet]]:
+) -> list[tuple[NoticeSettings, NoticeChannel]]:
     """Those whose URL is there. Of the others a person is told."""
-    from podium.notices import AppriseOutlet
+    from podium.notices import AppriseChannel
 
-    found: list[tuple[NoticeSettings, Outlet]] = []
+    found: list[tuple[NoticeSettings, NoticeChannel]] = []
     for settings in wished:
         secret = settings.to.removeprefix("secret://")
         try:
@@ -383,7 +387,7 @@ def _outlets(
             continue
         same = sum(other.to == settings.to for other, _ in found)
         name = f"{secret}.{same + 1}" if same else secret
-        found.append((settings, AppriseOutlet(name, url, redact=podium.redactor.text)))
+        found.append((settings, AppriseChannel(name, url, redact=podium.redactor.text)))
     return found
 
 

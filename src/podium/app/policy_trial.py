@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.errors import BadArguments, BadInput, UnknownTool
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.processes import NetworkPolicy
 from podium.core.work import Mode
 from podium.ports import Gate, Toolbox
@@ -59,7 +59,7 @@ def check_policy(
 MOST_CASES = 20_000
 
 
-class PolicyCase(Noun):
+class PolicyCase(FrozenModel):
     """A command, and what the gate should say of it."""
 
     command: NonEmpty | tuple[NonEmpty, ...]
@@ -75,7 +75,7 @@ class PolicyCase(Noun):
     why: str = ""
 
 
-class _Listed(Noun):
+class _Listed(FrozenModel):
     """Cases that have something in common. A text stands for a case with just that command."""
 
     defaults: dict[str, Json] = Field(default_factory=dict)

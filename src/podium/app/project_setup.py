@@ -17,7 +17,7 @@ from podium.config.folders import (
     write_new,
 )
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.jobs.pipeline import Check
 from podium.render.text import shown_line
 
@@ -80,7 +80,7 @@ _PRODUCTS = {"claude": "Claude Code", "codex": "codex", "gemini": "Gemini CLI", 
 _MAX_COMMENT_CHARACTERS = 100
 
 
-class Proposal(Noun):
+class Proposal(FrozenModel):
     """Settings that a project lacks, as `podium init` would write them."""
 
     agents: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ from podium.jobs.pipeline.composition import named_checks, run_check_in
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.core.workspaces import RepositoryLook
+    from podium.core.workspaces import CheckoutStatus
 
 
 _PREFERRED = ("claude", "codex", "gemini", "opencode")
@@ -104,7 +104,7 @@ async def look_at_checks(podium: Podium) -> tuple[str, str]:
     return "the project has none, so nothing is tested", ""
 
 
-async def _repository(podium: Podium) -> tuple[RepositoryLook | None, str]:
+async def _repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
     git, folder = podium.repository_git, str(podium.folders.project)
     try:
         return await look_at(git, folder), ""
@@ -116,7 +116,7 @@ async def _repository(podium: Podium) -> tuple[RepositoryLook | None, str]:
     return None, problem
 
 
-def _about_repository(podium: Podium, look: RepositoryLook | None) -> list[str]:
+def _about_repository(podium: Podium, look: CheckoutStatus | None) -> list[str]:
     if look is None:
         return []
     notes = []
@@ -133,7 +133,7 @@ def _about_repository(podium: Podium, look: RepositoryLook | None) -> list[str]:
     return notes
 
 
-async def detect_checks(podium: Podium, look: RepositoryLook | None) -> Detection:
+async def detect_checks(podium: Podium, look: CheckoutStatus | None) -> Detection:
     """Find the project's checks. Look through the tracked files; where nothing is committed yet, through all that git does not ignore."""
     top = Path(look.checkout) if look else podium.folders.project
     everything = () if look else ("--cached", "--others", "--exclude-standard")

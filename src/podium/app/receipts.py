@@ -10,8 +10,8 @@ from typing import Protocol
 from podium.app.id_lookup import find_id
 from podium.core.decisions import Receipt
 from podium.core.events import ToolAbandoned, ToolCompleted, ToolFailed, ToolInDoubt
-from podium.core.model import Json, Noun
-from podium.ports import EventQuery, Store, View
+from podium.core.model import FrozenModel, Json
+from podium.ports import EventQuery, Store, StoreView
 
 SETTLING = ("tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned")
 PAGE = 500
@@ -36,11 +36,11 @@ async def follow_receipts(store: Store, run: str | None = None) -> AsyncIterator
                     yield receipt
 
 
-def _run_id(view: View, run: str | None) -> str | None:
+def _run_id(view: StoreView, run: str | None) -> str | None:
     return None if run is None else find_id(view, "run", run)
 
 
-def _settled(run_id: str | None, position: int, view: View) -> tuple[list[Receipt], int, bool]:
+def _settled(run_id: str | None, position: int, view: StoreView) -> tuple[list[Receipt], int, bool]:
     """Receipts of the events behind a position, the position reached, and whether there may be more."""
     query = EventQuery(run_id=run_id, types=SETTLING, after_position=position, limit=PAGE)
     events = view.events(query)
@@ -76,7 +76,7 @@ Verifier = Callable[[Mapping[str, Sequence[Receipt]]], Sequence[Finding]]
 """Checks the chains of all runs against key and heads."""
 
 
-class Fault(Noun):
+class Fault(FrozenModel):
     """A finding, as it is shown."""
 
     run_id: str
@@ -85,7 +85,7 @@ class Fault(Noun):
     problem: str
 
 
-class Verdict(Noun):
+class Verdict(FrozenModel):
     """What was checked and what was found."""
 
     runs: int
@@ -117,5 +117,5 @@ async def verify_receipts(store: Store, verifier: Verifier, run: str | None = No
     return Verdict(runs=len(told), receipts=count, faults=faults)
 
 
-def _read(view: View, run: str | None) -> tuple[str | None, list[Receipt]]:
+def _read(view: StoreView, run: str | None) -> tuple[str | None, list[Receipt]]:
     return (None if run is None else find_id(view, "run", run)), view.receipts()

@@ -21,7 +21,7 @@ from podium.core.approvals import Approver
 from podium.core.decisions import Approval
 from podium.core.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected
 from podium.core.json_schema import validator_for
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator import OPERATOR
 from podium.jobs.operator.models import OperatorJob, RunPlan
@@ -34,18 +34,18 @@ from podium.jobs.sense.orders.order_edit import (
     edited_order,
     refuse_impossible,
 )
-from podium.ports import Clock, Ids, Store, Tx
+from podium.ports import Clock, Ids, Store, Transaction
 from podium.render.text import shown_json
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-Begin = Callable[[str, Callable[[Tx], None]], Awaitable[Run]]
+Begin = Callable[[str, Callable[[Transaction], None]], Awaitable[Run]]
 """Stores the run of the edited work under this id, and does the rest in the very transaction."""
 
 
-class Resubmitted(Noun):
+class Resubmitted(FrozenModel):
     """The old question, and the run that asks the new one."""
 
     approval: Approval
@@ -66,7 +66,9 @@ async def resubmit(
     return Resubmitted(approval=await show_approval(store, clock, known.id), run=run)
 
 
-def _reject(tx: Tx, clock: Clock, ids: Ids, approval: str, by: Approver | str, run_id: str) -> None:
+def _reject(
+    tx: Transaction, clock: Clock, ids: Ids, approval: str, by: Approver | str, run_id: str
+) -> None:
     now = clock.now()
     why = f"edited by {approver_of(by).name}; goes on as {run_id}"
     rejected = rejected_approval(open_approval(tx, approval, now), by, now, why).model_copy(
@@ -80,7 +82,7 @@ LONGEST_REASON = 20_000
 """What an agent is told of an edited call."""
 
 
-class EditField(Noun):
+class EditField(FrozenModel):
     """One text that can be changed."""
 
     name: str
@@ -152,7 +154,7 @@ async def _candidate(podium: Podium, card: Card, text: str, by: Approver) -> Res
     await refuse_impossible(podium, order)
     job = CandidateJob(wo_id=order.id, order=order, subject=str(old.input.get("subject", "")))
 
-    async def begin(run_id: str, along: Callable[[Tx], None]) -> Run:
+    async def begin(run_id: str, along: Callable[[Transaction], None]) -> Run:
         engine = await podium.hosting_engine()
         return await engine.start(
             CANDIDATE,
@@ -195,7 +197,7 @@ async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: Approv
         update={"plan": plan, "asked_by": by.name, "approver": None, "explicit_approval": False}
     )
 
-    async def begin(run_id: str, along: Callable[[Tx], None]) -> Run:
+    async def begin(run_id: str, along: Callable[[Transaction], None]) -> Run:
         brain = await brain_of(podium)
         run, _ = await brain.begin(edited, pack, queued=True, run_id=run_id, along=along)
         return run

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from podium.app.run_list import INTERRUPTED, list_standings
 from podium.core.ids import short_id
-from podium.core.model import Noun
-from podium.core.work import MACHINE, Run, RunStatus, WorkerBeat
-from podium.ports import Engine, Store, View
+from podium.core.model import FrozenModel
+from podium.core.work import MACHINE, Run, RunStatus, WorkerHeartbeat
+from podium.ports import Engine, Store, StoreView
 
 if TYPE_CHECKING:
     from podium.core.approvals import Approval
@@ -20,7 +20,7 @@ MAX_NAMES = 5
 """Names of missing things that are listed."""
 
 
-class Continuation(Noun):
+class Continuation(FrozenModel):
     """How an answered run goes on."""
 
     hosted: bool = False
@@ -84,13 +84,13 @@ async def resumable(store: Store, engine: Callable[[], Awaitable[Engine]]) -> li
     return sorted({run.id: run for run in ready}.values(), key=lambda run: run.id, reverse=True)
 
 
-async def living(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[WorkerBeat]:
+async def living(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[WorkerHeartbeat]:
     """The processes alive that host runs."""
     alive = await (await engine()).alive()
     return [beat for beat in await store.read(_beats) if beat.id in alive]
 
 
-def continuation_of(run: Run, alive: Sequence[WorkerBeat]) -> Continuation:
+def continuation_of(run: Run, alive: Sequence[WorkerHeartbeat]) -> Continuation:
     """Say how an answered run goes on among these processes."""
     if any(beat.id == run.owner for beat in alive):
         return Continuation(hosted=True, continues=True)
@@ -109,7 +109,7 @@ def continuation_of(run: Run, alive: Sequence[WorkerBeat]) -> Continuation:
     return Continuation(next=_resume_words(run, alive))
 
 
-def _resume_words(run: Run, alive: Sequence[WorkerBeat]) -> str:
+def _resume_words(run: Run, alive: Sequence[WorkerHeartbeat]) -> str:
     short = short_id(run.id)
     lacking = [beat.lacks(run) for beat in alive if beat.answered_queue]
     named = [_named(need) for need in min(lacking, key=len, default=[])][:MAX_NAMES]
@@ -122,10 +122,10 @@ def _named(need: str) -> str:
     return f"machine {name}" if need.startswith(MACHINE) else f"{kind} {name}"
 
 
-def _answered(view: View) -> list[Run]:
+def _answered(view: StoreView) -> list[Run]:
     runs = view.answered_waits()
     return [run for run in runs if run.awaits(name for _, name in view.untaken_signals([run.id]))]
 
 
-def _beats(view: View) -> list[WorkerBeat]:
+def _beats(view: StoreView) -> list[WorkerHeartbeat]:
     return view.workers()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from podium.app.id_lookup import find_id
-from podium.core.decisions import CallRecord, CallStatus, Outcome
+from podium.core.decisions import CallOutcome, CallRecord, CallStatus
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.events import ToolCompleted, ToolResolved
 from podium.core.settlement import draft_receipt, give_back, use_up
 from podium.core.work import Run
-from podium.ports import Clock, Engine, Store, Tx, View
+from podium.ports import Clock, Engine, Store, StoreView, Transaction
 
 
 async def cancel(store: Store, engine: Engine, run: str, *, by: str, why: str = "") -> Run:
@@ -44,7 +44,7 @@ async def retry(
     return await engine.retry(run_id, from_step=from_step, by=by)
 
 
-def _checked(view: View, run: str, from_step: str | None) -> str:
+def _checked(view: StoreView, run: str, from_step: str | None) -> str:
     run_id = find_id(view, "run", run)
     if from_step is not None:
         keys = [step.key for step in view.steps(run_id)]
@@ -69,7 +69,9 @@ async def resolve_call(
     )
 
 
-def _resolve(tx: Tx, call_key: str, *, happened: bool, by: str, now: datetime) -> CallRecord:
+def _resolve(
+    tx: Transaction, call_key: str, *, happened: bool, by: str, now: datetime
+) -> CallRecord:
     record = tx.call(call_key)
     if record is None:
         raise BadInput(f"no call {call_key!r}; `podium show RUN` lists the calls of a run")
@@ -83,8 +85,8 @@ def _resolve(tx: Tx, call_key: str, *, happened: bool, by: str, now: datetime) -
     return resolved
 
 
-def _completed(tx: Tx, record: CallRecord, by: str, now: datetime) -> CallRecord:
-    outcome = Outcome(ok=True, result={"resolved_by": by})
+def _completed(tx: Transaction, record: CallRecord, by: str, now: datetime) -> CallRecord:
+    outcome = CallOutcome(ok=True, result={"resolved_by": by})
     approval = tx.approval(record.approval_id) if record.approval_id else None
     receipt = tx.add_receipt(
         draft_receipt(
@@ -107,7 +109,7 @@ def _completed(tx: Tx, record: CallRecord, by: str, now: datetime) -> CallRecord
     return record.model_copy(update=update)
 
 
-def _undone(tx: Tx, record: CallRecord) -> CallRecord:
+def _undone(tx: Transaction, record: CallRecord) -> CallRecord:
     """A refused call is judged anew when it is requested again."""
     give_back(tx, record, tx.approval(record.approval_id) if record.approval_id else None)
     return record.model_copy(update={"status": CallStatus.REFUSED})

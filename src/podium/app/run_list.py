@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
 
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run, RunStatus
 from podium.ports import Engine, EventQuery, RunQuery, Store
 
@@ -30,7 +30,7 @@ MOST_RUNNING = 10_000
 """So many of the runs that are stored as running are looked at to tell who is hosted."""
 
 
-class Standing(Noun):
+class Standing(FrozenModel):
     """A run, and whether somebody alive hosts it."""
 
     run: Run
@@ -88,7 +88,7 @@ async def how_they_stand(
     return [Standing(run=run, hosted=run.id in hosted) for run in runs]
 
 
-class RunCollision(Noun):
+class RunCollision(FrozenModel):
     """Two live runs that change the same lines."""
 
     run: str

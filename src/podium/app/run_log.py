@@ -14,7 +14,7 @@ from podium.app.id_lookup import find_id
 from podium.core.errors import NotPossibleNow, UnknownId
 from podium.core.events import Event
 from podium.core.work import StepRecord
-from podium.ports import EventQuery, Store, View
+from podium.ports import EventQuery, Store, StoreView
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -45,7 +45,7 @@ async def follow_logs(
                 return
 
 
-def _page(run_id: str, after_seq: int, view: View) -> tuple[list[Event], bool]:
+def _page(run_id: str, after_seq: int, view: StoreView) -> tuple[list[Event], bool]:
     """The next events, and whether the run had ended when they were read."""
     run = view.run(run_id)
     if run is None:
@@ -67,7 +67,7 @@ async def list_run_events(
 ) -> list[Event]:
     """Events of one run behind this `seq`. Raises `UnknownId` or `AmbiguousId`."""
 
-    def look(view: View) -> list[Event]:
+    def look(view: StoreView) -> list[Event]:
         run_id = find_id(view, "run", run)
         query = EventQuery(run_id=run_id, after_seq=after, types=tuple(types), limit=limit)
         return view.events(query)
@@ -78,7 +78,7 @@ async def list_run_events(
 async def list_steps(store: Store, run: str, *, after: int = -1, limit: int) -> list[StepRecord]:
     """Steps behind this ordinal, in their order. Raises `UnknownId` or `AmbiguousId`."""
 
-    def look(view: View) -> list[StepRecord]:
+    def look(view: StoreView) -> list[StepRecord]:
         return view.steps(find_id(view, "run", run), after=after, limit=limit)
 
     return await store.read(look)

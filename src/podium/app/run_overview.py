@@ -19,9 +19,9 @@ from podium.core.events import (
     StepCompleted,
     StepStarted,
 )
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
-from podium.ports import Engine, EventQuery, RunQuery, Store, View
+from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 TAIL = 40
 """Events at the end of a run among which is looked for what it is at."""
@@ -43,7 +43,7 @@ _TOLD_BY = (
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RunsWish(Noun):
+class RunsWish(FrozenModel):
     """Which runs a person wants to see."""
 
     status: str = ""
@@ -59,7 +59,7 @@ class RunsWish(Noun):
     limit: int = 40
 
 
-class RunRow(Noun):
+class RunRow(FrozenModel):
     """A run in the list."""
 
     stands: Standing
@@ -74,7 +74,7 @@ class RunRow(Noun):
     broke: StepBroke | None = None
 
 
-class RunsPage(Noun):
+class RunsPage(FrozenModel):
     """Runs that fit, newest first."""
 
     rows: tuple[RunRow, ...] = ()
@@ -103,7 +103,7 @@ async def see_rows(
     """These runs as they are now; those that are gone are left out."""
     alive = await (await engine()).alive()
 
-    def look(view: View) -> list[RunRow]:
+    def look(view: StoreView) -> list[RunRow]:
         found = [view.run(run_id) for run_id in run_ids]
         return [_row(view, run, alive) for run in found if run is not None]
 
@@ -122,7 +122,7 @@ def fits(row: RunRow, wish: RunsWish) -> bool:
     )
 
 
-def _page(view: View, wish: RunsWish, alive: Collection[str]) -> RunsPage:
+def _page(view: StoreView, wish: RunsWish, alive: Collection[str]) -> RunsPage:
     read_to = view.run_back(wish.before or None, MOST_READ) if wish.text else None
     found = list(islice(_runs(view, wish, alive, read_to), wish.limit + 1))
     rows = tuple(_row(view, run, alive) for run in found[: wish.limit])
@@ -131,7 +131,9 @@ def _page(view: View, wish: RunsWish, alive: Collection[str]) -> RunsPage:
     return RunsPage(rows=rows, read_to=read_to or "")
 
 
-def _runs(view: View, wish: RunsWish, alive: Collection[str], read_to: str | None) -> Iterator[Run]:
+def _runs(
+    view: StoreView, wish: RunsWish, alive: Collection[str], read_to: str | None
+) -> Iterator[Run]:
     """Those that fit. Whether one of them is hosted is not stored, so that it cannot be asked for."""
     status = RunStatus.RUNNING if wish.status == INTERRUPTED else wish.status
     query = RunQuery(
@@ -155,7 +157,7 @@ def _runs(view: View, wish: RunsWish, alive: Collection[str], read_to: str | Non
         query = query.model_copy(update={"before_id": page[-1].id})
 
 
-def _row(view: View, run: Run, alive: Collection[str]) -> RunRow:
+def _row(view: StoreView, run: Run, alive: Collection[str]) -> RunRow:
     after = max(0, view.last_seq(run.id) - TAIL)
     events = view.events(EventQuery(run_id=run.id, after_seq=after, types=_TOLD_BY))
     counter = usage_counter("usd", "run", run.id, "", view.now())

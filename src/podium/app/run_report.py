@@ -17,16 +17,16 @@ from podium.core.events import (
     StepCompleted,
     StepStarted,
 )
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.run_cost import METERED_TYPES, CostMeter
-from podium.core.work import Run, StepRecord, WorkerBeat
-from podium.ports import EventQuery, Store, View
+from podium.core.work import Run, StepRecord, WorkerHeartbeat
+from podium.ports import EventQuery, Store, StoreView
 
 TYPES = (*METERED_TYPES, "run_started", "step_started", "agent_replied")
 PAGE = 1000
 
 
-class Work(Noun):
+class Work(FrozenModel):
     """Who did what, and what it cost."""
 
     agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -41,7 +41,7 @@ class Work(Noun):
     """Agent → what its turns used that have ended."""
 
 
-def who_worked(view: View, run_id: str, steps: Sequence[StepRecord]) -> Work:
+def who_worked(view: StoreView, run_id: str, steps: Sequence[StepRecord]) -> Work:
     """Read the run's whole stream once."""
     open_steps: dict[str, None] = {}
     agents: dict[str, dict[str, None]] = {}
@@ -81,7 +81,7 @@ def _keeps(step: StepRecord, transcript: str) -> bool:
     return isinstance(step.output, dict) and step.output.get("transcript") == transcript
 
 
-def _events(view: View, run_id: str) -> Iterator[Event]:
+def _events(view: StoreView, run_id: str) -> Iterator[Event]:
     after = 0
     while page := view.events(EventQuery(run_id=run_id, types=TYPES, after_seq=after, limit=PAGE)):
         yield from page
@@ -94,7 +94,7 @@ LOOKED_BACK = 1000
 """So many of the last events are looked through for it."""
 
 
-class RunReport(Noun):
+class RunReport(FrozenModel):
     """A run and all that is known of it. All parts are of one moment."""
 
     run: Run
@@ -106,7 +106,7 @@ class RunReport(Noun):
     """The last ones."""
     in_flight: tuple[str, ...] = ()
     """Steps that were begun by whoever took the run last, and not ended."""
-    owner: WorkerBeat | None = None
+    owner: WorkerHeartbeat | None = None
     """What the run's owner last said of itself, if it is known."""
     work: Work = Work()
     """Who answered in its steps, and what it has used so far."""
@@ -141,7 +141,7 @@ async def show_run(store: Store, run: str, *, last_events: int = 20) -> RunRepor
     return await store.read(lambda view: _report(view, run, last_events))
 
 
-def _report(view: View, text: str, last_events: int) -> RunReport:
+def _report(view: StoreView, text: str, last_events: int) -> RunReport:
     run_id = find_id(view, "run", text)
     run = view.run(run_id)
     if run is None:
@@ -166,7 +166,7 @@ def _last(run_id: str, behind: int, how_many: int) -> EventQuery:
     return EventQuery(run_id=run_id, after_seq=behind, limit=max(1, how_many))
 
 
-def _in_flight(view: View, run_id: str, last: int) -> tuple[str, ...]:
+def _in_flight(view: StoreView, run_id: str, last: int) -> tuple[str, ...]:
     after = max(0, last - LOOKED_BACK)
     begun: dict[str, None] = {}
     for event in view.events(EventQuery(run_id=run_id, types=FLIGHT, after_seq=after)):

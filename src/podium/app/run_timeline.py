@@ -14,9 +14,9 @@ from podium.core.decisions import Approval, ApprovalStatus, CallRecord, Usage, u
 from podium.core.errors import UnknownId
 from podium.core.events import Event, RunStarted, StepBroke, StepCompleted, StepStarted
 from podium.core.forge import check_passed
-from podium.core.model import Moment, Noun
-from podium.core.work import TIMER, Run, WorkerBeat
-from podium.ports import Engine, EventQuery, RunQuery, Store, View
+from podium.core.model import FrozenModel, UtcDatetime
+from podium.core.work import TIMER, Run, WorkerHeartbeat
+from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 MOST_CHILDREN = 50
 MOST_STEPS = 200
@@ -27,7 +27,7 @@ _FLIGHT = ("run_started", "step_started", "step_completed", "step_broke")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RunHead(Noun):
+class RunHead(FrozenModel):
     """A run, and what a person wants to know of it at once. All of one moment."""
 
     stands: Standing
@@ -36,7 +36,7 @@ class RunHead(Noun):
     """Steps that were begun by whoever took the run last, and not ended."""
     done: tuple[str, ...] = ()
     """The last steps that ended, in their order."""
-    owner: WorkerBeat | None = None
+    owner: WorkerHeartbeat | None = None
     asks: tuple[Approval, ...] = ()
     """What people are asked just now."""
     children: tuple[Standing, ...] = ()
@@ -63,7 +63,7 @@ async def newest_events(
 async def log_before(store: Store, run_id: str, before_seq: int, most: int) -> list[Event]:
     """The events before this one, or the last ones for 0. Oldest first."""
 
-    def look(view: View) -> list[Event]:
+    def look(view: StoreView) -> list[Event]:
         end = before_seq - 1 if before_seq else view.last_seq(run_id)
         query = EventQuery(run_id=run_id, after_seq=max(0, end - most), until_seq=end, limit=most)
         return view.events(query)
@@ -83,7 +83,7 @@ async def calls_of(store: Store, run_id: str) -> list[CallRecord]:
 
 
 def newest_in(
-    view: View, run_id: str, types: Sequence[str], most: int, until_seq: int | None = None
+    view: StoreView, run_id: str, types: Sequence[str], most: int, until_seq: int | None = None
 ) -> list[Event]:
     """The same on a view."""
     high = view.last_seq(run_id) if until_seq is None else until_seq
@@ -99,7 +99,7 @@ def newest_in(
     return found[-most:]
 
 
-def _head(view: View, text: str, alive: Collection[str]) -> RunHead:
+def _head(view: StoreView, text: str, alive: Collection[str]) -> RunHead:
     run_id = find_id(view, "run", text)
     run = view.run(run_id)
     if run is None:
@@ -122,11 +122,11 @@ def _head(view: View, text: str, alive: Collection[str]) -> RunHead:
     )
 
 
-def _asks(view: View, run_id: str) -> tuple[Approval, ...]:
+def _asks(view: StoreView, run_id: str) -> tuple[Approval, ...]:
     return tuple(view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=20))
 
 
-def _steps(view: View, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _steps(view: StoreView, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Those in flight, and the last ones that ended."""
     begun: dict[str, None] = {}
     done: dict[str, None] = {}
@@ -173,14 +173,14 @@ _OF_ALL = (
 )
 
 
-class Bar(Noun):
+class Bar(FrozenModel):
     """A piece of work or a wait."""
 
     lane: str
     label: str
     round: int = 1
-    began_at: Moment
-    ended_at: Moment | None = None
+    began_at: UtcDatetime
+    ended_at: UtcDatetime | None = None
     """None: it goes on, or nobody knows how it ended."""
     outcome: Outcome = "live"
     said: str = ""
@@ -190,17 +190,17 @@ class Bar(Noun):
     """Whether it does again what was sent back."""
 
 
-class Turning(Noun):
+class Turning(FrozenModel):
     """Something that concerns the run as a whole: it was taken up again, let go of, or ended."""
 
     before: int
     """It stands before the bar of this number."""
     label: str
     outcome: Outcome
-    at: Moment
+    at: UtcDatetime
 
 
-class Timeline(Noun):
+class Timeline(FrozenModel):
     """Bars in the order in which they began."""
 
     lanes: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ async def run_timeline(store: Store, run_id: str) -> Timeline:
     return await store.read(lambda view: _timeline(view, run_id))
 
 
-def _timeline(view: View, run_id: str) -> Timeline:
+def _timeline(view: StoreView, run_id: str) -> Timeline:
     most = 3 * MOST_BARS
     events = newest_in(view, run_id, (*_STAGES, *_LEGS, *_OF_ALL), most)
     if not any(event.body.type in (*_STAGES, *_LEGS) for event in events):

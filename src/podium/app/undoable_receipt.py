@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from podium.app.id_lookup import find_id
 from podium.core.decisions import Receipt, undo_counter, undone_by
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.ports import Store, View
+from podium.ports import Store, StoreView
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ async def find_undoable(store: Store, text: str) -> Receipt:
     return await store.read(lambda view: _undoable(view, text))
 
 
-def _undoable(view: View, text: str) -> Receipt:
+def _undoable(view: StoreView, text: str) -> Receipt:
     receipt = _named(view, text)
     name = f"receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
     if receipt.status != "completed":
@@ -36,14 +36,14 @@ def _undoable(view: View, text: str) -> Receipt:
     return receipt
 
 
-def _undone(view: View, name: str) -> Receipt | None:
+def _undone(view: StoreView, name: str) -> Receipt | None:
     """What reversed it. All receipts are looked through only where something did."""
     if view.counted(undo_counter(name), _BEGINNING) <= 0:
         return None
     return undone_by(view.receipts(), name)
 
 
-def _named(view: View, text: str) -> Receipt:
+def _named(view: StoreView, text: str) -> Receipt:
     run, mark, number = text.strip().partition("#")
     if not mark or not number.isdecimal():
         raise BadInput(

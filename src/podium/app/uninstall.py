@@ -48,7 +48,7 @@ from podium.config.folders import (
 )
 from podium.config.project_identity import LOCATION, is_copy, noted_path
 from podium.core.errors import PodiumError
-from podium.core.workspaces import Kept
+from podium.core.workspaces import WorkLocation
 from podium.platform import hold_folder, is_locked
 from podium.store import DATABASE_NAME, run_statuses
 
@@ -156,7 +156,7 @@ class Uninstaller:
         if removal.removed:
             return None
         what = f"workspace {removal.task or name}"
-        return Blocker(what=what, why=removal.because, busy=removal.kept is Kept.IN_USE)
+        return Blocker(what=what, why=removal.because, busy=removal.kept is WorkLocation.IN_USE)
 
     def _remove_project(self, project: ProjectData) -> None:
         paths = [Path(path) for path in project.paths]

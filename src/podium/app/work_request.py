@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, PydanticKnownError
 from podium.config.configuration import Configuration
 from podium.core.errors import BadInput
 from podium.core.job import all_jobs, built_in_jobs, job_of_flow, load
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import QueueSpec
 
 QUEUE = "default"
@@ -22,7 +22,7 @@ Priority = Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)]
 Delay = Annotated[float, Field(ge=0, le=MOST_DELAY_SECONDS, allow_inf_nan=False)]
 
 
-class Place(Noun):
+class Place(FrozenModel):
     """Where a run is put."""
 
     queue: str = QUEUE
@@ -64,16 +64,16 @@ def _named(configuration: Configuration) -> tuple[QueueSpec, ...]:
     return configuration.settings.queue_specs() or (QueueSpec(name=QUEUE),)
 
 
-def request_model(name: str) -> type[Noun]:
+def request_model(name: str) -> type[FrozenModel]:
     """Model of what a request to this job may say. Raises `BadInput` for a job that takes none."""
     job = job_of_flow(name)
     if job is None or not job.request:
         raise BadInput(f"job {name!r} takes no requests")
-    model: type[Noun] = load(job.request)
+    model: type[FrozenModel] = load(job.request)
     return model
 
 
-def request_models() -> dict[str, type[Noun]]:
+def request_models() -> dict[str, type[FrozenModel]]:
     """Model of what a request may say, by the name of the job that takes it."""
     return {job.name: load(job.request) for job in all_jobs() if job.request}
 
@@ -121,7 +121,7 @@ Told = Annotated[dict[str, Json], AfterValidator(_shallow)]
 """What is told by name, in JSON that is not nested without end."""
 
 
-class Wish(Noun):
+class Wish(FrozenModel):
     """Work that somebody wants done."""
 
     flow: FlowName
@@ -142,7 +142,7 @@ def option_schemas() -> dict[str, dict[str, Json]]:
     return {name: model.model_json_schema() for name, model in request_models().items()}
 
 
-def options_of(wish: Wish) -> Noun:
+def options_of(wish: Wish) -> FrozenModel:
     """What the wish says, in the shape of its flow. Raises `BadInput` that names the options there are."""
     shape = request_model(wish.flow)
     try:

@@ -17,16 +17,16 @@ from podium.core.events import (
     UsageRecorded,
 )
 from podium.core.ids import short_id
-from podium.core.model import Json, Moment, Noun
-from podium.core.work import QueueSpec, QueueTally, Run, RunStatus, WorkerBeat
-from podium.ports import Engine, EventQuery, RunQuery, Store, View
+from podium.core.model import FrozenModel, Json, UtcDatetime
+from podium.core.work import QueueCounts, QueueSpec, Run, RunStatus, WorkerHeartbeat
+from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 HELD = (RunStatus.RUNNING, RunStatus.WAITING)
 MOST_HELD = 10_000
 """So many of the runs that are not at an end are looked at, newest first."""
 
 
-class Held(Noun):
+class Held(FrozenModel):
     """A run that somebody owns."""
 
     run_id: str
@@ -35,26 +35,26 @@ class Held(Noun):
     status: RunStatus
     queue: str | None = None
     pinned_to: str | None = None
-    since: Moment | None = None
+    since: UtcDatetime | None = None
     """When its owner took it."""
     next: str = ""
     """What becomes of it when its owner is dead."""
 
 
-class WorkerSeen(Noun):
+class WorkerSeen(FrozenModel):
     """A process that hosts runs, or one that is gone and still owns some."""
 
     id: str
     alive: bool
-    beat: WorkerBeat | None = None
+    beat: WorkerHeartbeat | None = None
     """None: it said goodbye, or its beat was cleared away."""
     holds: tuple[Held, ...] = ()
 
 
-class WorkersSeen(Noun):
+class WorkersSeen(FrozenModel):
     """All of them at one moment."""
 
-    at: Moment
+    at: UtcDatetime
     workers: tuple[WorkerSeen, ...] = ()
 
 
@@ -62,7 +62,7 @@ async def see_workers(store: Store, engine: Callable[[], Awaitable[Engine]]) -> 
     """Those alive, and those of the dead that still own runs."""
     alive = await (await engine()).alive()
 
-    def look(view: View) -> WorkersSeen:
+    def look(view: StoreView) -> WorkersSeen:
         held = view.runs(RunQuery(statuses=HELD, limit=MOST_HELD))
         return WorkersSeen(at=view.now(), workers=tuple(seen_among(view.workers(), alive, held)))
 
@@ -70,7 +70,7 @@ async def see_workers(store: Store, engine: Callable[[], Awaitable[Engine]]) -> 
 
 
 def seen_among(
-    beats: Sequence[WorkerBeat], alive: Collection[str], runs: Iterable[Run]
+    beats: Sequence[WorkerHeartbeat], alive: Collection[str], runs: Iterable[Run]
 ) -> list[WorkerSeen]:
     """The living by host and age, then the dead that own one of these runs."""
     by_id = {beat.id: beat for beat in beats}
@@ -125,13 +125,13 @@ LATELY = timedelta(minutes=1)
 """The time over which ends are counted."""
 
 
-class QueueSeen(Noun):
+class QueueSeen(FrozenModel):
     """A queue that is configured, or that has runs."""
 
     spec: QueueSpec
     configured: bool
     """Whether the settings name it. If not, `spec` holds the defaults."""
-    tally: QueueTally
+    tally: QueueCounts
     ended_lately: int = 0
     """Runs that ended within the last minute."""
     served_by: tuple[str, ...] = ()
@@ -154,10 +154,10 @@ class QueueSeen(Noun):
         }
 
 
-class QueuesSeen(Noun):
+class QueuesSeen(FrozenModel):
     """All of them at one moment."""
 
-    at: Moment
+    at: UtcDatetime
     queues: tuple[QueueSeen, ...] = ()
 
 
@@ -167,7 +167,7 @@ async def see_queues(
     """Every queue of the settings, in their order, and then every other that has runs."""
     alive = await (await engine()).alive()
 
-    def look(view: View) -> QueuesSeen:
+    def look(view: StoreView) -> QueuesSeen:
         beats = [beat for beat in view.workers() if beat.id in alive]
         return QueuesSeen(at=view.now(), queues=tuple(queues_in(view, beats, specs)))
 
@@ -175,7 +175,7 @@ async def see_queues(
 
 
 def queues_in(
-    view: View, living: Sequence[WorkerBeat], specs: Sequence[QueueSpec]
+    view: StoreView, living: Sequence[WorkerHeartbeat], specs: Sequence[QueueSpec]
 ) -> list[QueueSeen]:
     """The queues as one view has them, with those alive who serve them."""
     tallies = {tally.queue: tally for tally in view.tallies()}
@@ -185,7 +185,7 @@ def queues_in(
     return [
         _seen(
             configured.get(name) or QueueSpec(name=name),
-            tallies.get(name) or QueueTally(queue=name),
+            tallies.get(name) or QueueCounts(queue=name),
             ended.get(name, 0),
             living,
             configured=name in configured,
@@ -196,9 +196,9 @@ def queues_in(
 
 def _seen(
     spec: QueueSpec,
-    tally: QueueTally,
+    tally: QueueCounts,
     ended: int,
-    living: Sequence[WorkerBeat],
+    living: Sequence[WorkerHeartbeat],
     *,
     configured: bool,
 ) -> QueueSeen:
@@ -214,7 +214,7 @@ def _seen(
     )
 
 
-def _serves(beat: WorkerBeat, spec: QueueSpec) -> bool:
+def _serves(beat: WorkerHeartbeat, spec: QueueSpec) -> bool:
     return spec.name in beat.queues and _offers(beat.labels, spec.labels)
 
 
@@ -243,7 +243,7 @@ _TOLD_BY = ("run_started", "step_started", "step_completed", "step_broke", "usag
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RunSeen(Noun):
+class RunSeen(FrozenModel):
     """A run at work."""
 
     run_id: str
@@ -253,18 +253,18 @@ class RunSeen(Noun):
     owner: str | None = None
     hosted: bool
     """Whether its owner is alive."""
-    since: Moment | None = None
+    since: UtcDatetime | None = None
     step: str = ""
     """The step that began last and has not ended; empty: between steps, or not known yet."""
-    step_since: Moment | None = None
+    step_since: UtcDatetime | None = None
     usd: float | None = None
     """What it has cost so far. None: not known yet."""
 
 
-class WorkSeen(Noun):
+class WorkSeen(FrozenModel):
     """Workers, queues and running runs at one moment."""
 
-    at: Moment
+    at: UtcDatetime
     workers: tuple[WorkerSeen, ...] = ()
     queues: tuple[QueueSeen, ...] = ()
     runs: tuple[RunSeen, ...] = ()
@@ -319,7 +319,7 @@ class WorkWatch:
         alive = await (await self._engine()).alive()
         return await self._store.read(lambda view: self._look(view, alive))
 
-    def _look(self, view: View, alive: Collection[str]) -> WorkSeen:
+    def _look(self, view: StoreView, alive: Collection[str]) -> WorkSeen:
         found = view.runs(RunQuery(statuses=(RunStatus.RUNNING,), limit=self._most_runs + 1))
         runs = found[: self._most_runs]
         self._learn(view, runs)
@@ -333,7 +333,7 @@ class WorkWatch:
             more_runs=len(found) > len(runs),
         )
 
-    def _learn(self, view: View, runs: Sequence[Run]) -> None:
+    def _learn(self, view: StoreView, runs: Sequence[Run]) -> None:
         """Bring what is known of these runs up to date, and forget the others."""
         first = self._after is None
         self._follow(view)
@@ -343,7 +343,7 @@ class WorkWatch:
         running = {run.id for run in runs}
         self._doing = {key: doing for key, doing in self._doing.items() if key in running}
 
-    def _follow(self, view: View) -> None:
+    def _follow(self, view: StoreView) -> None:
         after, last = self._after, view.last_position()
         query = EventQuery(after_position=after or 0, types=_TOLD_BY, limit=MOST_EVENTS)
         events = view.events(query) if after is not None else []
@@ -375,7 +375,7 @@ class WorkWatch:
         )
 
 
-def _looked_up(view: View, run_id: str) -> _Doing:
+def _looked_up(view: StoreView, run_id: str) -> _Doing:
     """What the last events of a run, and the counter of what it used, tell of it."""
     after = max(0, view.last_seq(run_id) - TAIL)
     doing = _Doing()

@@ -13,7 +13,7 @@ from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options, options_models
 from podium.core.job import all_jobs, load
 from podium.core.steering_files import SteeringFile, steering_files
-from podium.core.workspaces import SetUp, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkspaceSpec
 
 
 def workspace_wish(
@@ -24,21 +24,21 @@ def workspace_wish(
     base: str = "HEAD",
     branch: str = "",
     run_id: str = "",
-) -> WorkspaceWish:
+) -> WorkspaceSpec:
     """What to make for this task; `closed` are the places that the policy's zones keep.
 
     Raises `NotPossibleNow` for set-up that nobody has trusted.
     """
     settings, sandbox = configuration.workspaces, configuration.sandbox
     project = configuration.folders.project
-    return WorkspaceWish(
+    return WorkspaceSpec(
         task=task,
         repository=str(project),
         base=base,
         branch=branch,
         folder=str(project / settings.folder / task) if settings.folder else "",
         forbidden=tuple(dict.fromkeys((*settings.forbidden, *closed))),
-        set_up=SetUp(
+        set_up=SetupSpec(
             copy_files=settings.copy_files,
             ports=settings.ports,
             after_create=tuple(_shell(line) for line in settings.after_create),

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from podium.app.run_list import how_they_stand
 from podium.core.errors import AmbiguousId, BadInput, NotPossibleNow, PodiumError, UnknownId
 from podium.core.ids import SHORTEST_TAIL, short_id, tail_of
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
 from podium.core.workspaces import (
-    Kept,
     Leftover,
-    Recovered,
-    Removal,
+    RecoveredBranch,
     RemovedWorkspace,
-    Snapshot,
+    WorkLocation,
     WorkspaceListing,
     WorkspaceRecord,
+    WorkspaceRemoval,
+    WorktreeSnapshot,
 )
 from podium.ports import Clock, Engine, Store, Workspaces
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from podium.ports import Store
 
 
-class Overview(Noun):
+class Overview(FrozenModel):
     """All workspaces at one look."""
 
     workspaces: tuple[WorkspaceListing, ...]
@@ -45,10 +45,10 @@ class Overview(Noun):
     """How many workspaces other repositories have, when only one was looked at."""
 
 
-class Collected(Noun):
+class Collected(FrozenModel):
     """What clearing away did, or would do."""
 
-    removals: tuple[Removal, ...]
+    removals: tuple[WorkspaceRemoval, ...]
 
     @property
     def bytes(self) -> int:
@@ -129,10 +129,10 @@ def _here(git_dir: str, wanted: str) -> bool:
 
 
 async def _with_runs(listing: WorkspaceListing, needed: Needed) -> WorkspaceListing:
-    why = "" if listing.kept is Kept.IN_USE else await needed(listing.record)
+    why = "" if listing.kept is WorkLocation.IN_USE else await needed(listing.record)
     if not why:
         return listing
-    return listing.model_copy(update={"kept": Kept.IN_USE, "because": why})
+    return listing.model_copy(update={"kept": WorkLocation.IN_USE, "because": why})
 
 
 async def collect_workspaces(
@@ -164,9 +164,9 @@ async def collect_workspaces(
     return Collected(removals=tuple(removals))
 
 
-async def _cleared(workspaces: Workspaces, leftover: Leftover, dry_run: bool) -> Removal:
+async def _cleared(workspaces: Workspaces, leftover: Leftover, dry_run: bool) -> WorkspaceRemoval:
     if dry_run:
-        return Removal(
+        return WorkspaceRemoval(
             id=leftover.id,
             task=leftover.task,
             removed=leftover.readable,
@@ -176,10 +176,12 @@ async def _cleared(workspaces: Workspaces, leftover: Leftover, dry_run: bool) ->
     return await _attempt(leftover.id, leftover.task, workspaces.clear)
 
 
-async def _removed(workspaces: Workspaces, listing: WorkspaceListing, dry_run: bool) -> Removal:
+async def _removed(
+    workspaces: Workspaces, listing: WorkspaceListing, dry_run: bool
+) -> WorkspaceRemoval:
     name, safe = listing.record.id, listing.kept.is_safe
     if dry_run or not safe:
-        return Removal(
+        return WorkspaceRemoval(
             id=name,
             task=listing.record.task,
             removed=safe,
@@ -190,17 +192,19 @@ async def _removed(workspaces: Workspaces, listing: WorkspaceListing, dry_run: b
     return await _attempt(name, listing.record.task, workspaces.remove)
 
 
-async def _attempt(name: str, task: str, act: Callable[[str], Awaitable[Removal]]) -> Removal:
+async def _attempt(
+    name: str, task: str, act: Callable[[str], Awaitable[WorkspaceRemoval]]
+) -> WorkspaceRemoval:
     """One that cannot be removed keeps no other from it."""
     try:
         return await act(name)
     except PodiumError as error:
-        return Removal(id=name, task=task, removed=False, because=str(error), failed=True)
+        return WorkspaceRemoval(id=name, task=task, removed=False, because=str(error), failed=True)
 
 
 async def recover_workspace(
     workspaces: Workspaces, name: str, branch: str = "", git_dir: str = ""
-) -> Recovered:
+) -> RecoveredBranch:
     """Make a branch of the newest snapshot of a workspace, removed or not."""
     record = await _any_record(workspaces, name, git_dir)
     return await workspaces.recover(record.id, branch or f"recovered/{record.task}")
@@ -215,7 +219,7 @@ def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> W
 
 async def snapshot_workspace(
     workspaces: Workspaces, name: str, why: str, git_dir: str = ""
-) -> Snapshot:
+) -> WorktreeSnapshot:
     """Keep everything in a workspace as it is now, so that it may be removed."""
     record = _found_here(workspaces.known(), name, git_dir)
     return await (await workspaces.open(record.id)).snapshot(why)
@@ -315,9 +319,9 @@ async def tidy_grounds(folder: Path, git: Git, store: Store, clock: Clock) -> No
     """Remove copies that runs worked in, and what was kept of folders long ago."""
     if not await asyncio.to_thread(folder.is_dir):
         return
-    from podium.git import FolderGrounds
+    from podium.git import WorkingFolders
 
-    grounds = FolderGrounds(git, folder)
+    grounds = WorkingFolders(git, folder)
     names = await asyncio.to_thread(grounds.runs)
     now = clock.now()
     over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})

@@ -17,7 +17,7 @@ from podium.cli.context import Door
 from podium.cli.progress import launch_record
 from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.ports import Engine, Store
 from podium.render.text import counted, moment
@@ -35,7 +35,7 @@ class BeginQueued(Protocol):
     def __call__(self, podium: Podium, place: Place | None) -> Awaitable[Run]: ...
 
 
-class HandedOver(Noun):
+class HandedOver(FrozenModel):
     """A run that goes on without us."""
 
     run: Run

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 
 from podium.app.app import Podium
 from podium.cli.metrics_server import Page, read_address, served
-from podium.ports import Store, View
+from podium.ports import Store, StoreView
 from podium.telemetry.event_feed import HostedFollower
-from podium.telemetry.exposition import CONTENT_TYPE, Family, Gauge, StoreFigures, exposed
+from podium.telemetry.exposition import CONTENT_TYPE, Gauge, MetricFamily, StoreFigures, exposed
 from podium.telemetry.metrics import COUNTED_TYPES, HostedMetrics, gauges
 
 READ_SECONDS = 5.0
@@ -94,7 +94,7 @@ class MetricsReading:
         families = [up, *(read or ()), *self._metrics.families()]
         return exposed(families) + self._figures.exposed()
 
-    async def _read(self) -> list[Family] | None:
+    async def _read(self) -> list[MetricFamily] | None:
         """What the store says of itself; None when it does not answer."""
         try:
             async with asyncio.timeout(READ_SECONDS):
@@ -103,7 +103,7 @@ class MetricsReading:
             # Whatever it is, the page says that the store is not up, and shows what needs none.
             return None
 
-    def _standing(self, view: View) -> list[Family]:
+    def _standing(self, view: StoreView) -> list[MetricFamily]:
         lag = Gauge(
             "podium_event_lag_seconds", "Age of the first event that is not counted here yet."
         )

@@ -18,9 +18,9 @@ from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine.run_engine import ticking
 from podium.jobs.sense.effective_options import ORDERS, SENSE
 from podium.jobs.sense.worker_hooks import tended, ticks_ended
-from podium.ports import EventQuery, RunQuery, Store, View
+from podium.ports import EventQuery, RunQuery, Store, StoreView
 from podium.render.event import event_line
-from podium.telemetry.event_feed import Listening
+from podium.telemetry.event_feed import ListenerThread
 
 UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 MOST_WAITING = 10_000
@@ -86,7 +86,7 @@ async def _log(store: Store, seen: int, tell: Callable[[str], None]) -> AsyncIte
     """While open, every event is told. Whoever reads that slowly, or not at all, holds up no run."""
     with Progress(sys.stderr) as progress:
         after = EventQuery(after_position=seen)
-        listening = Listening(store, after, partial(_tell, progress), name="the worker's log")
+        listening = ListenerThread(store, after, partial(_tell, progress), name="the worker's log")
         try:
             yield
         finally:
@@ -125,16 +125,18 @@ class _Hosted:
                 return idle
 
 
-def _served(view: View, hosted: set[str]) -> list[Run]:
+def _served(view: StoreView, hosted: set[str]) -> list[Run]:
     found = (view.run(run_id) for run_id in sorted(hosted))
     return [run for run in found if run is not None]
 
 
-def _look(query: EventQuery, queues: Sequence[QueueSpec], view: View) -> tuple[list[Event], bool]:
+def _look(
+    query: EventQuery, queues: Sequence[QueueSpec], view: StoreView
+) -> tuple[list[Event], bool]:
     return view.events(query), _idle(view, queues)
 
 
-def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
+def _idle(view: StoreView, queues: Sequence[QueueSpec]) -> bool:
     """Whether nothing goes on by itself any more: what only sleeps does, what waits for a person does not."""
     return not any(
         view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) or _sleeps(view, queue)
@@ -142,7 +144,7 @@ def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
     )
 
 
-def _sleeps(view: View, queue: QueueSpec) -> bool:
+def _sleeps(view: StoreView, queue: QueueSpec) -> bool:
     waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MOST_WAITING)
     far = view.now() + SOON if queue.name in LOOP_QUEUES else None
     return any(run.only_sleeps and _wakes_before(run, far) for run in view.runs(waiting))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from podium.agents.contract import NotAnAnswer, read_block, read_payload
 from podium.agents.contract.payload import LOOKED_AT
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.testing.replies import BLOCKS, CONTRACTS, ReplyCase
 
 MEGABYTES = (1, 10, 100)
@@ -31,7 +31,7 @@ _FILLER = (
 _PAYLOAD = '\n```json\n{"verdict": "APPROVE", "feedback": "nothing to add"}\n```\n'
 
 
-class Marked(Noun):
+class Marked(FrozenModel):
     """A case and how it was read."""
 
     case: ReplyCase
@@ -43,7 +43,7 @@ class Marked(Noun):
     words: str = ""
 
 
-class FamilyScore(Noun):
+class FamilyScore(FrozenModel):
     """The marks of one family."""
 
     family: str
@@ -57,7 +57,7 @@ class FamilyScore(Noun):
         return self.right / self.cases if self.cases else 1.0
 
 
-class Length(Noun):
+class Length(FrozenModel):
     """What finding the payload at the end of one text took. Not all of the text is read for it."""
 
     megabytes: int

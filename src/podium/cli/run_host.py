@@ -25,7 +25,7 @@ from podium.core.work import Run, RunStatus
 from podium.ports import EventQuery, Store
 from podium.render.event import event_line, meter_words
 from podium.render.text import moment
-from podium.telemetry.event_feed import Listening
+from podium.telemetry.event_feed import ListenerThread
 
 Begin = Callable[[Podium], Awaitable[Run]]
 """Takes the run into this process. What it raises before it opens the store leaves no trace."""
@@ -143,7 +143,7 @@ async def _shown(door: Door, store: Store, run: Run, telling: Telling) -> AsyncI
 
     with Progress(sys.stderr) as progress:
         query = EventQuery(run_id=run.id, after_seq=seen)
-        listening = Listening(store, query, show, name="the live view")
+        listening = ListenerThread(store, query, show, name="the live view")
         try:
             yield
         finally:

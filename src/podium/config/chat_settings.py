@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, PositiveInt, model_validator
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 
 ConsoleRole = Literal["viewer", "operator", "approver"]
 """What somebody who comes in from afar may do: look; start and steer; answer approvals."""
@@ -15,7 +15,7 @@ ConsoleRole = Literal["viewer", "operator", "approver"]
 _REFERENCE = re.compile(r"secret://[A-Za-z_][A-Za-z0-9_]*")
 
 
-class _Strict(Noun):
+class _Strict(FrozenModel):
     model_config = ConfigDict(strict=True)
 
 

@@ -22,9 +22,9 @@ from podium.config.settings import (
     with_nulls_off,
 )
 from podium.config.trust import TrustBook
-from podium.core.errors import BadInput, ConfigFault, ConfigInvalid, NotPossibleNow
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.core.model import Json
-from podium.core.work import Terms
+from podium.core.work import RunSettings
 
 ENVIRONMENT_KEYS: Mapping[str, str] = {
     "PODIUM_MODE": "mode",
@@ -223,7 +223,7 @@ class Configuration:
 
     def terms(self) -> dict[str, Json]:
         """What a run records of the settings it is started with."""
-        terms = Terms(mode=self.settings.mode, budgets=self.settings.budgets.budgets())
+        terms = RunSettings(mode=self.settings.mode, budgets=self.settings.budgets.budgets())
         return terms.model_dump(mode="json")
 
     def record(self) -> dict[str, Json]:
@@ -330,7 +330,7 @@ def _layer(name: LayerName, located: Located) -> Layer:
 def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
     """Every role's agent must be there, in whichever file."""
     for layer in reversed(layers):
-        faults: list[ConfigFault] = []
+        faults: list[ConfigProblem] = []
         for role in layer.settings.roles:
             for agent in settings.roles[role].agents:
                 if agent not in settings.agents:

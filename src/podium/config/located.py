@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from podium.core.errors import ConfigFault, ConfigInvalid
+from podium.core.errors import ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 
 KeyPath = tuple[str | int, ...]
@@ -40,10 +40,10 @@ class Located:
             path = path[:-1]
         return self.places.get(path)
 
-    def fault(self, path: KeyPath, problem: str) -> ConfigFault:
+    def fault(self, path: KeyPath, problem: str) -> ConfigProblem:
         """A fault at the place of a key."""
         place = self.place_of(path)
-        return ConfigFault(
+        return ConfigProblem(
             problem,
             line=place.line if place else None,
             column=place.column if place else None,
@@ -61,7 +61,7 @@ class Located:
             in_order = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))
             raise ConfigInvalid(self.file, in_order) from None
 
-    def _fault_of(self, model: type[BaseModel], detail: Mapping[str, Json]) -> ConfigFault:
+    def _fault_of(self, model: type[BaseModel], detail: Mapping[str, Json]) -> ConfigProblem:
         given: KeyPath = tuple(detail["loc"])
         path = self._as_written(given)
         if detail["type"] == "extra_forbidden":

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from podium.config.located import KeyPath, Located, Place
-from podium.core.errors import ConfigFault, ConfigInvalid
+from podium.core.errors import ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.platform.yaml_scalars import core_value
 
@@ -70,7 +70,7 @@ class _Builder:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._faults: list[ConfigFault] = []
+        self._faults: list[ConfigProblem] = []
         self._anchors: dict[str, _Value] = {}
         self._values_left = VALUE_LIMIT
         self._places: dict[KeyPath, Place] = {}
@@ -104,7 +104,7 @@ class _Builder:
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Value:
         place = _place(event)
         if depth > DEPTH_LIMIT:
-            fault = ConfigFault("nests too deep", line=place.line, column=place.column)
+            fault = ConfigProblem("nests too deep", line=place.line, column=place.column)
             raise ConfigInvalid(self._file, [*self._faults, fault])
         if isinstance(event, yaml.AliasEvent):
             return self._anchored(event, place)
@@ -182,7 +182,7 @@ class _Builder:
         return data
 
     def _fault(self, place: Place, problem: str, key: str = "") -> None:
-        self._faults.append(ConfigFault(problem, line=place.line, column=place.column, key=key))
+        self._faults.append(ConfigProblem(problem, line=place.line, column=place.column, key=key))
 
 
 def _place(event: yaml.Event) -> Place:
@@ -190,16 +190,16 @@ def _place(event: yaml.Event) -> Place:
     return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
 
 
-def _syntax_fault(text: str, error: yaml.YAMLError) -> ConfigFault:
+def _syntax_fault(text: str, error: yaml.YAMLError) -> ConfigProblem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         position = getattr(error, "position", None)
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
-        return ConfigFault("holds a character that YAML does not allow", line=line)
+        return ConfigProblem("holds a character that YAML does not allow", line=line)
     problem = str(getattr(error, "problem", "") or error)
     if _line(text, mark.line).lstrip(" ").startswith("\t") or "'\\t'" in problem:
         problem = "a tab stands where YAML wants spaces"
-    return ConfigFault(f"not YAML: {problem}", line=mark.line + 1, column=mark.column + 1)
+    return ConfigProblem(f"not YAML: {problem}", line=mark.line + 1, column=mark.column + 1)
 
 
 def _line(text: str, number: int) -> str:
@@ -208,4 +208,4 @@ def _line(text: str, number: int) -> str:
 
 
 def _invalid(file: str, problem: str, line: int | None = None) -> ConfigInvalid:
-    return ConfigInvalid(file, [ConfigFault(problem, line=line)])
+    return ConfigInvalid(file, [ConfigProblem(problem, line=line)])

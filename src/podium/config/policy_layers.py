@@ -9,8 +9,8 @@ from pydantic import ConfigDict
 from podium.config.configuration import Configuration
 from podium.config.layers import Layer
 from podium.config.located import KeyPath, dotted
-from podium.core.errors import ConfigFault, ConfigInvalid
-from podium.core.model import Json, Noun
+from podium.core.errors import ConfigInvalid, ConfigProblem
+from podium.core.model import FrozenModel, Json
 from podium.policy import (
     Policy,
     PolicyFault,
@@ -24,7 +24,7 @@ from podium.policy import (
 _ORDER = ("built-in", "user", "project")
 
 
-class PolicyFile(Noun):
+class PolicyFile(FrozenModel):
     """A settings file as the gate reads it; the other keys were checked when it was loaded."""
 
     model_config = ConfigDict(extra="ignore")
@@ -85,6 +85,6 @@ def _policy_layer(layer: Layer) -> PolicyLayer:
     return PolicyLayer(origin="project" if layer.name == "project" else "user", policy=policy)
 
 
-def _placed(layer: Layer, fault: PolicyFault) -> ConfigFault:
+def _placed(layer: Layer, fault: PolicyFault) -> ConfigProblem:
     named = f"rule {fault.rule!r}: " if fault.rule else ""
     return layer.located.fault(("policy", *fault.key), f"{named}{fault.problem}")

@@ -22,7 +22,7 @@ from pydantic import (
 
 from podium.config.chat_settings import ChatSettings, NoticeSettings
 from podium.core.budgets import Budget
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.processes import NetworkPolicy
 from podium.core.steering_files import PROGRAM_FILES, STEERING_FILE
 from podium.core.work import Mode, QueueSpec
@@ -76,7 +76,7 @@ def _address(text: str) -> str:
     return text
 
 
-class Section(Noun):
+class Section(FrozenModel):
     """A part of the settings. Strict: a number in quotes is text, and text is no number."""
 
     model_config = ConfigDict(strict=True)

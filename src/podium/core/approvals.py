@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from podium.core.calls import Tier, TierTerm
-from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 
 
 class Authentication(StrEnum):
@@ -29,7 +29,7 @@ IN_NAMESPACE = "os:namespace"
 """Beginning of the credential of an operating-system user in a user namespace."""
 
 
-class Approver(Noun):
+class Approver(FrozenModel):
     """Somebody who answers an approval, and how it was proved that it is them."""
 
     name: str
@@ -46,12 +46,12 @@ class Approver(Noun):
         return proof_words(self.authentication, self.credential, self.account)
 
 
-class Grant(Noun):
+class Grant(FrozenModel):
     """One person's yes."""
 
     by: str
     group: str = ""
-    at: Moment
+    at: UtcDatetime
     authentication: str = ""
     """How it was proved who said it, as an `Authentication`. Empty: not recorded."""
     credential: str = ""
@@ -83,7 +83,7 @@ class ApprovalStatus(StrEnum):
     EXPIRED = "expired"
 
 
-class Approval(Noun):
+class Approval(FrozenModel):
     """A question to a person about exactly one digest, answered at most once, before its deadline."""
 
     id: NonEmpty
@@ -100,8 +100,8 @@ class Approval(Noun):
     status: ApprovalStatus = ApprovalStatus.PENDING
     approvers: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = ()
-    requested_at: Moment
-    deadline: Moment
+    requested_at: UtcDatetime
+    deadline: UtcDatetime
     reserved_by: str | None = None
     """Key of the call that holds it between request and settle."""
     receipt_number: int | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 
 
-class Usage(Noun):
+class Usage(FrozenModel):
     """What something cost. Figures that are not known are zero and `complete` is False."""
 
     input_tokens: int = 0
@@ -40,7 +40,7 @@ def spent_since(before: Usage, now: Usage) -> Usage:
     )
 
 
-class Budget(Noun):
+class Budget(FrozenModel):
     """A limit on usage over a scope. None means no limit of that kind."""
 
     scope: Literal["call", "step", "run", "day"]
@@ -55,14 +55,14 @@ class Budget(Noun):
     """Time that agents work, in seconds."""
 
 
-class BudgetState(Noun):
+class BudgetState(FrozenModel):
     """A budget and what has been used of it, as read from the store."""
 
     budget: Budget
     used: Usage = Usage()
 
 
-class Quota(Noun):
+class Quota(FrozenModel):
     """How often something may be done within a window, over all processes."""
 
     name: NonEmpty
@@ -70,7 +70,7 @@ class Quota(Noun):
     seconds: float
 
 
-class QuotaState(Noun):
+class QuotaState(FrozenModel):
     """A quota and how often it was used within its window."""
 
     quota: Quota

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from podium.core.budgets import Usage
-from podium.core.model import Json, Moment, NonEmpty, Noun, digest_of
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime, digest_of
 
 
 class Tier(IntEnum):
@@ -31,7 +31,7 @@ class Tier(IntEnum):
         return self.name
 
 
-class TierTerm(Noun):
+class TierTerm(FrozenModel):
     """One line of the tier's arithmetic: the tier is the highest of them."""
 
     tier: Tier
@@ -46,7 +46,7 @@ class Access(StrEnum):
     DELETE = "delete"
 
 
-class PathUse(Noun):
+class PathUse(FrozenModel):
     """A path a call touches, after symlinks and `..` are resolved."""
 
     argument: str
@@ -56,7 +56,7 @@ class PathUse(Noun):
     access: Access
 
 
-class PathArgument(Noun):
+class PathArgument(FrozenModel):
     """Which argument of a tool is a path, and what is done with it."""
 
     name: NonEmpty
@@ -65,7 +65,7 @@ class PathArgument(Noun):
     """The tool reads the files beneath the path that this argument names, all without it."""
 
 
-class FileSeen(Noun):
+class FileVersion(FrozenModel):
     """A file of the workspace that a call rests on, as it was when the call was made."""
 
     path: str
@@ -74,7 +74,7 @@ class FileSeen(Noun):
     """Of its content; of its first megabyte, size and time of change when it is larger."""
 
 
-class ToolSpec(Noun):
+class ToolSpec(FrozenModel):
     """What the registry knows of a tool. The handler is not part of it."""
 
     name: NonEmpty
@@ -114,7 +114,7 @@ class ToolSpec(Noun):
         return digest_of(self.model_dump(mode="json", exclude={"within_workspace", "offered"}))
 
 
-class PlanPlace(Noun):
+class PlanPosition(FrozenModel):
     """Where a call stands in the plan that its run is for."""
 
     step: int
@@ -123,11 +123,11 @@ class PlanPlace(Noun):
     """The approval that released the plan, if it needed one."""
     undoes: str = ""
     """The receipt that this call reverses, as `RUN#NUMBER`."""
-    planned_at: Moment | None = None
+    planned_at: UtcDatetime | None = None
     """When the plan was shown: what is changed later was not what people said yes to."""
 
 
-class Call(Noun):
+class Call(FrozenModel):
     """A wish to use a tool, normalised: arguments complete, paths real, command split."""
 
     run_id: str
@@ -141,7 +141,7 @@ class Call(Noun):
     """The simple commands the call would start, each as argv. Empty when it starts none."""
     undecidable: str = ""
     """Why the command line could not be split into simple commands; empty when it could."""
-    files: tuple[FileSeen, ...] = ()
+    files: tuple[FileVersion, ...] = ()
     """Files of the workspace that the commands name, or that the call would overwrite."""
     role: str = ""
     agent: str = ""
@@ -151,7 +151,7 @@ class Call(Noun):
     """True: a CLI performs it in its workspace; False: Podium performs it."""
     root: str = ""
     """Real path of the workspace it is made in. Empty: that of the door it comes to."""
-    plan: PlanPlace | None = None
+    plan: PlanPosition | None = None
     """Set for a call of a plan: a yes to the plan is a yes to it, if the door finds it there."""
 
     @property
@@ -200,7 +200,7 @@ def call_fingerprint(tool: str, arguments: dict[str, Json]) -> str:
     return digest_of([tool, arguments]).removeprefix("sha256:")[:12]
 
 
-class Receipt(Noun):
+class Receipt(FrozenModel):
     """Proof that a call was performed: chained per run, sealed with a key outside the database."""
 
     run_id: str
@@ -224,8 +224,8 @@ class Receipt(Noun):
     usage: Usage = Usage()
     undo: dict[str, Json] | None = None
     """Call that would reverse this one, if the tool can say."""
-    requested_at: Moment
-    settled_at: Moment
+    requested_at: UtcDatetime
+    settled_at: UtcDatetime
     previous: str = ""
     """Seal of the receipt before it; empty for the first."""
     seal: str = ""

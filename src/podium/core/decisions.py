@@ -18,10 +18,10 @@ from podium.core.budgets import Budget, BudgetState, Quota, QuotaState, Usage, s
 from podium.core.calls import (
     Access,
     Call,
-    FileSeen,
+    FileVersion,
     PathArgument,
     PathUse,
-    PlanPlace,
+    PlanPosition,
     Receipt,
     Tier,
     TierTerm,
@@ -30,7 +30,7 @@ from podium.core.calls import (
     undo_counter,
     undone_by,
 )
-from podium.core.model import Json, Moment, NonEmpty, Noun, canonical_json, digest_of
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime, canonical_json, digest_of
 from podium.core.processes import NetworkPolicy
 
 __all__ = [
@@ -41,19 +41,19 @@ __all__ = [
     "BudgetState",
     "BuiltInRule",
     "Call",
+    "CallOutcome",
     "CallRecord",
     "CallStatus",
     "Decision",
-    "DoorAnswer",
     "Effect",
-    "FileSeen",
+    "FileVersion",
     "GateContext",
     "Grant",
-    "Outcome",
+    "HookAnswer",
     "PathArgument",
     "PathUse",
     "Permit",
-    "PlanPlace",
+    "PlanPosition",
     "Quota",
     "QuotaState",
     "Receipt",
@@ -110,7 +110,7 @@ class BuiltInRule(StrEnum):
 ZoneKind = Literal["safe", "forbidden", "read-only", "plain"]
 
 
-class Zone(Noun):
+class Zone(FrozenModel):
     """A place with a name: calls that touch it are judged by it."""
 
     name: NonEmpty
@@ -130,7 +130,7 @@ class Zone(Noun):
         return self.kind in ("forbidden", "read-only") or (self.kind == "plain" and tiered)
 
 
-class Decision(Noun):
+class Decision(FrozenModel):
     """The gate's answer, with the rule that gave it."""
 
     effect: Effect
@@ -142,7 +142,7 @@ class Decision(Noun):
     """For `ask`: the groups that must approve, in order."""
 
 
-class GateContext(Noun):
+class GateContext(FrozenModel):
     """The snapshot that `decide` judges a call in. Nothing is read beyond it."""
 
     tool: ToolSpec | None
@@ -165,7 +165,7 @@ class GateContext(Noun):
     quotas: tuple[QuotaState, ...] = ()
     approval: Approval | None = None
     """A granted approval for this call's digest, if there is one."""
-    now: Moment
+    now: UtcDatetime
 
 
 class CallStatus(StrEnum):
@@ -179,7 +179,7 @@ class CallStatus(StrEnum):
     ABANDONED = "abandoned"
 
 
-class Outcome(Noun):
+class CallOutcome(FrozenModel):
     """How a performed call ended."""
 
     ok: bool
@@ -191,7 +191,7 @@ class Outcome(Noun):
     """Nobody can say whether it did what it was asked for: it must not be asked for again under another key."""
 
 
-class CallRecord(Noun):
+class CallRecord(FrozenModel):
     """What is kept of a call, by its idempotency key."""
 
     key: str
@@ -213,26 +213,26 @@ class CallRecord(Noun):
     approval_id: str | None = None
     undoes: str = ""
     """The receipt that it reverses, as `RUN#NUMBER`."""
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
     receipt_number: int | None = None
-    requested_at: Moment
-    settled_at: Moment | None = None
+    requested_at: UtcDatetime
+    settled_at: UtcDatetime | None = None
 
 
-class Permit(Noun):
+class Permit(FrozenModel):
     """Leave to act once, for exactly this call."""
 
     call: Call
     digest: str
     decision: Decision
     approval_id: str | None = None
-    settled: Outcome | None = None
+    settled: CallOutcome | None = None
     """The outcome when this very call was settled before: do not act again."""
     said: str = ""
     """What people said with the yes that this rests on."""
 
 
-class Refusal(Noun):
+class Refusal(FrozenModel):
     """No, or not yet. `say` is what the agent is told."""
 
     call: Call
@@ -240,10 +240,10 @@ class Refusal(Noun):
     say: str
     approval_id: str | None = None
     """Set when a person was asked: end the turn and wait for this approval."""
-    deadline: Moment | None = None
+    deadline: UtcDatetime | None = None
 
 
-class DoorAnswer(Noun):
+class HookAnswer(FrozenModel):
     """What a turn's door says to a wish. With deny and ask nothing ran and nothing may."""
 
     decision: Effect
@@ -251,7 +251,7 @@ class DoorAnswer(Noun):
     """With deny and ask: the words for the agent."""
     call: str = ""
     """With allow: the key of the call."""
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
     """How the call ended, when Podium performed it."""
     approval_id: str | None = None
     mistake: bool = False
@@ -268,7 +268,7 @@ MEASURES = ("input_tokens", "output_tokens", "usd", "turns", "seconds")
 CountedScope = Literal["step", "run", "day"]
 
 
-class Spent(NamedTuple):
+class UsageSums(NamedTuple):
     """One record of usage, as sums over many of them need it."""
 
     position: int

@@ -95,7 +95,7 @@ _LAST_COLUMN = re.compile(rb"(?<=[0-9A-Fa-f]) {2,64}[^\n]{1,18}(?![^\n])")
 """What a hex dump has behind the last bytes: the characters themselves."""
 
 
-class _View:
+class _ByteView:
     """One way of looking at bytes: in one case or in both, and without those that may separate a value's characters."""
 
     def __init__(self, *, folded: bool, deleted: bytes = b"") -> None:
@@ -113,10 +113,10 @@ class _View:
         return array("L", compress(range(len(block)), block.translate(self._kept)))
 
 
-class _Positions:
+class _BlockPositions:
     """Where the bytes of a view stand in the data, worked out for one block at a time."""
 
-    def __init__(self, view: _View, data: bytes) -> None:
+    def __init__(self, view: _ByteView, data: bytes) -> None:
         self._view, self._data = view, data
         sizes = (len(view.of(data[at : at + _BLOCK])) for at in range(0, len(data), _BLOCK))
         self._begins = list(accumulate(sizes, initial=0))
@@ -133,16 +133,16 @@ class _Positions:
 
 _SEPARATORS = bytes(byte for byte in range(256) if byte not in _LETTERS + _DIGITS)
 _BLANKS = bytes(byte for byte in range(256) if not 0x20 < byte < 0x7F)
-_EXACT = _View(folded=False)
-_FOLDED = _View(folded=True)
-_SQUEEZED = _View(folded=True, deleted=_BLANKS)
-_SOLID = _View(folded=False, deleted=_SEPARATORS)
-_FOLDED_SOLID = _View(folded=True, deleted=_SEPARATORS)
+_EXACT = _ByteView(folded=False)
+_FOLDED = _ByteView(folded=True)
+_SQUEEZED = _ByteView(folded=True, deleted=_BLANKS)
+_SOLID = _ByteView(folded=False, deleted=_SEPARATORS)
+_FOLDED_SOLID = _ByteView(folded=True, deleted=_SEPARATORS)
 
 
 @dataclass(frozen=True)
 class _Needle:
-    view: _View
+    view: _ByteView
     content: bytes
     name: str
     edge: int = 0
@@ -162,7 +162,7 @@ class EncodedSecrets:
         the first is shown. Nothing is hidden that is a part of a `reserved` word."""
         words = [word.encode() for word in reserved]
         taken = cache(lambda view: b"\n".join(map(view.of, words)))
-        needles: dict[tuple[_View, bytes], _Needle] = {}
+        needles: dict[tuple[_ByteView, bytes], _Needle] = {}
         for name, value in values:
             for needle in _needles(name, value.encode(errors="surrogatepass")):
                 if needle.content not in taken(needle.view):
@@ -170,7 +170,7 @@ class EncodedSecrets:
         views = (_SOLID, _FOLDED_SOLID, _SQUEEZED, _FOLDED, _EXACT)
         grouped = [(view, [n for n in needles.values() if n.view is view]) for view in views]
         self._grouped = [(view, group) for view, group in grouped if group]
-        self._samples = _Samples([n.content.lower() for n in needles.values() if _is_long(n)])
+        self._samples = _NeedleSampler([n.content.lower() for n in needles.values() if _is_long(n)])
         short = [(view, [n.content for n in group if not _is_long(n)]) for view, group in grouped]
         self._short = [(view, contents) for view, contents in short if contents]
         self.longest = max((MAX_SPELLING * len(value) for _, value in values), default=0)
@@ -221,12 +221,12 @@ class EncodedSecrets:
 
     def _spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """Start, end and name of everything to hide; they may overlap."""
-        maps: list[_Map] = []
+        maps: list[_PositionMap] = []
         for level in _levels(data, maps):
             for view, group in self._grouped:
                 looked_at = view.of(level)
                 hits = [(at, n) for n in group for at in _occurrences(n.content, looked_at)]
-                positions = _Positions(view, level) if hits else ()
+                positions = _BlockPositions(view, level) if hits else ()
                 for at, needle in sorted(hits, key=itemgetter(0)):
                     first, last = positions[at], positions[at + len(needle.content) - 1]
                     first, last = _widened(level, first, last, needle)
@@ -236,7 +236,7 @@ class EncodedSecrets:
                     yield first, column.end() if column else last + 1, needle.name
 
 
-class _Map:
+class _PositionMap:
     """From positions behind the undoing of escapes to those before it."""
 
     def __init__(self, escapes: Sequence[tuple[int, int, int]]) -> None:
@@ -264,7 +264,7 @@ class _Map:
         return end + behind - size, end + behind - size
 
 
-class _Samples:
+class _NeedleSampler:
     """A quick answer to whether one of many long needles may be in a text.
 
     Of the text only every so many bytes a gram is looked at: so close together that each needle holds one of them whole.
@@ -288,7 +288,7 @@ def _is_long(needle: _Needle) -> bool:
     return needle.view in (_SOLID, _FOLDED_SOLID) and len(needle.content) >= _MIN_SAMPLED
 
 
-def _levels(data: bytes, maps: list[_Map] | None = None) -> Iterator[bytes]:
+def _levels(data: bytes, maps: list[_PositionMap] | None = None) -> Iterator[bytes]:
     """The bytes as they are, then with their escapes undone, again and again while there are any; and each of
     these without its layout.
 
@@ -308,7 +308,7 @@ def _levels(data: bytes, maps: list[_Map] | None = None) -> Iterator[bytes]:
             return
 
 
-def _with_and_without_layout(data: bytes, maps: list[_Map] | None) -> Iterator[bytes]:
+def _with_and_without_layout(data: bytes, maps: list[_PositionMap] | None) -> Iterator[bytes]:
     """The bytes, and what is left of them as one kind of layout after the other is taken out."""
     yield data
     known = len(maps or ())
@@ -327,7 +327,7 @@ def _without(match: re.Match[bytes]) -> bytes:
     return _LINE_START if match[0].startswith(b"\n") else b""
 
 
-def _without_blank_escapes(data: bytes, maps: list[_Map] | None) -> bytes:
+def _without_blank_escapes(data: bytes, maps: list[_PositionMap] | None) -> bytes:
     """By far the most frequent escapes: replacing them one by one is quicker than asking what each means."""
     if b"\\" in data:
         _note(maps, _BLANK_ESCAPE, data, lambda match: b"\n")
@@ -338,13 +338,15 @@ def _without_blank_escapes(data: bytes, maps: list[_Map] | None) -> bytes:
 
 
 def _note(
-    maps: list[_Map] | None,
+    maps: list[_PositionMap] | None,
     escape: re.Pattern[bytes],
     data: bytes,
     undone: Callable[[re.Match[bytes]], bytes],
 ) -> None:
     if maps is not None:
-        maps.append(_Map([(m.start(), m.end(), len(undone(m))) for m in escape.finditer(data)]))
+        maps.append(
+            _PositionMap([(m.start(), m.end(), len(undone(m))) for m in escape.finditer(data)])
+        )
 
 
 def _undone(match: re.Match[bytes]) -> bytes:
@@ -430,7 +432,7 @@ def _base64_cores(value: bytes) -> Iterator[bytes]:
         yield b64encode(bytes(shift) + value)[first:behind]
 
 
-def _loosest_view(value: bytes) -> _View:
+def _loosest_view(value: bytes) -> _ByteView:
     """The view that forgives most, of those in which this value cannot be taken for ordinary words."""
     core = _SOLID.of(value)
     kinds = [

@@ -114,13 +114,13 @@ class AmbiguousId(BadInput):
 class ConfigInvalid(BadInput):
     """A file cannot be used. Names file, line and key of every fault at once."""
 
-    def __init__(self, file: str, faults: Sequence[ConfigFault]) -> None:
+    def __init__(self, file: str, faults: Sequence[ConfigProblem]) -> None:
         super().__init__("\n".join(fault.sentence(file) for fault in faults))
         self.file = file
         self.faults = tuple(faults)
 
 
-class ConfigFault:
+class ConfigProblem:
     """One thing wrong in a file: where, which key, what to do."""
 
     def __init__(
@@ -138,7 +138,7 @@ class ConfigFault:
         return f"{place}: {self.key}: {self.problem}" if self.key else f"{place}: {self.problem}"
 
 
-class PackFault:
+class PackProblem:
     """One thing wrong in a pack: in which file, where in it, what to do."""
 
     def __init__(self, file: str, pointer: str, problem: str, line: int | None = None) -> None:
@@ -156,7 +156,7 @@ class PackFault:
 class PackInvalid(BadInput):
     """A pack cannot be used. Names every fault at once; nothing of it was loaded."""
 
-    def __init__(self, faults: Sequence[PackFault]) -> None:
+    def __init__(self, faults: Sequence[PackProblem]) -> None:
         super().__init__("\n".join(map(str, faults)))
         self.faults = tuple(faults)
 

@@ -31,7 +31,7 @@ from podium.core.job_events import (
     StageEnded,
     ToolsGiven,
 )
-from podium.core.model import EventBody, Json, Moment, Noun
+from podium.core.model import EventBody, FrozenModel, Json, UtcDatetime
 from podium.core.run_events import (
     ApprovalConsumed,
     ApprovalExpired,
@@ -66,7 +66,7 @@ from podium.core.run_events import (
     ToolResolved,
     WaitExpired,
 )
-from podium.core.turns import ModelAnswer, PayloadFound, ReadFrom, Stop
+from podium.core.turns import ModelAnswer, PayloadFound, ReadFrom, TurnStop
 from podium.core.workspaces import Violation
 
 ProgressKind = Literal["text", "thinking", "tool", "retry", "note"]
@@ -99,7 +99,7 @@ class AgentStopped(EventBody):
     type: Literal["agent_stopped"] = "agent_stopped"
     role: str
     agent: str
-    stop: Stop
+    stop: TurnStop
 
 
 class AgentReplied(EventBody):
@@ -293,14 +293,14 @@ ANY_EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent, config=ConfigDict(defer
 """Validates any event body."""
 
 
-class Event(Noun):
+class Event(FrozenModel):
     """A stored event. Within a run `seq` counts from 1 without gaps."""
 
     run_id: str
     seq: int
     position: int
     """Place in the whole journal: rises with every commit, never reused."""
-    at: Moment
+    at: UtcDatetime
     body: AnyEvent
 
     def line(self) -> dict[str, Json]:

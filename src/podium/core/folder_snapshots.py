@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 
 
-class Ground(Noun):
+class WorkingFolder(FrozenModel):
     """The folder that a run's tools work in."""
 
     root: NonEmpty
@@ -20,7 +20,7 @@ class Ground(Noun):
     """What was not kept, in words: large files that git ignores, and what may not be read."""
 
 
-class Changes(Noun):
+class FolderChanges(FrozenModel):
     """What a run left different from what it found."""
 
     paths: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Changes(Noun):
     """Why it could not be found out; empty when it could."""
 
 
-class PutBack(Noun):
+class FolderRestore(FrozenModel):
     """What putting a folder back to what it was changes, or has changed. Paths are from the root on."""
 
     root: NonEmpty

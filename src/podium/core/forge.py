@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 
 Finding = Literal[
     "protected",
@@ -23,7 +23,7 @@ Finding = Literal[
 """What was found out about the remote's base branch, or why nothing was."""
 
 
-class Preflight(Noun):
+class Preflight(FrozenModel):
     """Whether the remote keeps the base branch safe."""
 
     finding: Finding
@@ -36,7 +36,7 @@ class Preflight(Noun):
     """Of a partly protected branch: what is not required, such as `block force pushes`."""
 
 
-class RemoteBase(Noun):
+class RemoteBase(FrozenModel):
     """Where the base branch is at the remote. Its commits are in the user's repository then."""
 
     commit: str = ""
@@ -47,7 +47,7 @@ class RemoteBase(Noun):
     """Why it was not fetched. Empty also where there is no remote."""
 
 
-class PullRequestWish(Noun):
+class PullRequestDraft(FrozenModel):
     """A branch that somebody should look at and merge."""
 
     repository: NonEmpty
@@ -63,7 +63,7 @@ class PullRequestWish(Noun):
     run_id: str = ""
 
 
-class PullRequest(Noun):
+class PullRequest(FrozenModel):
     """A pull request, or what stands for one where there is no forge."""
 
     url: str = ""

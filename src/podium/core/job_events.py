@@ -8,7 +8,7 @@ from pydantic import Field
 
 from podium.core.decisions import Usage
 from podium.core.model import EventBody, Json
-from podium.core.turns import Address, Leg, Message, Side, Stop
+from podium.core.turns import Address, Hop, MessageBlock, Side, TurnStop
 
 
 class StageBegan(EventBody):
@@ -109,7 +109,7 @@ class PlaybookEnded(EventBody):
     type: Literal["playbook_ended"] = "playbook_ended"
     met: bool
     criteria: tuple[dict[str, Json], ...] = ()
-    stop: Stop | None = None
+    stop: TurnStop | None = None
     changed: tuple[str, ...] = ()
     """Files that are others now, from the root on."""
     trespasses: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class LegOpened(EventBody):
     """A message is awaited: a row of the state table."""
 
     type: Literal["leg_opened"] = "leg_opened"
-    leg: Leg
+    leg: Hop
 
 
 class MessageHeard(EventBody):
@@ -141,7 +141,7 @@ class MessageHeard(EventBody):
     type: Literal["message_heard"] = "message_heard"
     leg: int
     sender: Side
-    message: Message
+    message: MessageBlock
     routed_to: Address | None = None
     """None: it was not handed on, and `why` says why."""
     why: str = ""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from podium.core.model import Json
-from podium.core.regex_cost import RunsAway, pattern_cost
+from podium.core.regex_cost import RegexTooCostly, pattern_cost
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -73,7 +73,7 @@ def _misfits(pattern: str, value: str, spend: Spend) -> Iterator[ValidationError
 
     try:
         cost = pattern_cost(pattern)
-    except RunsAway as error:
+    except RegexTooCostly as error:
         yield ValidationError(f"cannot be held against {pattern[:100]!r}, which {error}")
         return
     if cost.longest is not None and len(value) > cost.longest:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 
 HOLD_SECONDS = 900.0
 LONGEST_HOLD_SECONDS = 14_400.0
@@ -15,16 +15,16 @@ MOST_NAME_CHARACTERS = 200
 PersonName = Annotated[NonEmpty, Field(max_length=MOST_NAME_CHARACTERS)]
 
 
-class KeyboardHold(Noun):
+class KeyboardHold(FrozenModel):
     """A person has a program's keyboard: Podium itself types nothing there meanwhile."""
 
     who: PersonName
-    since: Moment
-    until: Moment
+    since: UtcDatetime
+    until: UtcDatetime
     """It comes back by itself then."""
 
 
-class KeyboardState(Noun):
+class KeyboardState(FrozenModel):
     """Whose a program's keyboard is."""
 
     hold: KeyboardHold | None = None
@@ -34,7 +34,7 @@ class KeyboardState(Noun):
     stood_seconds: float = 0.0
     """How long they had it so far, without the present hold."""
 
-    def stood_until(self, now: Moment) -> float:
+    def stood_until(self, now: UtcDatetime) -> float:
         """The same with the present hold."""
         held = (now - self.hold.since).total_seconds() if self.hold else 0.0
         return self.stood_seconds + max(held, 0.0)

@@ -12,13 +12,13 @@ from pydantic_core import PydanticSerializationError
 Json = Any
 """A JSON value. Deep validation happens where a schema is known."""
 
-Moment = AwareDatetime
+UtcDatetime = AwareDatetime
 """A point in time, absolute, in UTC."""
 
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
-class Noun(BaseModel):
+class FrozenModel(BaseModel):
     """A frozen value. Change it with `model_copy(update=…)`."""
 
     # Schemas are built on first use: most commands touch a few nouns only.
@@ -50,7 +50,7 @@ def whole_text(value: Json) -> Json:
     return value
 
 
-class EventBody(Noun):
+class EventBody(FrozenModel):
     """What happened. The envelope says when, to which run, and in which order."""
 
     type: str

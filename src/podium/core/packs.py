@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from podium.core.decisions import Tier, ToolSpec
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 
 
 def _tier_named(value: Json) -> Json:
@@ -27,7 +27,7 @@ ToolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"
 """Domain and verb, such as `quote.finalize`. The dot keeps pack tools apart from Podium's own."""
 
 
-class DomainRow(Noun):
+class DomainRow(FrozenModel):
     """An operational domain: which tools belong to it, and how risky they are at least."""
 
     name: NonEmpty
@@ -39,21 +39,21 @@ class DomainRow(Noun):
     """What people call the things of this domain, such as `lead`, `enquiry`."""
 
 
-class TierExample(Noun):
+class TierExample(FrozenModel):
     """A tool whose lowest tier is written down by name; more specific than any pattern."""
 
     tool: ToolName
     tier: TierName
 
 
-class Utterance(Noun):
+class Utterance(FrozenModel):
     """A sentence that means this tool, with what should be read from it."""
 
     say: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
 
 
-class Dependency(Noun):
+class Dependency(FrozenModel):
     """Another tool that comes first when both are in a plan."""
 
     tool: ToolName
@@ -62,7 +62,7 @@ class Dependency(Noun):
     """Argument of this tool → field of that tool's result."""
 
 
-class Estimate(Noun):
+class Estimate(FrozenModel):
     """What something takes, roughly."""
 
     usd: float = Field(default=0.0, ge=0)
@@ -72,14 +72,14 @@ class Estimate(Noun):
         return Estimate(usd=self.usd + other.usd, seconds=self.seconds + other.seconds)
 
 
-class SaferAlternative(Noun):
+class SaferAlternative(FrozenModel):
     """A tool that gets nearly the same with less risk."""
 
     tool: ToolName
     because: NonEmpty
 
 
-class RowCheck(Noun):
+class RowCheck(FrozenModel):
     """Proof of a tool's effect: a row that must be there afterwards, or must not."""
 
     table: NonEmpty
@@ -93,7 +93,7 @@ class RowCheck(Noun):
     """True: no such row may be there."""
 
 
-class PackTool(Noun):
+class PackTool(FrozenModel):
     """One tool as its registry has it. `handler` says who performs it."""
 
     name: ToolName
@@ -152,7 +152,7 @@ class PackTool(Noun):
         )
 
 
-class SkillStep(Noun):
+class SkillStep(FrozenModel):
     """One part of a skill.
 
     In arguments `$message.NAME` stands for what was read from the message, `$context.PATH` for a part
@@ -169,7 +169,7 @@ class SkillStep(Noun):
     """`$context.PATH` or `$message.NAME`: the step is planned only when that is there."""
 
 
-class Skill(Noun):
+class Skill(FrozenModel):
     """A workflow of several tools that one sentence can ask for."""
 
     name: ToolName
@@ -186,7 +186,7 @@ class Skill(Noun):
     steps: tuple[SkillStep, ...]
 
 
-class ContextShape(Noun):
+class ContextShape(FrozenModel):
     """A named part of the context that has a schema of its own."""
 
     name: NonEmpty
@@ -197,7 +197,7 @@ class ContextShape(Noun):
     """`module:function` for what no schema can say: (value) → faults, each as `/pointer: sentence`."""
 
 
-class PackSetting(Noun):
+class PackSetting(FrozenModel):
     """A variable of the environment that the pack's handlers may read."""
 
     name: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
@@ -206,7 +206,7 @@ class PackSetting(Noun):
     default: str = ""
 
 
-class PackRegistry(Noun):
+class PackRegistry(FrozenModel):
     """The whole of `tools.registry.json`, as it was written."""
 
     pack: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
@@ -229,7 +229,7 @@ class PackRegistry(Noun):
     tools: tuple[PackTool, ...]
 
 
-class Pack(Noun):
+class Pack(FrozenModel):
     """A registry that was checked, with what its files say."""
 
     registry: PackRegistry
@@ -264,7 +264,7 @@ class Pack(Noun):
         return known
 
 
-class Fit(NamedTuple):
+class PatternMatch(NamedTuple):
     """A row's pattern that fits a tool's name. Of two, the greater one has the say."""
 
     exact: bool
@@ -280,7 +280,7 @@ class Fit(NamedTuple):
         return self.exact, self.literal_length
 
 
-def fits(registry: PackRegistry, tool_name: str) -> list[Fit]:
+def fits(registry: PackRegistry, tool_name: str) -> list[PatternMatch]:
     """Every pattern that fits the name, the most specific first."""
     return sorted(_fits(registry, tool_name), key=lambda fit: fit[:3], reverse=True)
 
@@ -303,9 +303,9 @@ def floor_tier(registry: PackRegistry, tool_name: str) -> tuple[Tier, str]:
     return best.tier, f"domain {best.row.name} ({best.pattern}) is {best.tier} by default"
 
 
-def _fits(registry: PackRegistry, tool_name: str) -> Iterator[Fit]:
+def _fits(registry: PackRegistry, tool_name: str) -> Iterator[PatternMatch]:
     for row in registry.domains:
         for pattern in row.patterns:
             if fnmatchcase(tool_name, pattern):
                 literal = len(pattern.replace("*", "").replace("?", ""))
-                yield Fit(pattern == tool_name, literal, row.default_tier, pattern, row)
+                yield PatternMatch(pattern == tool_name, literal, row.default_tier, pattern, row)

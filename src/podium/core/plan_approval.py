@@ -8,12 +8,12 @@ from pydantic import ValidationError
 
 from podium.core.decisions import Approval
 from podium.core.job import job_of_flow, load
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.packs import Estimate, TierName
 from podium.core.work import Run
 
 
-class Ungrounded(Noun):
+class UngroundedArgument(FrozenModel):
     """A part of a call that neither the message nor its context gives."""
 
     field: str = ""
@@ -27,7 +27,7 @@ class Ungrounded(Noun):
         return f"{self.field or self.value}: {self.reason}"
 
 
-class AskedCall(Noun):
+class ApprovedCall(FrozenModel):
     """One call of the plan, with the arguments that a yes is bound to."""
 
     number: int
@@ -36,15 +36,15 @@ class AskedCall(Noun):
     arguments: dict[str, Json]
     undo: str | None = None
     """The tool that takes it back."""
-    ungrounded: tuple[Ungrounded, ...] = ()
+    ungrounded: tuple[UngroundedArgument, ...] = ()
     """What of it was neither in the message nor in its context."""
 
 
-class PlanQuestion(Noun):
+class PlanQuestion(FrozenModel):
     """A plan as it was put to people."""
 
     message: str
-    calls: tuple[AskedCall, ...]
+    calls: tuple[ApprovedCall, ...]
     irreversible: tuple[str, ...] = ()
     undoes: str = ""
     """The receipt that the plan reverses, as `RUN#NUMBER`."""
@@ -69,7 +69,7 @@ def question_in(approval: Approval) -> PlanQuestion | None:
         return None
 
 
-class PlannedCall(Noun):
+class PlannedCall(FrozenModel):
     """One call of a plan or of a work order."""
 
     number: int

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 
 
-class Mount(Noun):
+class Mount(FrozenModel):
     """A folder or file that a confined process sees."""
 
     source: NonEmpty
@@ -20,7 +20,7 @@ class Mount(Noun):
     need not close the writable folder around it."""
 
 
-class ProcessLimits(Noun):
+class ProcessLimits(FrozenModel):
     """What a process tree may take. None means no limit of that kind."""
 
     seconds: float | None = None
@@ -46,7 +46,7 @@ NetworkPolicy = Literal["none", "model-only", "listed", "open"]
 """What a confined tree may connect to: nothing, the model's endpoint, named hosts too, or all."""
 
 
-class SubcommandRules(Noun):
+class SubcommandRules(FrozenModel):
     """How a subcommand that may be used may not be used."""
 
     refused_options: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class SubcommandRules(Noun):
     """Options, or first plain words, with which it only asks, whatever other words it has."""
 
 
-class ProgramRules(Noun):
+class ProgramRules(FrozenModel):
     """A program with subcommands, of which only the listed ones may be started."""
 
     program: NonEmpty
@@ -80,7 +80,7 @@ class ProgramRules(Noun):
     """What the agent may do instead, in a few words."""
 
 
-class ExecRules(Noun):
+class ExecRules(FrozenModel):
     """What may be started inside a confined tree. It teaches and records; the mounts are the boundary."""
 
     refused: dict[str, str] = Field(default_factory=dict)
@@ -91,7 +91,7 @@ class ExecRules(Noun):
     else git is free, but for addresses of other machines. Empty: the rules hold everywhere."""
 
 
-class Confinement(Noun):
+class Confinement(FrozenModel):
     """What a process tree may reach. Launchers refuse what they cannot enforce.
 
     A confined tree sees the system's programs and libraries read-only, an empty private `/tmp`, and what is
@@ -117,7 +117,7 @@ class Confinement(Noun):
     execs: ExecRules | None = None
 
 
-class Held(Noun):
+class FolderConfinement(FrozenModel):
     """How the kernel holds commands in a folder, as far as judging them depends on it."""
 
     network: NetworkPolicy
@@ -135,7 +135,7 @@ class Held(Noun):
         return self.network in ("none", "model-only") and not self.hosts
 
 
-class Spawn(Noun):
+class ProcessSpec(FrozenModel):
     """A process to start. Nothing of the parent's environment is inherited but what is named."""
 
     argv: tuple[str, ...] = Field(min_length=1)
@@ -156,7 +156,7 @@ class Spawn(Noun):
     ended by this name. Empty: nothing outlives it."""
 
 
-class Ended(Noun):
+class ProcessExit(FrozenModel):
     """How a process tree ended. When you hold this, none of its processes is alive but a server it was to leave."""
 
     exit_code: int | None

@@ -222,7 +222,7 @@ _HARMLESS_ATTRIBUTE = re.compile(
 _ATTRIBUTE_LINE = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*)((?:\s+\S+)*)\s*')
 
 
-class FurtherPaths:
+class ExtraProtectedPaths:
     """Paths from the root on that are guarded beside the list, each with all beneath it."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
@@ -265,7 +265,7 @@ class FurtherPaths:
         return any(name != _END for name in node)
 
 
-def is_guarded(path: str, further: FurtherPaths | None = None) -> bool:
+def is_guarded(path: str, further: ExtraProtectedPaths | None = None) -> bool:
     """Whether a path is guarded, or is for some file system."""
     names = _names_of(path)
     if any(_is_guarded_name(name) for name in names):

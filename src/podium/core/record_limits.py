@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from podium.core.decisions import Approval, CallRecord, Receipt
 from podium.core.errors import BadInput
-from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerBeat
+from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerHeartbeat
 
 LONGEST_KEY_BYTES = 1_000
 """Two of them must fit into one entry of an index, which PostgreSQL ends at 2,704 bytes."""
@@ -40,14 +40,14 @@ _KEYS: Mapping[type[BaseModel], tuple[str, ...]] = {
     Approval: ("id", "run_id", "digest"),
     Receipt: ("run_id",),
     Schedule: ("name", "queue"),
-    WorkerBeat: ("id",),
+    WorkerHeartbeat: ("id",),
 }
 """Fields that are looked up by an index."""
 
 _NAMES: Mapping[type[BaseModel], str] = {
     StepRecord: "step",
     CallRecord: "call",
-    WorkerBeat: "worker",
+    WorkerHeartbeat: "worker",
 }
 
 

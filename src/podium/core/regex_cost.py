@@ -104,7 +104,7 @@ _MOST_TIMES = 20
 _parse: Any = importlib.import_module("re._parser").parse
 
 
-class RunsAway(ValueError):
+class RegexTooCostly(ValueError):
     """This pattern is not used: its words say why."""
 
 
@@ -129,18 +129,18 @@ class PatternCost:
 
 @lru_cache(maxsize=2_000)
 def pattern_cost(pattern: str) -> PatternCost:
-    """What it costs to search with this. Raises `RunsAway` when it may take too long, or is no pattern."""
+    """What it costs to search with this. Raises `RegexTooCostly` when it may take too long, or is no pattern."""
     if len(pattern) > LONGEST_PATTERN:
-        raise RunsAway(f"is longer than {LONGEST_PATTERN} characters; make it shorter")
+        raise RegexTooCostly(f"is longer than {LONGEST_PATTERN} characters; make it shorter")
     try:
         re.compile(pattern)
         parsed = _parse(pattern)
-        cost = _Ways(parsed.state.flags).of(parsed, follow=0, in_loop=False)
+        cost = _WaysToMatch(parsed.state.flags).of(parsed, follow=0, in_loop=False)
     except (re.error, RecursionError, OverflowError) as error:
-        raise RunsAway(f"is no regular expression that Python knows: {error}") from None
+        raise RegexTooCostly(f"is no regular expression that Python knows: {error}") from None
     whole = PatternCost(cost.factor, cost.peak + (not _is_anchored(parsed)))
     if whole.longest is not None and whole.longest < _SHORTEST_USEFUL:
-        raise RunsAway(
+        raise RegexTooCostly(
             "fits a short text in too many ways; let the next character decide how it goes on, "
             "and begin it with ^"
         )
@@ -176,12 +176,12 @@ _ANY_END = _Cost(1, 1, 1)
 """Along the text, and each place may be the end."""
 
 
-class _Ways:
+class _WaysToMatch:
     """In how many ways parts of a parsed pattern can fit. What it does not know, it refuses."""
 
     def __init__(self, flags: int) -> None:
         if flags & re.ASCII:
-            raise RunsAway("has the flag `a`; leave it out and write [0-9] or [A-Za-z0-9_]")
+            raise RegexTooCostly("has the flag `a`; leave it out and write [0-9] or [A-Za-z0-9_]")
         self._any_case = bool(flags & re.IGNORECASE)
 
     def of(self, items: Sequence[Any], follow: int, in_loop: bool) -> _Cost:
@@ -192,7 +192,7 @@ class _Ways:
             first, empty = self._first_of(item)
             follow = first | (follow if empty else 0)
         if cost.factor > MOST_STEPS:
-            raise RunsAway("fits a text in too many ways; make it simpler")
+            raise RegexTooCostly("fits a text in too many ways; make it simpler")
         return cost
 
     def _of_one(self, item: Any, follow: int, in_loop: bool) -> _Cost:
@@ -210,18 +210,18 @@ class _Ways:
             return self._of_look(value[1], in_loop)
         if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "FAILURE"):
             return _ONE
-        raise RunsAway("refers back to what it has found; write it without")
+        raise RegexTooCostly("refers back to what it has found; write it without")
 
-    def _inside_group(self, value: Any) -> _Ways:
+    def _inside_group(self, value: Any) -> _WaysToMatch:
         if value[1] & ~re.IGNORECASE or value[2]:
-            raise RunsAway("changes flags inside a group; write it without")
+            raise RegexTooCostly("changes flags inside a group; write it without")
         self._any_case = self._any_case or bool(value[1])
         return self
 
     def _of_repeat(self, least: int, most: int, body: Any, follow: int, in_loop: bool) -> _Cost:
         first, empty = self._first(body)
         if most > 1 and empty:
-            raise RunsAway("repeats what may be empty; let each round take a character")
+            raise RegexTooCostly("repeats what may be empty; let each round take a character")
         is_open = most - least >= _OPEN
         within = self.of(body, follow | (first if most > 1 else 0), in_loop or is_open)
         if within.ways or within.factor > 1:
@@ -231,14 +231,14 @@ class _Ways:
         if least == most or not (first & follow or empty):
             return whole
         if in_loop:
-            raise RunsAway(
+            raise RegexTooCostly(
                 "has a repetition inside a repetition whose end the next character does not decide"
             )
         return _ANY_END if is_open else _Cost(most - least + 1, 0, 0).then(whole)
 
     def _repeated(self, within: _Cost, times: int) -> _Cost:
         if times > _MOST_TIMES:
-            raise RunsAway("repeats what fits in several ways; let the next character decide")
+            raise RegexTooCostly("repeats what fits in several ways; let the next character decide")
         peak = within.ways * (times - 1) + within.peak
         return _Cost(within.factor**times, within.ways * times, peak)
 
@@ -250,13 +250,15 @@ class _Ways:
         if empties <= 1 and not any(one & other for one, other in combinations(starts, 2)):
             return worst
         if in_loop:
-            raise RunsAway("repeats branches that begin alike; let the first character decide")
+            raise RegexTooCostly(
+                "repeats branches that begin alike; let the first character decide"
+            )
         return worst._replace(factor=worst.factor * len(branches))
 
     def _of_look(self, items: Sequence[Any], in_loop: bool) -> _Cost:
         cost = self.of(items, follow=0, in_loop=False)
         if cost.peak and in_loop:
-            raise RunsAway("looks ahead without an end inside a repetition; write it without")
+            raise RegexTooCostly("looks ahead without an end inside a repetition; write it without")
         # What has been looked at is not looked at in another way when the rest does not fit.
         return cost._replace(ways=0)
 

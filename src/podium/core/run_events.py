@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from podium.core.decisions import FileSeen, TierTerm
-from podium.core.model import EventBody, Json, Moment
+from podium.core.decisions import FileVersion, TierTerm
+from podium.core.model import EventBody, Json, UtcDatetime
 from podium.core.work import Failure
 
 
@@ -51,7 +51,7 @@ class RunUnpinned(EventBody):
 class RunWaiting(EventBody):
     type: Literal["run_waiting"] = "run_waiting"
     signal: str
-    deadline: Moment | None = None
+    deadline: UtcDatetime | None = None
 
 
 class RunSucceeded(EventBody):
@@ -152,7 +152,7 @@ class ToolRequested(EventBody):
     reason: str
     approval_id: str | None = None
     observed: bool = False
-    files: tuple[FileSeen, ...] = ()
+    files: tuple[FileVersion, ...] = ()
     """Files that its command names, as they were: the digest covers their content."""
 
 
@@ -225,8 +225,8 @@ class ApprovalRequested(EventBody):
     tier: str
     arithmetic: tuple[TierTerm, ...] = ()
     approvers: tuple[str, ...] = ()
-    deadline: Moment
-    files: tuple[FileSeen, ...] = ()
+    deadline: UtcDatetime
+    files: tuple[FileVersion, ...] = ()
     """Files that its command names or its write replaces, as they were: a yes is one to their content."""
     diff: str = ""
     """Lines that a write removes from and adds to the file it replaces; redacted and bounded."""

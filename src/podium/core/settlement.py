@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from podium.core.approval_steps import ApprovalRecord, consume, release
-from podium.core.decisions import Approval, CallRecord, CallStatus, Outcome, Receipt
+from podium.core.decisions import Approval, CallOutcome, CallRecord, CallStatus, Receipt
 from podium.core.events import ApprovalConsumed
 from podium.core.model import Json
 
@@ -19,13 +19,13 @@ def draft_receipt(
     status: ReceiptStatus,
     settled_at: datetime,
     *,
-    outcome: Outcome | None = None,
+    outcome: CallOutcome | None = None,
     approval: Approval | None = None,
     fields: dict[str, Json] | None = None,
     undo: dict[str, Json] | None = None,
 ) -> Receipt:
     """A receipt for the store to number, chain and seal."""
-    ended = outcome or Outcome(ok=False)
+    ended = outcome or CallOutcome(ok=False)
     grants = approval.grants if approval else ()
     proofs = tuple(grant.authentication for grant in grants)
     return Receipt(

@@ -14,7 +14,7 @@ from podium.core.keyboards import (
     KeyboardState,
     PersonName,
 )
-from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.core.turns import PairName, Side
 
 TerminalStatus = Literal["gone", "starting", "ready", "busy", "asking", "unknown"]
@@ -30,14 +30,14 @@ MOST_PRESSED_CHARACTERS = 500_000
 MOST_PASTED_CHARACTERS = 200_000
 
 
-class Terminal(Noun):
+class Terminal(FrozenModel):
     """Which program is meant."""
 
     pair: PairName = "main"
     side: Side
 
 
-class TerminalState(Noun):
+class TerminalState(FrozenModel):
     """What a program is at."""
 
     terminal: Terminal
@@ -52,13 +52,13 @@ class TerminalState(Noun):
     """Its conversation. Empty: it has not begun."""
     sent: int = 0
     """Messages that it took."""
-    active_at: Moment | None = None
+    active_at: UtcDatetime | None = None
     """When it last wrote something."""
     keyboard: KeyboardHold | None = None
     """The person who has taken its keyboard."""
 
 
-class TerminalPicture(Noun):
+class TerminalPicture(FrozenModel):
     """What a program shows."""
 
     lines: tuple[str, ...]
@@ -71,7 +71,7 @@ class TerminalPicture(Noun):
     """From 0, within what is visible."""
 
 
-class KeyboardWish(Noun):
+class KeyboardRequest(FrozenModel):
     """A person wants a keyboard, or more time with it."""
 
     terminal: Terminal
@@ -79,7 +79,7 @@ class KeyboardWish(Noun):
     seconds: float = Field(default=HOLD_SECONDS, gt=0, le=LONGEST_HOLD_SECONDS)
 
 
-class PaneFrame(Noun):
+class PaneFrame(FrozenModel):
     """A pane as it is painted: exactly what a terminal of its size would show."""
 
     columns: int
@@ -93,7 +93,7 @@ class PaneFrame(Noun):
     """Its program is no more."""
 
 
-class PaneView(Noun):
+class PaneView(FrozenModel):
     """What a looker-on sees now."""
 
     frame: PaneFrame | None = None
@@ -102,7 +102,7 @@ class PaneView(Noun):
     keyboard: KeyboardState = KeyboardState()
 
 
-class KeysPressed(Noun):
+class KeysPressed(FrozenModel):
     """Keys for a program, one after another."""
 
     terminal: Terminal
@@ -124,7 +124,7 @@ class KeysPressed(Noun):
         return keys
 
 
-class TextPasted(Noun):
+class TextPasted(FrozenModel):
     """Words that a person puts into a program's input as one piece."""
 
     terminal: Terminal
@@ -132,7 +132,7 @@ class TextPasted(Noun):
     text: Annotated[NonEmpty, Field(max_length=MOST_PASTED_CHARACTERS)]
 
 
-class NewSize(Noun):
+class PairSize(FrozenModel):
     """How large both panes of a pair are to be."""
 
     pair: PairName = "main"
@@ -140,7 +140,7 @@ class NewSize(Noun):
     rows: Rows
 
 
-class TerminalNews(Noun):
+class TerminalUpdate(FrozenModel):
     """Something changed: what the program is at now, and shows."""
 
     state: TerminalState

@@ -16,8 +16,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from podium.core.decisions import Usage
-from podium.core.model import Json, Moment, NonEmpty, Noun
-from podium.core.workspaces import Snapshot
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
+from podium.core.workspaces import WorktreeSnapshot
 
 TAG = "POLI:MSG"
 
@@ -35,7 +35,7 @@ SECTIONS: dict[str, str] = {
 """How the body of each type is wrapped. It need not be."""
 
 
-class Message(Noun):
+class MessageBlock(FrozenModel):
     """A block that was read: whom it is for, what it is, and its body without its section's tags."""
 
     to: str
@@ -46,7 +46,7 @@ class Message(Noun):
     """A terminal's marks had to be taken off."""
 
 
-class Ignored(Noun):
+class IgnoredBlock(FrozenModel):
     """Something that looked like a block and could not be read."""
 
     why: str
@@ -54,11 +54,11 @@ class Ignored(Noun):
     """Its beginning."""
 
 
-class Heard(Noun):
+class ParsedBlocks(FrozenModel):
     """All blocks of a text in their order, and what only looked like one."""
 
-    messages: tuple[Message, ...] = ()
-    ignored: tuple[Ignored, ...] = ()
+    messages: tuple[MessageBlock, ...] = ()
+    ignored: tuple[IgnoredBlock, ...] = ()
 
 
 ADDRESSEES: dict[str, tuple[Address, ...]] = {
@@ -71,7 +71,7 @@ ADDRESSEES: dict[str, tuple[Address, ...]] = {
 """Whom a message of each type may be for."""
 
 
-class Awaited(Noun):
+class AwaitedMessage(FrozenModel):
     """The message that a turn is to bring."""
 
     sender: Side
@@ -89,19 +89,19 @@ class Awaited(Noun):
     def id(self) -> str:
         return f"{self.task}-{self.nonce}"
 
-    def found_in(self, heard: Heard) -> Message | None:
+    def found_in(self, heard: ParsedBlocks) -> MessageBlock | None:
         """The last that is the message. None: there is none."""
         return next((each for each in reversed(heard.messages) if self.is_met_by(each)), None)
 
-    def is_met_by(self, message: Message) -> bool:
+    def is_met_by(self, message: MessageBlock) -> bool:
         """Whether this is the message: of the turn's id, of a type that was wanted, and for whom that is."""
         return message.type in (*self.types, "blocker") and not self.fault_of(message)
 
-    def is_progress(self, message: Message) -> bool:
+    def is_progress(self, message: MessageBlock) -> bool:
         """Whether the agent tells how far it is."""
         return message.type == "status" and not self.fault_of(message)
 
-    def fault_of(self, message: Message) -> str:
+    def fault_of(self, message: MessageBlock) -> str:
         """Why it is no message of this turn. Empty: it is one."""
         if message.id != self.id:
             return "its id is not this turn's"
@@ -112,20 +112,20 @@ class Awaited(Noun):
         return ""
 
 
-def block_of(message: Message) -> str:
+def block_of(message: MessageBlock) -> str:
     """The message as a block, its body in its section."""
     header = json.dumps({"to": message.to, "type": message.type, "id": message.id})
     return f"[[{TAG} {header}]]\n{section_of(message)}\n[[/{TAG}]]"
 
 
-def section_of(message: Message) -> str:
+def section_of(message: MessageBlock) -> str:
     """The body in its section, without the id of the turn that brought it."""
     section = SECTIONS.get(message.type, "")
     wrapped = message.body.startswith(f"<{section}>") and message.body.endswith(f"</{section}>")
     return message.body if wrapped or not section else f"<{section}>\n{message.body}\n</{section}>"
 
 
-class TurnLimits(Noun):
+class TurnLimits(FrozenModel):
     """What one turn may take. None means no limit of that kind."""
 
     seconds: float | None = 600.0
@@ -141,7 +141,7 @@ class TurnLimits(Noun):
 StopKind = Literal["turns", "tool_calls", "same_results", "tokens", "usd", "minutes"]
 
 
-class Stop(Noun):
+class TurnStop(FrozenModel):
     """Why a turn was ended before its agent was done."""
 
     kind: StopKind
@@ -153,7 +153,7 @@ class Stop(Noun):
         return 6 if self.kind == "minutes" else 5
 
 
-class WishedCall(Noun):
+class RequestedCall(FrozenModel):
     """A call that a model asked for."""
 
     id: str = ""
@@ -163,7 +163,7 @@ class WishedCall(Noun):
     """As it wrote them: they may be no object, or no JSON."""
 
 
-class ModelAnswer(Noun):
+class ModelAnswer(FrozenModel):
     """One answer of a model within a turn, kept so that a turn can go on with it after a crash."""
 
     number: int
@@ -171,7 +171,7 @@ class ModelAnswer(Noun):
     request: str
     """Digest of all that the model was asked: an answer to something else is of no use."""
     text: str = ""
-    calls: tuple[WishedCall, ...] = ()
+    calls: tuple[RequestedCall, ...] = ()
     model: str = ""
     usage: Usage = Usage()
     sizes: dict[str, int] = Field(default_factory=dict)
@@ -182,7 +182,7 @@ class ModelAnswer(Noun):
     """The whole of it as whoever asked writes it down. None: it was too large to be kept."""
 
 
-class Finish(Noun):
+class Finish(FrozenModel):
     """An agent's word that it is done, given by the tool of that name."""
 
     summary: str
@@ -193,7 +193,7 @@ PayloadFound = Literal["none", "native", "strict", "repaired"]
 """How a payload was found: not at all, by the medium's own schema, as plain JSON, or mended."""
 
 
-class Turn(Noun):
+class Turn(FrozenModel):
     """One question to an agent, complete in itself."""
 
     run_id: str
@@ -221,7 +221,7 @@ class Turn(Noun):
     """Untrusted sources that led to the turn."""
     asking: int = 0
     """Which asking of the step this is: what is wished for again in a later one is done again."""
-    awaits: Awaited | None = None
+    awaits: AwaitedMessage | None = None
     """The message that it is to bring. An agent that hears all that was said need not look for it."""
 
     def words(self, *, native: bool) -> str:
@@ -233,7 +233,7 @@ ReadFrom = Literal["", "transcript", "screen"]
 """Where the words of a program on a terminal were read: to the byte in what it wrote down, or on its screen."""
 
 
-class Reply(Noun):
+class Reply(FrozenModel):
     """What an agent answered, validated."""
 
     text: str
@@ -253,16 +253,16 @@ class Reply(Noun):
     """Refusals whose reason its protocol could not carry. They go into the next prompt."""
     warnings: tuple[str, ...] = ()
     """What a person should know of the answer, such as a version nobody has tried."""
-    stopped: Stop | None = None
+    stopped: TurnStop | None = None
     """Set when a limit ended the turn; the text is then what was said until there."""
     waiting_approvals: tuple[str, ...] = Field(default=())
     """Approvals this turn's calls were told to wait for."""
     keeps_calls: bool = False
     """The calls that wait stay open in its conversation: when that goes on, Podium makes them and hands the results
     over before anything else is said. False: the agent has to make them again."""
-    approval_deadlines: dict[str, Moment] = Field(default_factory=dict)
+    approval_deadlines: dict[str, UtcDatetime] = Field(default_factory=dict)
     """Until when each of them can be answered. Filled in by whoever asked the turn."""
-    snapshot: Snapshot | None = None
+    snapshot: WorktreeSnapshot | None = None
     """The workspace as a turn left it that waits for approvals: where the next turn starts. Filled in likewise."""
 
 
@@ -299,7 +299,7 @@ def unknown_words(own_tools: Iterable[str] | None, known: Iterable[str]) -> tupl
 PairName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
-class Leg(Noun):
+class Hop(FrozenModel):
     """One row of the state table: which message is awaited from whom."""
 
     number: int

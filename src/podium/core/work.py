@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from podium.core.budgets import Budget
-from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 
 TIMER = "timer:"
 """Waits whose name begins so are for nothing but time to pass."""
@@ -23,7 +23,7 @@ AGENT_LOST = f"{TIMER}agent-lost:"
 """Of these, pauses before an agent that was lost is asked again."""
 
 
-class Role(Noun):
+class Role(FrozenModel):
     """A part an agent plays in a flow, such as `developer` or `auditor`."""
 
     name: NonEmpty
@@ -32,7 +32,7 @@ class Role(Noun):
     """Names of tools this role may ask for. None means all that the gate allows."""
 
 
-class Task(Noun):
+class Task(FrozenModel):
     """What a person wants, in their own words."""
 
     text: NonEmpty
@@ -60,7 +60,7 @@ class RunStatus(StrEnum):
 _ENDED = frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED})
 
 
-class Failure(Noun):
+class Failure(FrozenModel):
     """An error as it is kept: its class and its words."""
 
     kind: str
@@ -68,7 +68,7 @@ class Failure(Noun):
     exit_code: int = 1
 
 
-class Run(Noun):
+class Run(FrozenModel):
     """One execution of a durable flow.
 
     `fence` rises with every claim; a write under an older fence is refused.
@@ -91,15 +91,15 @@ class Run(Noun):
     parent_id: str | None = None
     followers: tuple[str, ...] = ()
     """Other runs that are told of its end: they asked for it under the same dedup key."""
-    created_at: Moment
-    not_before: Moment | None = None
-    claimed_at: Moment | None = None
-    finished_at: Moment | None = None
+    created_at: UtcDatetime
+    not_before: UtcDatetime | None = None
+    claimed_at: UtcDatetime | None = None
+    finished_at: UtcDatetime | None = None
     owner: str | None = None
     fence: int = 0
     cancel_requested: bool = False
     waiting_for: str | None = None
-    wake_at: Moment | None = None
+    wake_at: UtcDatetime | None = None
     setbacks: int = 0
     """How often it was let go of by a passing error since its last finished step."""
     setback_steps: int = 0
@@ -130,7 +130,7 @@ class StepStatus(StrEnum):
     FAILED = "failed"
 
 
-class StepRecord(Noun):
+class StepRecord(FrozenModel):
     """What is kept of a step: one row for each run and key."""
 
     run_id: str
@@ -141,12 +141,12 @@ class StepRecord(Noun):
     attempts: int = 1
     output: Json = None
     failure: Failure | None = None
-    started_at: Moment
-    finished_at: Moment | None = None
-    deadline: Moment | None = None
+    started_at: UtcDatetime
+    finished_at: UtcDatetime | None = None
+    deadline: UtcDatetime | None = None
 
 
-class Signal(Noun):
+class Signal(FrozenModel):
     """A message for a run: an approval, an answer, a child's end."""
 
     id: NonEmpty
@@ -154,10 +154,10 @@ class Signal(Noun):
     name: str
     payload: Json = None
     sent_by: str = ""
-    sent_at: Moment
+    sent_at: UtcDatetime
 
 
-class QueueSpec(Noun):
+class QueueSpec(FrozenModel):
     """How a queue is served. Limits hold over all processes on the store."""
 
     name: NonEmpty
@@ -172,7 +172,7 @@ class QueueSpec(Noun):
     """What a worker must offer to serve it, such as `gpu` or `repo=app`."""
 
 
-class QueueTally(Noun):
+class QueueCounts(FrozenModel):
     """How a queue stands: how many of its runs have each status that is not an end."""
 
     queue: str
@@ -182,11 +182,11 @@ class QueueTally(Noun):
     running: int = 0
     waiting: int = 0
     needs_human: int = 0
-    oldest_queued_at: Moment | None = None
+    oldest_queued_at: UtcDatetime | None = None
     """When the first of those that could start now was made."""
 
 
-class Schedule(Noun):
+class Schedule(FrozenModel):
     """A run started again and again, by interval or by cron expression."""
 
     name: NonEmpty
@@ -195,18 +195,18 @@ class Schedule(Noun):
     queue: NonEmpty
     every_seconds: float | None = None
     cron: str | None = None
-    next_at: Moment
+    next_at: UtcDatetime
     paused: bool = False
 
 
-class WorkerBeat(Noun):
+class WorkerHeartbeat(FrozenModel):
     """A process that hosts runs, and when it last said so."""
 
     id: NonEmpty
     host: str
     pid: int
-    started_at: Moment
-    beat_at: Moment
+    started_at: UtcDatetime
+    beat_at: UtcDatetime
     queues: tuple[str, ...] = ()
     """Queues it serves. A process that only hosts what it was started for serves none."""
     labels: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ MODES: tuple[Mode, ...] = ("sensing", "dry-run", "supervised", "autonomous")
 """From the strictest to the most trusting."""
 
 
-class Terms(Noun):
+class RunSettings(FrozenModel):
     """What a run records of its settings. Today's settings may tighten it, never loosen it."""
 
     model_config = ConfigDict(extra="ignore")
@@ -264,6 +264,6 @@ class Terms(Noun):
         return next(mode for mode in MODES if mode in (self.mode, today))
 
 
-def terms_of(run: Run | None) -> Terms:
+def terms_of(run: Run | None) -> RunSettings:
     """The terms a run recorded; of a call outside any run, none."""
-    return Terms() if run is None else Terms.model_validate(run.settings)
+    return RunSettings() if run is None else RunSettings.model_validate(run.settings)

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.core.processes import NetworkPolicy
 
 
-class SetUp(Noun):
+class SetupSpec(FrozenModel):
     """What makes a fresh workspace one in which the project can be built and tested."""
 
     copy_files: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class SetUp(Noun):
     """For `listed`, such as a package index."""
 
 
-class WorkspaceWish(Noun):
+class WorkspaceSpec(FrozenModel):
     """A workspace to be made."""
 
     task: NonEmpty
@@ -44,11 +44,11 @@ class WorkspaceWish(Noun):
     """Where the worktree goes. Empty: `../.worktrees/<task>` beside the checkout."""
     forbidden: tuple[str, ...] = ()
     """Paths from the workspace on that nobody in it may change, whether they exist or not."""
-    set_up: SetUp = SetUp()
+    set_up: SetupSpec = SetupSpec()
     run_id: str = ""
 
 
-class WorkspaceRecord(Noun):
+class WorkspaceRecord(FrozenModel):
     """A workspace as it is kept on disk, out of the agent's reach."""
 
     id: NonEmpty
@@ -72,10 +72,10 @@ class WorkspaceRecord(Noun):
     copied: tuple[str, ...] = ()
     """Files that were copied from the checkout. They never come back in a commit."""
     run_id: str = ""
-    created_at: Moment
+    created_at: UtcDatetime
 
 
-class RefsSeen(Noun):
+class RepositoryRefs(FrozenModel):
     """The user's repository at a moment: whatever an agent must leave alone."""
 
     refs: dict[str, str] = Field(default_factory=dict)
@@ -84,7 +84,7 @@ class RefsSeen(Noun):
     """Digests of settings and hooks by name."""
 
 
-class Violation(Noun):
+class Violation(FrozenModel):
     """Something changed during a turn that the agent had no business with."""
 
     what: NonEmpty
@@ -94,7 +94,7 @@ class Violation(Noun):
     restored: bool = False
 
 
-class TurnEnd(Noun):
+class TurnEnd(FrozenModel):
     """What was found when a turn in a workspace had ended."""
 
     violations: tuple[Violation, ...] = ()
@@ -102,11 +102,11 @@ class TurnEnd(Noun):
     """Repositories that were planted in the worktree, and what stood in place of its own `.git`."""
     changed_meanwhile: tuple[str, ...] = ()
     """What somebody else changed in the user's repository, out of a confined agent's reach. It stays."""
-    seen: RefsSeen = RefsSeen()
+    seen: RepositoryRefs = RepositoryRefs()
     """What the repository held then, before anything was put back."""
 
 
-class RepositoryLook(Noun):
+class CheckoutStatus(FrozenModel):
     """The user's own checkout."""
 
     checkout: NonEmpty
@@ -119,7 +119,7 @@ class RepositoryLook(Noun):
     sparse: bool = False
 
 
-class WorktreeState(Noun):
+class WorktreeStatus(FrozenModel):
     """How a worktree stands while nobody works in it."""
 
     head: str
@@ -136,7 +136,7 @@ class WorktreeState(Noun):
         return self.on_branch and not self.changed and not self.merging
 
 
-class CommitSeen(Noun):
+class WorkspaceCommit(FrozenModel):
     """A commit in a workspace."""
 
     id: NonEmpty
@@ -149,7 +149,7 @@ KNOWN_SECRET = "secret:"  # noqa: S105 — a beginning, and no secret
 """Stands before the name of a secret whose value is known, and is nothing that only looks like one."""
 
 
-class Sighting(Noun):
+class SecretMatch(FrozenModel):
     """A line that a commit adds, and what was found in it. The line itself is not told: it may be a secret."""
 
     commit: NonEmpty
@@ -159,15 +159,15 @@ class Sighting(Noun):
     what: tuple[str, ...]
 
 
-class LookedThrough(Noun):
+class CommitScan(FrozenModel):
     """What was found in the lines that commits add."""
 
-    found: tuple[Sighting, ...] = ()
+    found: tuple[SecretMatch, ...] = ()
     whole: bool = True
     """Whether all of them were looked at."""
 
 
-class Merge(Noun):
+class MergeResult(FrozenModel):
     """What became of merging a commit into a workspace's branch."""
 
     other: NonEmpty
@@ -182,7 +182,7 @@ class Merge(Noun):
     """git's own words."""
 
 
-class Collision(Noun):
+class BranchConflict(FrozenModel):
     """Two branches that cannot be merged with each other as they are."""
 
     branch: NonEmpty
@@ -190,7 +190,7 @@ class Collision(Noun):
     paths: tuple[str, ...] = ()
 
 
-class GuardedChange(Noun):
+class GuardedChange(FrozenModel):
     """What commits change in files that guard the project or run by themselves."""
 
     files: tuple[str, ...]
@@ -202,7 +202,7 @@ class GuardedChange(Noun):
     """Of paths, modes and contents before and after, in their order."""
 
 
-class Delivery(Noun):
+class Delivery(FrozenModel):
     """Commits that came back through the import gate."""
 
     branch: NonEmpty
@@ -216,7 +216,7 @@ class Delivery(Noun):
     """Places in test data that look like secrets, in words."""
 
 
-class WaitingDelivery(Noun):
+class WaitingDelivery(FrozenModel):
     """Commits that come back once a person has approved what they change in guarded files."""
 
     run_id: NonEmpty
@@ -227,13 +227,13 @@ class WaitingDelivery(Noun):
     files: tuple[str, ...]
 
 
-class Snapshot(Noun):
+class WorktreeSnapshot(FrozenModel):
     """Everything in a worktree, untracked files included, as a commit under a private ref."""
 
     ref: NonEmpty
     commit: NonEmpty
     why: str
-    at: Moment
+    at: UtcDatetime
     left_out: tuple[str, ...] = ()
     """What is not in it, in words."""
     complete: bool = True
@@ -242,20 +242,20 @@ class Snapshot(Noun):
     """Commit of what git would carry, without ignored and copied files. Empty: there is none."""
 
 
-class Recovered(Noun):
+class RecoveredBranch(FrozenModel):
     """A branch that was made of a snapshot."""
 
     branch: NonEmpty
     """Short name."""
     commit: NonEmpty
-    snapshot: Snapshot
+    snapshot: WorktreeSnapshot
     only_in_snapshot: tuple[str, ...] = ()
     """Paths that the branch does not have, the first of them: git ignores them, or they were copied."""
     more: int = 0
     """How many further paths there are."""
 
 
-class Kept(StrEnum):
+class WorkLocation(StrEnum):
     """Where a workspace's work is safe, if anywhere."""
 
     MERGED = "merged"
@@ -269,47 +269,47 @@ class Kept(StrEnum):
     @property
     def is_safe(self) -> bool:
         """Whether the workspace itself is not needed for its work."""
-        return self not in (Kept.IN_USE, Kept.UNKNOWN)
+        return self not in (WorkLocation.IN_USE, WorkLocation.UNKNOWN)
 
 
-class WorkspaceListing(Noun):
+class WorkspaceListing(FrozenModel):
     """A workspace with what is known of it."""
 
     record: WorkspaceRecord
-    kept: Kept
+    kept: WorkLocation
     because: str
     bytes: int
     """Size of the worktree and of what belongs to it."""
-    changed_at: Moment
-    snapshots: tuple[Snapshot, ...] = ()
+    changed_at: UtcDatetime
+    snapshots: tuple[WorktreeSnapshot, ...] = ()
 
 
-class Removal(Noun):
+class WorkspaceRemoval(FrozenModel):
     """A workspace that was removed, or not, and why."""
 
     id: NonEmpty
     removed: bool
     because: str
     task: str = ""
-    kept: Kept | None = None
+    kept: WorkLocation | None = None
     """None: a leftover, or it is not known."""
-    snapshot: Snapshot | None = None
+    snapshot: WorktreeSnapshot | None = None
     bytes: int = 0
     failed: bool = False
     """It was to be removed, and something was in the way."""
 
 
-class RemovedWorkspace(Noun):
+class RemovedWorkspace(FrozenModel):
     """What is remembered of a workspace that is no more, so that its snapshots can be found."""
 
     record: WorkspaceRecord
-    removed_at: Moment
+    removed_at: UtcDatetime
     because: str
-    snapshots: tuple[Snapshot, ...] = ()
+    snapshots: tuple[WorktreeSnapshot, ...] = ()
     """Those that still exist. Newest last."""
 
 
-class Leftover(Noun):
+class Leftover(FrozenModel):
     """What a killed Podium left of a workspace that was not wholly made, or not wholly removed."""
 
     id: NonEmpty

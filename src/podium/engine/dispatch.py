@@ -9,7 +9,7 @@ from typing import Protocol
 
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine.ownership import Ownership
-from podium.ports import Presence, RunQuery, Store, Tx, View
+from podium.ports import Presence, RunQuery, Store, StoreView, Transaction
 
 
 class Dispatch(Protocol):
@@ -79,9 +79,9 @@ def tell_problems(problems: Sequence[str]) -> None:
         asyncio.get_running_loop().call_exception_handler({"message": problem})
 
 
-def _anything_queued(queue: QueueSpec, view: View) -> bool:
+def _anything_queued(queue: QueueSpec, view: StoreView) -> bool:
     return bool(view.runs(RunQuery(statuses=(RunStatus.QUEUED,), queue=queue.name, limit=1)))
 
 
-def _claim(ownership: Ownership, queue: QueueSpec, tx: Tx) -> Run | None:
+def _claim(ownership: Ownership, queue: QueueSpec, tx: Transaction) -> Run | None:
     return ownership.claim(tx, queue)

@@ -15,9 +15,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from podium.core.work import Run, RunStatus, WorkerBeat
+from podium.core.work import Run, RunStatus, WorkerHeartbeat
 from podium.platform import is_locked, make_private_folder
-from podium.ports import Clock, Presence, RunQuery, Store, View
+from podium.ports import Clock, Presence, RunQuery, Store, StoreView
 
 HELD = (RunStatus.RUNNING, RunStatus.WAITING)
 
@@ -44,10 +44,10 @@ class FolderPresence:
                 path.unlink()
             os.close(file)
 
-    def present(self, view: View, workers: list[WorkerBeat]) -> set[str]:
+    def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
         return {worker.id for worker in workers if self._stands(worker.id)}
 
-    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+    def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
         return worker is None or not self._stands(worker.id)
 
     def sweep(self) -> None:
@@ -60,7 +60,7 @@ class FolderPresence:
         return is_locked(self._folder / f"{worker_id}.lock")
 
 
-class Roster:
+class WorkerRoster:
     """Which of the workers on this store still own what they claimed.
 
     `myself` is always one of them: after a laptop's sleep the lease has run out, but who is awake to
@@ -77,10 +77,10 @@ class Roster:
         self._lease = timedelta(seconds=lease_seconds)
         self._heard = timedelta(seconds=heard_seconds)
 
-    def alive(self, view: View) -> set[str]:
+    def alive(self, view: StoreView) -> set[str]:
         return {beat.id for beat in self.alive_workers(view)} | {self._myself}
 
-    def alive_workers(self, view: View) -> list[WorkerBeat]:
+    def alive_workers(self, view: StoreView) -> list[WorkerHeartbeat]:
         """The beats of those alive; this process's own only once it has beaten."""
         now = view.now()
         heard = [beat for beat in view.workers() if beat.beat_at + self._lease >= now]
@@ -89,14 +89,14 @@ class Roster:
         mine = [beat for beat in view.workers() if beat.id == self._myself]
         return mine + [beat for beat in heard if beat.id not in gone | {self._myself}]
 
-    def is_gone(self, view: View, worker_id: str) -> bool:
+    def is_gone(self, view: StoreView, worker_id: str) -> bool:
         """Whether a worker's process has ended, and all that it started with it."""
         if worker_id == self._myself:
             return False
         beat = next((each for each in view.workers() if each.id == worker_id), None)
         return self._presence.is_gone(view, beat)
 
-    def orphans(self, view: View) -> list[Run]:
+    def orphans(self, view: StoreView) -> list[Run]:
         """Runs of queues whose owner is dead."""
         dead = view.owners() - self.alive(view)
         if not dead:
@@ -127,7 +127,7 @@ class Heartbeat:
         self._beat_seconds = beat_seconds
         self._lease_seconds = lease_seconds
         now = clock.now()
-        self._life = WorkerBeat(
+        self._life = WorkerHeartbeat(
             id=worker_id, host=host, pid=os.getpid(), started_at=now, beat_at=now
         )
         self._last = clock.monotonic()

@@ -43,8 +43,8 @@ from podium.core.work import (
 )
 from podium.engine.deadlines import Deadlines, next_after
 from podium.engine.definition import RegisteredFlow
-from podium.engine.liveness import Roster
-from podium.ports import Clock, Flow, Ids, RunQuery, Tx, View
+from podium.engine.liveness import WorkerRoster
+from podium.ports import Clock, Flow, Ids, RunQuery, StoreView, Transaction
 
 ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 
@@ -57,7 +57,7 @@ class Ownership:
         worker_id: str,
         clock: Clock,
         ids: Ids,
-        roster: Roster,
+        roster: WorkerRoster,
         deadlines: Deadlines,
         offers: Sequence[str] = (),
     ) -> None:
@@ -120,7 +120,7 @@ class Ownership:
             needs=self._offers if queue is None else (),
         )
 
-    def enqueue(self, tx: Tx, run: Run) -> Run:
+    def enqueue(self, tx: Transaction, run: Run) -> Run:
         """Store a new run, or give the unfinished one with the same dedup key."""
         if tx.run(run.id) is not None:
             raise BadInput(f"there is a run {run.id!r} already; resume it or start another")
@@ -129,12 +129,12 @@ class Ownership:
             tx.append(run.id, queued_event(run))
         return added
 
-    def begin(self, tx: Tx, run: Run) -> Run:
+    def begin(self, tx: Transaction, run: Run) -> Run:
         """Store a run and take it at once."""
         queued = self.enqueue(tx, run)
         return self.take(tx, queued) if queued is run else queued
 
-    def take_over(self, tx: Tx, run_id: str, note: str = "", by: str = "") -> Run:
+    def take_over(self, tx: Transaction, run_id: str, note: str = "", by: str = "") -> Run:
         """Take a run that nobody alive owns, and hand over the guidance it asked for."""
         run = known_run(tx, run_id)
         if run.status.ended:
@@ -148,7 +148,7 @@ class Ownership:
             self._guide(tx, run, note, by)
         return self.take(tx, run)
 
-    def _guide(self, tx: Tx, run: Run, note: str, by: str) -> None:
+    def _guide(self, tx: Transaction, run: Run, note: str, by: str) -> None:
         signal = Signal(
             id=self._ids.new("sig"),
             run_id=run.id,
@@ -159,7 +159,7 @@ class Ownership:
         )
         self.leave_signal(tx, signal)
 
-    def try_again(self, tx: Tx, run_id: str, from_step: str | None, by: str) -> Run:
+    def try_again(self, tx: Transaction, run_id: str, from_step: str | None, by: str) -> Run:
         """Forget steps and take the run, ended or not. What happened stays in its stream."""
         run = known_run(tx, run_id)
         self._refuse_hosted(tx, run)
@@ -185,7 +185,7 @@ class Ownership:
         tx.save_run(run.model_copy(update=fresh))
         return self.take_over(tx, run_id)
 
-    def claim(self, tx: Tx, queue: QueueSpec) -> Run | None:
+    def claim(self, tx: Transaction, queue: QueueSpec) -> Run | None:
         """Take the next run of a queue. One of another version goes to a person instead."""
         run = tx.claim(self.worker_id, queue, sorted(self._flows), self._clock.now())
         if run is None:
@@ -199,14 +199,14 @@ class Ownership:
         tx.append(run.id, RunNeededHuman(reason=_other_version(run, definition)))
         return parked
 
-    def leave_signal(self, tx: Tx, signal: Signal) -> None:
+    def leave_signal(self, tx: Transaction, signal: Signal) -> None:
         run = known_run(tx, signal.run_id)
         if run.status.ended:
             raise NotPossibleNow(f"run {run.id} is {run.status} and takes no more signals")
         tx.append(run.id, SignalSent(name=signal.name, by=signal.sent_by))
         tx.add_signal(signal)
 
-    def wish_ended(self, tx: Tx, run_id: str, by: str, why: str) -> Run:
+    def wish_ended(self, tx: Transaction, run_id: str, by: str, why: str) -> Run:
         """Keep the wish that a run and its children end; end what nobody hosts right here."""
         run = known_run(tx, run_id)
         if run.status.ended:
@@ -223,7 +223,7 @@ class Ownership:
                 self.wish_ended(tx, child.id, by, f"its parent {run_id} was cancelled")
         return wished
 
-    def _end_cancelled(self, tx: Tx, run: Run) -> Run:
+    def _end_cancelled(self, tx: Transaction, run: Run) -> Run:
         """The run as it is when it was cancelled and nobody hosts it; the caller saves it."""
         ended = run.model_copy(
             update={
@@ -237,14 +237,14 @@ class Ownership:
         tell_parents(tx, ended, self._ids)
         return ended
 
-    def queue_orphan(self, tx: Tx, run: Run) -> None:
+    def queue_orphan(self, tx: Transaction, run: Run) -> None:
         """Queue a run whose owner died; one that was wished to end ends."""
         if run.cancel_requested:
             tx.save_run(self._end_cancelled(tx, run))
         else:
             tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
 
-    def answered(self, view: View) -> list[Run]:
+    def answered(self, view: StoreView) -> list[Run]:
         """List runs of the foreground that nobody hosts, whose answer has come and that can be hosted here."""
         runs = [run for run in view.answered_waits() if self._can_take_up(run)]
         if not runs:
@@ -252,7 +252,7 @@ class Ownership:
         alive = self._roster.alive(view)
         return [run for run in runs if run.owner not in alive and _is_answered(view, run)]
 
-    def queue_answered(self, tx: Tx, queue: str) -> None:
+    def queue_answered(self, tx: Transaction, queue: str) -> None:
         """Hand these runs to a queue: from there each is claimed by one worker, and by another when that one dies."""
         for run in self.answered(tx):
             machine = (need for need in run.needs if need.startswith(MACHINE))
@@ -272,13 +272,13 @@ class Ownership:
         known = definition is not None and definition.version == run.flow_version
         return known and set(run.needs) <= set(self._offers) and not run.cancel_requested
 
-    def served(self, view: View, run: Run) -> bool:
+    def served(self, view: StoreView, run: Run) -> bool:
         """Whether somebody works on the run, or will when its turn comes."""
         if run.queue is not None:
             return True
         return run.owner is not None and run.owner in self._roster.alive(view)
 
-    def has_chores(self, view: View, *, orphans: bool = True) -> bool:
+    def has_chores(self, view: StoreView, *, orphans: bool = True) -> bool:
         now = view.now()
         return (
             any(not each.paused and each.next_at <= now for each in view.schedules())
@@ -286,7 +286,7 @@ class Ownership:
             or (orphans and bool(self._roster.orphans(view)))
         )
 
-    def do_chores(self, tx: Tx, *, orphans: bool = True) -> list[str]:
+    def do_chores(self, tx: Transaction, *, orphans: bool = True) -> list[str]:
         """Queue again what is due and, with `orphans`, what the dead left behind; fire schedules.
 
         Gives what a person should know: a schedule that cannot be fired is paused.
@@ -306,12 +306,12 @@ class Ownership:
                     problems.append(f"schedule {schedule.name!r} is paused: {error}")
         return problems
 
-    def _due_waits(self, view: View, now: datetime) -> list[Run]:
+    def _due_waits(self, view: StoreView, now: datetime) -> list[Run]:
         """Waiting runs of queues that nobody hosts and whose deadline has passed."""
         runs = view.due_waits(self._deadlines.horizon(now))
         return [run for run in runs if run.wake_at and self._deadlines.passed(run.wake_at, now)]
 
-    def _fire(self, tx: Tx, schedule: Schedule) -> None:
+    def _fire(self, tx: Transaction, schedule: Schedule) -> None:
         """Queue the scheduled run and move the schedule on, together: so it fires once."""
         key = f"schedule:{schedule.name}:{schedule.next_at.isoformat()}"
         run = self.new_run(
@@ -321,7 +321,7 @@ class Ownership:
         later = next_after(schedule, self._clock.now())
         tx.save_schedule(schedule.model_copy(update={"next_at": later}))
 
-    def take(self, tx: Tx, run: Run) -> Run:
+    def take(self, tx: Transaction, run: Run) -> Run:
         """Own the run from here on. Whoever owned it before is refused by the fence."""
         taken = run.model_copy(
             update={
@@ -339,7 +339,7 @@ class Ownership:
         tx.append(run.id, RunStarted(owner=self.worker_id, fence=taken.fence))
         return taken
 
-    def _refuse_hosted(self, view: View, run: Run) -> None:
+    def _refuse_hosted(self, view: StoreView, run: Run) -> None:
         if run.owner is not None and run.owner in self._roster.alive(view):
             raise LockHeld(
                 f"run {run.id} is worked on by another process ({run.owner}); "
@@ -347,7 +347,7 @@ class Ownership:
             )
 
 
-def _is_answered(view: View, run: Run) -> bool:
+def _is_answered(view: StoreView, run: Run) -> bool:
     """Return whether what it waits for is the answer that has come."""
     sent = (name for _, name in view.untaken_signals([run.id]) if name.startswith(APPROVAL_SIGNAL))
     return run.awaits(sent)
@@ -358,7 +358,7 @@ def flow_name(flow: str, version: int) -> str:
     return f"{flow}@{version}"
 
 
-def known_run(view: View, run_id: str) -> Run:
+def known_run(view: StoreView, run_id: str) -> Run:
     run = view.run(run_id)
     if run is None:
         raise UnknownId("run", run_id)
@@ -375,7 +375,7 @@ def queued_event(run: Run) -> RunQueued:
     )
 
 
-def tell_parents(tx: Tx, run: Run, ids: Ids) -> None:
+def tell_parents(tx: Transaction, run: Run, ids: Ids) -> None:
     """Signal a run's end to its parent and its followers, in the transaction that ends it."""
     if run.finished_at is None:
         return
@@ -393,7 +393,7 @@ def tell_parents(tx: Tx, run: Run, ids: Ids) -> None:
         )
 
 
-def follow(tx: Tx, run: Run, follower: str) -> None:
+def follow(tx: Transaction, run: Run, follower: str) -> None:
     """Let another run be told of this one's end as well."""
     if follower not in (run.parent_id, *run.followers):
         tx.save_run(run.model_copy(update={"followers": (*run.followers, follower)}))

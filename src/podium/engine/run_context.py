@@ -30,16 +30,16 @@ from podium.core.events import (
     StepStarted,
     WaitExpired,
 )
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import APPROVAL_SIGNAL, TIMER, Failure, Run, Signal, StepRecord, StepStatus
 from podium.engine.definition import decode, encode
 from podium.engine.ownership import follow, queued_event
 from podium.engine.run_hold import RunHold
-from podium.ports import ONCE, Checkpoint, Retry, StepFunction, Tx
+from podium.ports import ONCE, Checkpoint, Retry, StepFunction, Transaction
 
 T = TypeVar("T")
 
-WithStep = Callable[[Tx], None]
+WithStep = Callable[[Transaction], None]
 
 _SPINS = 200
 """Turns of the event loop without progress after which a replay has gone as far as it can.
@@ -74,7 +74,7 @@ class StepHandle:
     def checkpoint(self) -> Checkpoint:
         return self._write
 
-    def _write(self, tx: Tx, came_out: Noun) -> None:
+    def _write(self, tx: Transaction, came_out: FrozenModel) -> None:
         output = came_out.model_dump(mode="json")
         tx.guard(self.run_id, self._context.run.fence)
         self.kept = self._context.record(tx, self.key, output, self.began, attempts=self.attempt)
@@ -160,7 +160,7 @@ class RunContext:
         if self.run.pinned_to == host:
             return
 
-        def keep(tx: Tx) -> None:
+        def keep(tx: Transaction) -> None:
             tx.save_run(self._hold.stored(tx).model_copy(update={"pinned_to": host}))
             tx.append(self.run.id, RunPinned(host=host))
 
@@ -189,7 +189,7 @@ class RunContext:
             flow, input, queue=queue, priority=priority, dedup_key=dedup_key, task=task
         )
 
-        def keep(tx: Tx) -> StepRecord:
+        def keep(tx: Transaction) -> StepRecord:
             added = tx.add_run(child)
             if added is child:
                 tx.append(child.id, queued_event(child))
@@ -213,7 +213,7 @@ class RunContext:
             self._hold.note(body)
 
     def record(
-        self, tx: Tx, key: str, output: Json, began: datetime, *, attempts: int
+        self, tx: Transaction, key: str, output: Json, began: datetime, *, attempts: int
     ) -> StepRecord:
         """Write a completed step within the owner's transaction."""
         now = self._hold.clock.now()
@@ -323,7 +323,7 @@ class RunContext:
         return StepFailed(key, failure.kind, failure.message, failure.exit_code)
 
     def _record_failure(
-        self, tx: Tx, key: str, began: datetime, attempt: int, failure: Failure
+        self, tx: Transaction, key: str, began: datetime, attempt: int, failure: Failure
     ) -> None:
         tx.save_step(
             StepRecord(
@@ -356,7 +356,7 @@ class RunContext:
         raise AssertionError("turns end only by cancellation")
 
     def _take(
-        self, tx: Tx, key: str, signal: str, began: datetime, deadline: datetime | None
+        self, tx: Transaction, key: str, signal: str, began: datetime, deadline: datetime | None
     ) -> StepRecord:
         """Complete the wait if its signal is there, its time is up or nobody can answer; else keep that it waits."""
         taken = tx.take_signal(self.run.id, signal)
@@ -392,7 +392,7 @@ class RunContext:
         self._hold.deadlines.watch(deadline, now)
         return self._hold.deadlines.passed(deadline, now)
 
-    def _expire_approval(self, tx: Tx, signal: str) -> None:
+    def _expire_approval(self, tx: Transaction, signal: str) -> None:
         """Expire the approval with the wait for it: by a clock that was set back it would still be open."""
         if not signal.startswith(APPROVAL_SIGNAL):
             return
@@ -412,7 +412,7 @@ class RunContext:
         return self._ordinal
 
 
-def _is_closed(tx: Tx, signal: str) -> bool:
+def _is_closed(tx: Transaction, signal: str) -> bool:
     """Whether what is waited for is an approval that takes no answer any more, as one whose run had ended."""
     if not signal.startswith(APPROVAL_SIGNAL):
         return False

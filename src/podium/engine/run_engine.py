@@ -15,20 +15,20 @@ from typing import Any, TypeVar, cast
 from pydantic import Field
 
 from podium.core.errors import BadInput, Passing, PodiumError, StoreFull
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import QueueSpec, Run, RunStatus, Schedule, Signal
 from podium.engine.deadlines import Deadlines, next_after
 from podium.engine.dispatch import Dispatch
-from podium.engine.liveness import HELD, Heartbeat, Roster
+from podium.engine.liveness import HELD, Heartbeat, WorkerRoster
 from podium.engine.ownership import Ownership, known_run
 from podium.engine.run_hold import RunHold
-from podium.engine.run_host import RunHost, Stop
-from podium.ports import Clock, Flow, Ids, Presence, RunQuery, Store, Tx, View
+from podium.engine.run_host import RunHost, StopReason
+from podium.ports import Clock, Flow, Ids, Presence, RunQuery, Store, StoreView, Transaction
 
 T = TypeVar("T")
 
 
-class EngineSettings(Noun):
+class EngineSettings(FrozenModel):
     """How often a process says that it lives, and how long others believe it."""
 
     lease_seconds: float = Field(default=15.0, gt=0)
@@ -74,7 +74,9 @@ class RunEngine(ABC):
         self._presence = presence
         self._settings = settings
         worker_id = ids.new("wrk")
-        self._roster = Roster(worker_id, presence, settings.lease_seconds, settings.heard_seconds)
+        self._roster = WorkerRoster(
+            worker_id, presence, settings.lease_seconds, settings.heard_seconds
+        )
         self._deadlines = Deadlines(clock)
         self._ownership = Ownership(
             worker_id, clock, ids, self._roster, self._deadlines, settings.offers
@@ -140,7 +142,7 @@ class RunEngine(ABC):
         delay_seconds: float = 0.0,
         settings: dict[str, Json] | None = None,
         run_id: str | None = None,
-        along: Callable[[Tx], None] | None = None,
+        along: Callable[[Transaction], None] | None = None,
     ) -> Run:
         run = self._ownership.new_run(
             flow,
@@ -155,7 +157,7 @@ class RunEngine(ABC):
         )
         keep = self._ownership.begin if queue is None else self._ownership.enqueue
 
-        def work(tx: Tx) -> Run:
+        def work(tx: Transaction) -> Run:
             if along is not None:
                 along(tx)
             return keep(tx, run)
@@ -228,7 +230,7 @@ class RunEngine(ABC):
         return {beat.id for beat in beats}
 
     async def hosted(self, run_ids: Sequence[str]) -> set[str]:
-        def look(view: View) -> set[str]:
+        def look(view: StoreView) -> set[str]:
             alive = self._roster.alive(view)
             found = (view.run(run_id) for run_id in run_ids)
             return {run.id for run in found if run is not None and run.owner in alive}
@@ -268,10 +270,10 @@ class RunEngine(ABC):
             async with self._claiming:
                 pass  # whoever is claiming would else take back at once what is given back
             hosts = [host for host in self._hosts.values() if host.hold.run.queue in names]
-            await self._stop_hosts(hosts, Stop.LET_GO)
+            await self._stop_hosts(hosts, StopReason.LET_GO)
 
     async def close(self) -> None:
-        await self._stop_hosts(list(self._hosts.values()), Stop.LET_GO)
+        await self._stop_hosts(list(self._hosts.values()), StopReason.LET_GO)
         await self._end_watching()
         await self._dispatch.close()
         await self._heart.end()
@@ -279,7 +281,7 @@ class RunEngine(ABC):
     async def abandon(self) -> None:
         """Do what `kill -9` would: stop without another word to the store."""
         self._dispatch.forget_claims()
-        await self._stop_hosts(list(self._hosts.values()), Stop.ABANDONED)
+        await self._stop_hosts(list(self._hosts.values()), StopReason.ABANDONED)
         await self._end_watching()
         await self._dispatch.close()
         await self._heart.end(say_so=False)
@@ -298,7 +300,7 @@ class RunEngine(ABC):
         before = self._hosts.get(run.id)
         if before is not None:
             # Taken from this process and come back to it: two bodies must not share one workspace.
-            before.stop(Stop.ABANDONED)
+            before.stop(StopReason.ABANDONED)
         host = RunHost(
             hold,
             self._ownership.definition(run.flow),
@@ -323,7 +325,7 @@ class RunEngine(ABC):
         if host is not None and run.status.ended:
             await asyncio.wait((host.task,))
 
-    async def _stop_hosts(self, hosts: Sequence[RunHost], why: Stop) -> None:
+    async def _stop_hosts(self, hosts: Sequence[RunHost], why: StopReason) -> None:
         for host in hosts:
             host.stop(why)
         if hosts:
@@ -420,7 +422,7 @@ class RunEngine(ABC):
     def _let_go_of_all(self) -> None:
         """End what is hosted: a tree of it may be what fills the disk, and none of it can be recorded."""
         for host in list(self._hosts.values()):
-            host.stop(Stop.LET_GO)
+            host.stop(StopReason.LET_GO)
 
     async def _pause(self) -> float:
         """Seconds until something is due, at most a tick."""
@@ -439,7 +441,7 @@ class RunEngine(ABC):
             )
             for host in list(self._hosts.values()):
                 if host.run_id in wished:
-                    host.stop(Stop.CANCELLED)
+                    host.stop(StopReason.CANCELLED)
                 else:
                     host.hold.hear({name for run_id, name in signals if run_id == host.run_id})
         if self._queues:
@@ -460,7 +462,7 @@ class RunEngine(ABC):
         for run in found:
             host = self._hosts.get(run.id) if run else None
             if run and host and host.hold.run.fence != run.fence:
-                host.stop(Stop.ABANDONED)
+                host.stop(StopReason.ABANDONED)
 
     async def _host_what_was_forgotten(self) -> None:
         """Host runs of queues that are this process's own and that it does not know of: the answer to
@@ -537,7 +539,7 @@ async def ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerato
         await asyncio.gather(next_change, return_exceptions=True)
 
 
-def _run_and_answers(view: View, run_id: str) -> tuple[Run, bool]:
+def _run_and_answers(view: StoreView, run_id: str) -> tuple[Run, bool]:
     """The run, and whether what it waits for was sent, so that it is about to go on."""
     run = known_run(view, run_id)
     if run.status is not RunStatus.WAITING:

@@ -15,7 +15,7 @@ from podium.core.events import EventBody, RunNeededHuman, RunWaiting
 from podium.core.model import Json
 from podium.core.work import Failure, Run, RunStatus
 from podium.engine.deadlines import Deadlines
-from podium.ports import Clock, Store, Tx
+from podium.ports import Clock, Store, Transaction
 
 T = TypeVar("T")
 
@@ -67,16 +67,16 @@ class RunHold:
         self._new_run = new_run
         self._busy = 0
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         """Write as the run's owner. Raises `LeaseLost` when another process has taken it."""
 
-        def guarded(tx: Tx) -> T:
+        def guarded(tx: Transaction) -> T:
             tx.guard(self.run.id, self.run.fence)
             return work(tx)
 
         return await self._store.write(guarded)
 
-    def stored(self, tx: Tx) -> Run:
+    def stored(self, tx: Transaction) -> Run:
         """The run as it stands now. Raises `LeaseLost` when it is not ours any more."""
         tx.guard(self.run.id, self.run.fence)
         run = tx.run(self.run.id)
@@ -165,7 +165,7 @@ class RunHold:
             self.waits.remove(wait)
             self._weigh()
 
-    def mark_waiting(self, tx: Tx) -> None:
+    def mark_waiting(self, tx: Transaction) -> None:
         """Keep that the whole run waits, for people to see and for its queue's limits."""
         run = self.stored(tx)
         asking = next((wait for wait in self.waits if wait.reason), None)
@@ -181,7 +181,7 @@ class RunHold:
             tx.save_run(run.model_copy(update={**update, "wake_at": deadline}))
             tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
 
-    def mark_running(self, tx: Tx) -> None:
+    def mark_running(self, tx: Transaction) -> None:
         """Take that back, within the transaction that ends the wait."""
         run = self.stored(tx)
         if run.status is RunStatus.RUNNING:

@@ -31,7 +31,7 @@ from podium.engine.definition import RegisteredFlow, encode
 from podium.engine.ownership import tell_parents
 from podium.engine.run_context import RunContext, failure_of
 from podium.engine.run_hold import RunHold
-from podium.ports import Ids, Store, Tx
+from podium.ports import Ids, Store, Transaction
 
 MOST_SETBACKS = 6
 """So often in a row a queue's run may be let go of by passing errors before a person is asked."""
@@ -43,7 +43,7 @@ _SPINS = 5
 """Turns of the event loop that a branch between two waits needs at most."""
 
 
-class Stop(Enum):
+class StopReason(Enum):
     """Why a body is ended from outside."""
 
     CANCELLED = auto()
@@ -70,14 +70,14 @@ class RunHost:
         self._flow = flow
         self._store = store
         self._ids = ids
-        self._stop: Stop | None = None
+        self._stop: StopReason | None = None
         self.task = asyncio.create_task(self._run(), name=f"podium {hold.run.id}")
 
     @property
     def run_id(self) -> str:
         return self.hold.run.id
 
-    def stop(self, why: Stop) -> None:
+    def stop(self, why: StopReason) -> None:
         """End the body. The first reason given is the one that counts."""
         if self._stop is None:
             self._stop = why
@@ -158,7 +158,7 @@ class RunHost:
                 body.cancel()
                 return
             if self.hold.run.queue is not None and self.hold.quiet.is_set():
-                self.stop(Stop.UNLOADED)
+                self.stop(StopReason.UNLOADED)
                 return
             await self.hold.stirred.wait()
 
@@ -172,7 +172,7 @@ class RunHost:
                     raise
 
     async def _end(self, body: asyncio.Future[Any]) -> None:
-        if self._stop is Stop.ABANDONED:
+        if self._stop is StopReason.ABANDONED:
             body.cancelled() or body.exception()
             return
         if body.cancelled():
@@ -202,15 +202,15 @@ class RunHost:
         await self._close(RunStatus.FAILED, RunFailed(failure=failure), failure=failure)
 
     async def _write_stop(self) -> None:
-        if self._stop is Stop.CANCELLED:
+        if self._stop is StopReason.CANCELLED:
             await self._close(RunStatus.CANCELLED, RunCancelled())
-        elif self._stop is Stop.UNLOADED:
+        elif self._stop is StopReason.UNLOADED:
             await self.hold.write(self._unload)
         else:
             await self.hold.write(lambda tx: self._let_go(tx, "its process let go of it"))
 
     async def _close(self, status: RunStatus, event: EventBody, **changes: Any) -> None:
-        def close(tx: Tx) -> None:
+        def close(tx: Transaction) -> None:
             run = self.hold.stored(tx)
             ended = run.model_copy(
                 update={
@@ -231,7 +231,7 @@ class RunHost:
 
         await self._store.write(close)
 
-    def _unload(self, tx: Tx) -> None:
+    def _unload(self, tx: Transaction) -> None:
         """Leave a queue's waiting run to whoever claims it when its signal comes."""
         run = self.hold.stored(tx)
         if self._ended_instead(tx, run):
@@ -241,7 +241,7 @@ class RunHost:
         status = RunStatus.QUEUED if called else run.status
         tx.save_run(run.model_copy(update={"owner": None, "status": status}))
 
-    def _set_back(self, tx: Tx, error: Passing | StoreUnusable) -> None:
+    def _set_back(self, tx: Transaction, error: Passing | StoreUnusable) -> None:
         """Let go of the run after an error that passes by itself; of a queue's run for a while.
 
         Without a finished step in between, the pauses grow and a person is asked in the end: an
@@ -276,7 +276,7 @@ class RunHost:
         )
         tx.append(self.run_id, RunParked(reason=f"{error}; tried again at {later.isoformat()}"))
 
-    def _ended_instead(self, tx: Tx, run: Run) -> bool:
+    def _ended_instead(self, tx: Transaction, run: Run) -> bool:
         """End a run that somebody wished ended while it was about to be left: nobody would look at it again."""
         if not run.cancel_requested:
             return False
@@ -292,7 +292,7 @@ class RunHost:
         tell_parents(tx, ended, self._ids)
         return True
 
-    def _let_go(self, tx: Tx, reason: str) -> None:
+    def _let_go(self, tx: Transaction, reason: str) -> None:
         run = self.hold.stored(tx)
         status = run.status
         if run.queue is not None and status is RunStatus.RUNNING:

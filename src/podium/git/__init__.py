@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.git.folder_restore import FolderRestoring
-    from podium.git.working_folder import FolderGrounds
+    from podium.git.folder_restore import FolderRestorer
+    from podium.git.working_folder import WorkingFolders
     from podium.git.workspace_registry import GitWorkspaces
 
 __all__ = [
-    "FolderGrounds",
-    "FolderRestoring",
+    "FolderRestorer",
     "GitWorkspaces",
+    "WorkingFolders",
 ]
 
 export_lazily(
     __name__,
     {
-        "FolderGrounds": "working_folder",
-        "FolderRestoring": "folder_restore",
+        "WorkingFolders": "working_folder",
+        "FolderRestorer": "folder_restore",
         "GitWorkspaces": "workspace_registry",
     },
 )

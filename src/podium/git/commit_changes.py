@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.core.errors import ImportRefused
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.protected_paths import comparable_parts, is_spelling_of, protected_in
 from podium.git.commit_trees import (
     FRUGAL,
     MEMORY_BYTES,
     CommitTrees,
-    Entry,
+    TreeEntry,
     contents_of,
     read_trees,
 )
@@ -32,7 +32,7 @@ _LONGEST_PATH_BYTES = 4000
 
 
 @dataclass(frozen=True)
-class Change:
+class CommitChange:
     """One path that one commit changes."""
 
     commit: str
@@ -52,17 +52,19 @@ class Change:
         return LINK in (self.old_mode, self.new_mode)
 
 
-def own_changes(changes: Sequence[Change], parents: Mapping[str, Sequence[str]]) -> list[Change]:
+def own_changes(
+    changes: Sequence[CommitChange], parents: Mapping[str, Sequence[str]]
+) -> list[CommitChange]:
     """What a commit has from none of its parents: for a merge, only what differs from all of them."""
     seen = Counter((change.commit, change.path) for change in changes)
-    own: dict[tuple[str, str], Change] = {}
+    own: dict[tuple[str, str], CommitChange] = {}
     for change in changes:
         if seen[change.commit, change.path] >= max(1, len(parents[change.commit])):
             own.setdefault((change.commit, change.path), change)
     return list(own.values())
 
 
-def fault_of(change: Change) -> str:
+def fault_of(change: CommitChange) -> str:
     """Why the change may not come back, whatever the zones are; empty when it may."""
     parts = [part for piece in change.path.split("/") for part in piece.split("\\")]
     protected = protected_in(change.path)
@@ -126,14 +128,14 @@ MOST_LINKS = 5000
 _PARENTS = ("rev-list", "--topo-order", "--reverse", "--format=%H %P", "--stdin")
 
 
-class History:
+class CommitHistory:
     """Reads commits of one repository together with what is in quarantine."""
 
     def __init__(self, git: Git, git_dir: str, quarantine: Quarantine) -> None:
         self._git = git
         self._git_dir = git_dir
         self._env = quarantine.env
-        self._changes: dict[tuple[str, ...], list[Change]] = {}
+        self._changes: dict[tuple[str, ...], list[CommitChange]] = {}
         self._merge_bases: dict[frozenset[str], str] = {}
         self._trees: CommitTrees | None = None
 
@@ -171,14 +173,14 @@ class History:
         """The same, whether or not all their objects are there."""
         return _parents(await self._lines(*_PARENTS, stdin=_range(tip, known)))
 
-    async def changes(self, commits: Sequence[str]) -> list[Change]:
+    async def changes(self, commits: Sequence[str]) -> list[CommitChange]:
         """What each changes against each of its parents."""
         key = tuple(commits)
         if key not in self._changes:
             self._changes[key] = await self._changed(commits)
         return self._changes[key]
 
-    async def _changed(self, commits: Sequence[str]) -> list[Change]:
+    async def _changed(self, commits: Sequence[str]) -> list[CommitChange]:
         fields = await self._lines(
             "diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--raw", "--no-renames", "--abbrev=64",
             stdin="".join(f"{each}\n" for each in commits).encode(), zero=True,
@@ -210,7 +212,7 @@ class History:
     async def refuse_endless(self, commits: Sequence[str], base: str) -> None:
         """Raise `ImportRefused` for a commit with more paths than anything could list."""
 
-        async def ask(words: tuple[str, ...], stdin: bytes) -> Ended:
+        async def ask(words: tuple[str, ...], stdin: bytes) -> ProcessExit:
             return await self._git.run(
                 *words, git_dir=self._git_dir, env=self._env, stdin=stdin, settings=FRUGAL,
                 output_bytes=_MOST_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES, cut=True,
@@ -225,7 +227,7 @@ class History:
         """Modes by path of a whole commit."""
         return {path: entry.mode for path, entry in (await self.tree(commit)).items()}
 
-    async def tree(self, commit: str) -> dict[str, Entry]:
+    async def tree(self, commit: str) -> dict[str, TreeEntry]:
         """Modes and blobs by path of a whole commit."""
         if self._trees is not None and commit in self._trees.roots:
             return await asyncio.to_thread(self._trees.files, commit)
@@ -265,7 +267,7 @@ class History:
         )  # fmt: skip
         return await asyncio.to_thread(_texts, ended.stdout)
 
-    async def output(self, *words: str, stdin: str, max_bytes: int) -> Ended:
+    async def output(self, *words: str, stdin: str, max_bytes: int) -> ProcessExit:
         """What git prints, or the beginning of it when that is more."""
         try:
             return await self._git.run(
@@ -322,10 +324,10 @@ def _parents(rows: Sequence[str]) -> dict[str, list[str]]:
     return {commit: above for commit, *above in parents}
 
 
-def _entry(row: str) -> tuple[str, Entry]:
+def _entry(row: str) -> tuple[str, TreeEntry]:
     head, path = row.split("\t", 1)
     mode, _, blob = head.split(" ")
-    return path, Entry(mode, blob)
+    return path, TreeEntry(mode, blob)
 
 
 def _split(output: bytes, end: str) -> list[str]:
@@ -333,8 +335,8 @@ def _split(output: bytes, end: str) -> list[str]:
     return [line for line in text.split(end) if line]
 
 
-def _changes(fields: Sequence[str]) -> list[Change]:
-    found: list[Change] = []
+def _changes(fields: Sequence[str]) -> list[CommitChange]:
+    found: list[CommitChange] = []
     commit = ""
     rows = iter(fields)
     for row in rows:
@@ -342,7 +344,7 @@ def _changes(fields: Sequence[str]) -> list[Change]:
             commit = row.strip()
             continue
         old_mode, new_mode, old_blob, blob, _ = row[1:].split(" ")
-        found.append(Change(commit, next(rows), old_mode, new_mode, blob, old_blob))
+        found.append(CommitChange(commit, next(rows), old_mode, new_mode, blob, old_blob))
     return found
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from podium.core.errors import HARMLESS_REMEDY, SecretsCommitted
-from podium.core.workspaces import KNOWN_SECRET, LookedThrough, Sighting
-from podium.git.commit_changes import NO_FILE, Change, History, own_changes
+from podium.core.workspaces import KNOWN_SECRET, CommitScan, SecretMatch
+from podium.git.commit_changes import NO_FILE, CommitChange, CommitHistory, own_changes
 
 MAX_BYTES = 64_000_000
 _MAX_SIGHTINGS = 1_000
@@ -36,7 +36,7 @@ Find = Callable[[str], Sequence[str]]
 
 
 @dataclass
-class _Piece:
+class _AddedLines:
     """Added lines that follow each other, or a part of the commit itself."""
 
     path: str
@@ -50,20 +50,20 @@ class _Piece:
 
 
 @dataclass
-class _Seen:
+class _CommitAdditions:
     """What one commit adds. The first piece is its head, with the names of new files."""
 
     commit: str
-    pieces: list[_Piece]
+    pieces: list[_AddedLines]
 
 
 async def scan_commits(
-    history: History,
+    history: CommitHistory,
     new: Mapping[str, Sequence[str]],
-    changes: Sequence[Change],
+    changes: Sequence[CommitChange],
     find: Find,
     since: str = "",
-) -> LookedThrough:
+) -> CommitScan:
     """Ask `find` of everything that the new commits add. Of more than `MAX_BYTES`, the beginning is scanned.
 
     Of several without a merge, what they add together `since` that commit is scanned too: the halves of a secret
@@ -72,7 +72,7 @@ async def scan_commits(
     merges = {commit for commit, parents in new.items() if len(parents) > 1}
     texts, complete = await history.texts(list(new), MAX_BYTES)
     if not complete:
-        return LookedThrough(whole=False)
+        return CommitScan(whole=False)
     plain = [f"{commit}\n" for commit in new if commit not in merges]
     patches = await history.output(*_PATCHES, stdin="".join(plain), max_bytes=MAX_BYTES)
     made = own_changes(changes, new)
@@ -81,7 +81,7 @@ async def scan_commits(
     contents, complete = await history.contents(sorted(blobs), MAX_BYTES)
     cut = not complete or bool(patches.stdout_dropped_bytes)
 
-    def scan() -> list[Sighting]:
+    def scan() -> list[SecretMatch]:
         commits = {each.commit: each for each in _commits(texts)}
         _add_names(commits, made)
         _add_lines(commits, patches.stdout.decode(errors="replace").split("\n"))
@@ -97,7 +97,7 @@ async def scan_commits(
         )
         cut = cut or bool(together.stdout_dropped_bytes)
         found = await asyncio.to_thread(_scan_together, _tip(new), together.stdout, find)
-    return LookedThrough(
+    return CommitScan(
         found=tuple(found[:_MAX_SIGHTINGS]), whole=not cut and len(found) <= _MAX_SIGHTINGS
     )
 
@@ -108,18 +108,18 @@ def _tip(new: Mapping[str, Sequence[str]]) -> str:
     return next(commit for commit in new if commit not in parents)
 
 
-def _scan_together(tip: str, patch: bytes, find: Find) -> list[Sighting]:
-    seen = {tip: _Seen(tip, [])}
+def _scan_together(tip: str, patch: bytes, find: Find) -> list[SecretMatch]:
+    seen = {tip: _CommitAdditions(tip, [])}
     _add_lines(seen, [f"{_COMMIT}{tip}", *patch.decode(errors="replace").split("\n")])
     return list(islice(_sightings(seen, _with_wide(find)), _MAX_SIGHTINGS + 1))
 
 
 def _by_place(
-    changes: Sequence[Change], made: Sequence[Change]
-) -> dict[tuple[str, str], list[Change]]:
+    changes: Sequence[CommitChange], made: Sequence[CommitChange]
+) -> dict[tuple[str, str], list[CommitChange]]:
     """What merges changed themselves, one row for each parent."""
     wanted = {(each.commit, each.path) for each in made}
-    rows: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    rows: dict[tuple[str, str], list[CommitChange]] = defaultdict(list)
     for change in changes:
         if (change.commit, change.path) in wanted and change.new_mode != NO_FILE:
             rows[change.commit, change.path].append(change)
@@ -127,17 +127,17 @@ def _by_place(
 
 
 def _in_no_parent(
-    path: str, rows: Sequence[Change], contents: Mapping[str, bytes]
-) -> Iterator[_Piece]:
+    path: str, rows: Sequence[CommitChange], contents: Mapping[str, bytes]
+) -> Iterator[_AddedLines]:
     """Lines of a merged file that somebody wrote to solve it."""
     old = {line for row in rows for line in _lines(contents.get(row.old_blob, b""))}
-    piece: _Piece | None = None
+    piece: _AddedLines | None = None
     for number, line in enumerate(_lines(contents.get(rows[0].blob, b"")), 1):
         if line in old:
             piece = None
             continue
         if piece is None:
-            piece = _Piece(_readable(path), number)
+            piece = _AddedLines(_readable(path), number)
             yield piece
         piece.lines.append(line)
 
@@ -161,7 +161,7 @@ def _with_wide(find: Find) -> Find:
     return both
 
 
-def _without_more_alike(sightings: Iterator[Sighting]) -> Iterator[Sighting]:
+def _without_more_alike(sightings: Iterator[SecretMatch]) -> Iterator[SecretMatch]:
     times: Counter[tuple[str, tuple[str, ...]]] = Counter()
     for each in sightings:
         times[each.path, each.what] += 1
@@ -169,7 +169,7 @@ def _without_more_alike(sightings: Iterator[Sighting]) -> Iterator[Sighting]:
             yield each
 
 
-def _sightings(commits: Mapping[str, _Seen], find: Find) -> Iterator[Sighting]:
+def _sightings(commits: Mapping[str, _CommitAdditions], find: Find) -> Iterator[SecretMatch]:
     for seen in commits.values():
         # One look at all of it: there is seldom anything.
         what = find("\n".join(line for piece in seen.pieces for line in piece.lines))
@@ -177,38 +177,40 @@ def _sightings(commits: Mapping[str, _Seen], find: Find) -> Iterator[Sighting]:
             continue
         pieces = [each for piece in seen.pieces for each in _in_piece(seen.commit, piece, find)]
         # Put together from several places, it is still there.
-        yield from pieces or [Sighting(commit=seen.commit, path="", line=0, what=tuple(what))]
+        yield from pieces or [SecretMatch(commit=seen.commit, path="", line=0, what=tuple(what))]
 
 
-def _in_piece(commit: str, piece: _Piece, find: Find) -> Iterator[Sighting]:
+def _in_piece(commit: str, piece: _AddedLines, find: Find) -> Iterator[SecretMatch]:
     what = tuple(find("\n".join(piece.lines)))
     if not what:
         return
     lines = [(number, tuple(find(line))) for number, line in piece.numbered()]
     # Some take several lines, of which none tells anything by itself.
     for number, told in [each for each in lines if each[1]] or [(piece.line, what)]:
-        yield Sighting(commit=commit, path=piece.path, line=number, what=told)
+        yield SecretMatch(commit=commit, path=piece.path, line=number, what=told)
 
 
-def _commits(texts: Mapping[str, bytes]) -> Iterator[_Seen]:
+def _commits(texts: Mapping[str, bytes]) -> Iterator[_CommitAdditions]:
     """Head and message of each commit. git says how many bytes one has: nothing in it can end it sooner."""
     for name, text in texts.items():
         head, _, message = text.decode(errors="replace").partition("\n\n")
         # Ids are nobody's words, and patterns may well fit them.
         told = [line for line in head.split("\n") if not line.startswith(_IDS)]
-        yield _Seen(name, [_Piece("", 0, told), _Piece("", 1, message.split("\n"))])
+        yield _CommitAdditions(
+            name, [_AddedLines("", 0, told), _AddedLines("", 1, message.split("\n"))]
+        )
 
 
-def _add_names(commits: Mapping[str, _Seen], made: Sequence[Change]) -> None:
+def _add_names(commits: Mapping[str, _CommitAdditions], made: Sequence[CommitChange]) -> None:
     """The names of files that were not there before, as git stores them."""
     for change in made:
         if change.old_mode == NO_FILE and change.commit in commits:
             commits[change.commit].pieces[0].lines.append(_readable(change.path))
 
 
-def _add_lines(commits: Mapping[str, _Seen], lines: Sequence[str]) -> None:
+def _add_lines(commits: Mapping[str, _CommitAdditions], lines: Sequence[str]) -> None:
     """Within a hunk lines are counted: what an agent wrote can never be taken for git's own words."""
-    pieces: list[_Piece] = []
+    pieces: list[_AddedLines] = []
     path, removed, added = "", 0, 0
     for line in lines:
         if removed and line.startswith("-"):
@@ -220,7 +222,7 @@ def _add_lines(commits: Mapping[str, _Seen], lines: Sequence[str]) -> None:
             pieces = commits[line.removeprefix(_COMMIT)].pieces
         elif hunk := _HUNK.match(line):
             removed, added = _count(hunk[1]), _count(hunk[3])
-            pieces.append(_Piece(path, int(hunk[2])))
+            pieces.append(_AddedLines(path, int(hunk[2])))
         elif line.startswith("+++ "):
             # Behind a name with a space git puts a tab.
             path = line.removeprefix("+++ ").rstrip("\t").strip('"').removeprefix("b/")
@@ -242,7 +244,7 @@ _PATTERN = "pattern"
 
 
 async def refuse_secrets(
-    history: History,
+    history: CommitHistory,
     branch: str,
     new: Mapping[str, Sequence[str]],
     secrets_in: Find,
@@ -283,7 +285,7 @@ def _refused(places: Sequence[str], *, known: bool) -> SecretsCommitted:
     )
 
 
-def _is_known(sighting: Sighting) -> bool:
+def _is_known(sighting: SecretMatch) -> bool:
     return any(map(_is_value, sighting.what))
 
 
@@ -291,16 +293,16 @@ def _is_value(what: str) -> bool:
     return what.startswith(KNOWN_SECRET)
 
 
-def _is_an_address(sighting: Sighting) -> bool:
+def _is_an_address(sighting: SecretMatch) -> bool:
     """Patterns may fit names and addresses, and every commit has some in its head."""
     return not sighting.path and not sighting.line and set(sighting.what) == {_PATTERN}
 
 
-def _may_be_meant(sighting: Sighting) -> bool:
+def _may_be_meant(sighting: SecretMatch) -> bool:
     return not _is_known(sighting) and bool(_TEST_DATA.search(sighting.path))
 
 
-def _place(sighting: Sighting) -> str:
+def _place(sighting: SecretMatch) -> str:
     where = "a commit's message" if sighting.line else "a commit's author, head or file name"
     if sighting.path:
         where = f"{sighting.path}:{sighting.line}"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from podium.core.errors import ImportRefused, NotPossibleNow
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.workspaces import WorkspaceRecord
 from podium.git.git_command import Git, GitFailed
 
@@ -33,11 +33,11 @@ _CONTENTS = ("cat-file", "--batch", "--buffer")
 _FOLDER = "040000"
 _MODE = re.compile(rb"0{0,4}[0-7]{5,6}")
 
-Ask = Callable[[tuple[str, ...], bytes], Awaitable[Ended]]
+Ask = Callable[[tuple[str, ...], bytes], Awaitable[ProcessExit]]
 """Runs git with these words and that input. Of very much output, the beginning will do."""
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A file of a commit."""
 
     mode: str
@@ -65,14 +65,14 @@ class CommitTrees:
                 return f"commit {commit[:12]} has {count} paths, and {most} are the most"
         return ""
 
-    def files(self, commit: str) -> dict[str, Entry]:
+    def files(self, commit: str) -> dict[str, TreeEntry]:
         """Files by path, as `ls-tree -r` lists them. Only of a commit that is not too large."""
-        found: dict[str, Entry] = {}
+        found: dict[str, TreeEntry] = {}
         waiting = [(b"", _FOLDER, self.roots[commit])]
         while waiting:
             path, mode, name = waiting.pop()
             if mode != _FOLDER:
-                found[path.decode(errors="surrogateescape")] = Entry(mode, name)
+                found[path.decode(errors="surrogateescape")] = TreeEntry(mode, name)
                 continue
             above = path + b"/" if path else b""
             inner = [
@@ -108,7 +108,7 @@ async def check_size(git: Git, record: WorkspaceRecord, commit: str) -> None:
     if commit in ("", record.base):
         return
 
-    async def ask(words: tuple[str, ...], stdin: bytes) -> Ended:
+    async def ask(words: tuple[str, ...], stdin: bytes) -> ProcessExit:
         return await git.run(
             *words, git_dir=record.git_dir, stdin=stdin, output_bytes=_MOST_BYTES,
             settings=FRUGAL, memory_bytes=MEMORY_BYTES, cut=True,

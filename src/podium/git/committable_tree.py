@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
-from podium.core.workspaces import Collision, WorkspaceRecord
+from podium.core.workspaces import BranchConflict, WorkspaceRecord
 from podium.git.commit_trees import FRUGAL, MEMORY_BYTES
 from podium.git.copied_files import ignoring
 from podium.git.git_command import Git, GitFailed
 from podium.git.private_dir import PRIVATE_CONFIG
-from podium.git.records import Records, write_whole
+from podium.git.records import WorkspaceRecords, write_whole
 from podium.git.worktree_objects import add_all, in_words, too_large
 from podium.platform import make_private_folder
 
@@ -138,8 +138,8 @@ _MAX_MERGE_OUTPUT_BYTES = 20_000_000
 
 
 async def collisions_of(
-    git: Git, records: Records, record: WorkspaceRecord, known: Sequence[WorkspaceRecord]
-) -> list[Collision]:
+    git: Git, records: WorkspaceRecords, record: WorkspaceRecord, known: Sequence[WorkspaceRecord]
+) -> list[BranchConflict]:
     """Of what was delivered. Nothing is written into the user's repository, nor into a workspace.
 
     A git before 2.38 cannot try a merge without files: then there are none.
@@ -154,13 +154,13 @@ async def collisions_of(
         for other, paths in zip(others, answers, strict=True):
             if paths:
                 found.append(
-                    Collision(branch=_short(record), other=_short(other), paths=tuple(paths))
+                    BranchConflict(branch=_short(record), other=_short(other), paths=tuple(paths))
                 )
     return found
 
 
 def _others(
-    records: Records, record: WorkspaceRecord, known: Sequence[WorkspaceRecord]
+    records: WorkspaceRecords, record: WorkspaceRecord, known: Sequence[WorkspaceRecord]
 ) -> list[WorkspaceRecord]:
     """Other workspaces of the repository that brought something back."""
     return [

@@ -22,8 +22,8 @@ from podium.git.private_dir import (
     note_given,
     private_settings,
 )
-from podium.git.records import Records, write_whole
-from podium.git.repository import Repository
+from podium.git.records import WorkspaceRecords, write_whole
+from podium.git.repository import RepositoryState
 from podium.git.workspace_spec import same_name
 from podium.platform import make_private_folder, tighten
 from podium.platform.folder_tree import clear_away, remove_if_empty
@@ -117,7 +117,7 @@ def _inside_repository(folder: Path) -> bool:
 
 
 async def undo_creation(
-    git: Git, records: Records, record: WorkspaceRecord, *, keep_branch: bool = False
+    git: Git, records: WorkspaceRecords, record: WorkspaceRecord, *, keep_branch: bool = False
 ) -> None:
     """Take away what was made of it: worktree, its folder in the git directory, branch, private folder.
 
@@ -162,14 +162,14 @@ async def _drop_branch(git: Git, record: WorkspaceRecord) -> None:
 
 _NEXT_TO_NOTHING_BYTES = 1_000_000
 
-Plan = Callable[[], Awaitable[tuple[Repository, WorkspaceRecord, str]]]
+Plan = Callable[[], Awaitable[tuple[RepositoryState, WorkspaceRecord, str]]]
 """Says what is to be made, as of now, and where its branch stands if there is one. Raises when it cannot be."""
 SetUpOf = Callable[[WorkspaceRecord], Awaitable[WorkspaceRecord]]
 """Sets the workspace up; gives the record with what belongs to that. Raises when it fails."""
 
 
 async def make_workspace(
-    git: Git, records: Records, git_dir: str, plan: Plan, set_up: SetUpOf
+    git: Git, records: WorkspaceRecords, git_dir: str, plan: Plan, set_up: SetUpOf
 ) -> WorkspaceRecord:
     """Make a workspace, or nothing. Its lock is held until it is whole, the repository's only as needed."""
     with ExitStack() as held:
@@ -191,7 +191,7 @@ async def make_workspace(
 
 @asynccontextmanager
 async def _undone_on_failure(
-    git: Git, records: Records, record: WorkspaceRecord, *, locked: bool, keep_branch: bool
+    git: Git, records: WorkspaceRecords, record: WorkspaceRecord, *, locked: bool, keep_branch: bool
 ) -> AsyncIterator[None]:
     try:
         with _in_words(record):
@@ -204,7 +204,7 @@ async def _undone_on_failure(
 
 
 async def _undo(
-    git: Git, records: Records, record: WorkspaceRecord, locked: bool, *, keep_branch: bool
+    git: Git, records: WorkspaceRecords, record: WorkspaceRecord, locked: bool, *, keep_branch: bool
 ) -> None:
     lock = nullcontext() if locked else records.repository_lock(record.git_dir)
     async with lock:
@@ -212,7 +212,7 @@ async def _undo(
 
 
 async def _checked_out(
-    git: Git, repository: Repository, record: WorkspaceRecord, tip: str
+    git: Git, repository: RepositoryState, record: WorkspaceRecord, tip: str
 ) -> WorkspaceRecord:
     await _add_worktree(git, repository, record, there=bool(tip))
     tighten_worktree(Path(record.path))
@@ -225,7 +225,7 @@ async def _checked_out(
 
 
 async def _add_worktree(
-    git: Git, repository: Repository, record: WorkspaceRecord, *, there: bool
+    git: Git, repository: RepositoryState, record: WorkspaceRecord, *, there: bool
 ) -> None:
     prepare_parent(Path(record.path))
     short = record.branch.removeprefix("refs/heads/")
@@ -242,7 +242,7 @@ async def _add_worktree(
     )  # fmt: skip
 
 
-def without_filters(repository: Repository) -> dict[str, str]:
+def without_filters(repository: RepositoryState) -> dict[str, str]:
     """Variables that switch off the user's filter drivers: large files stay pointers, nothing starts."""
     pairs = [
         (f"filter.{name}.{key}", value)
@@ -255,7 +255,7 @@ def without_filters(repository: Repository) -> dict[str, str]:
     return env
 
 
-def _make_private(repository: Repository, record: WorkspaceRecord, tip: str) -> None:
+def _make_private(repository: RepositoryState, record: WorkspaceRecord, tip: str) -> None:
     private = Path(record.private)
     for folder in ("home", PRIVATE_HOOKS):
         (private / folder).mkdir(mode=0o700)
@@ -276,7 +276,7 @@ def _make_private(repository: Repository, record: WorkspaceRecord, tip: str) -> 
         raise BadInput(f"a forbidden path cannot be protected: {odd}") from odd
 
 
-async def _twins(git: Git, repository: Repository, base: str) -> list[str]:
+async def _twins(git: Git, repository: RepositoryState, base: str) -> list[str]:
     """Paths of the base that this file system takes for one another."""
     if not repository.is_on("core.ignorecase"):
         return []

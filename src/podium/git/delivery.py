@@ -12,23 +12,23 @@ from typing import NamedTuple
 from podium.core.errors import GuardedFilesChanged, ImportRefused, NotPossibleNow
 from podium.core.processes import Confinement
 from podium.core.workspaces import Delivery, GuardedChange, WorkspaceRecord
-from podium.git.commit_changes import History
+from podium.git.commit_changes import CommitHistory
 from podium.git.commit_scan import Find, refuse_secrets
 from podium.git.git_command import Git, GitFailed, clear_stale_lock, no_object
 from podium.git.guarded_changes import Guarded, GuardedReview, named_by_settings, none_more
 from podium.git.import_gate import ImportGate
 from podium.git.private_dir import make_borrower, mend_private_dir, read_head, read_ref
 from podium.git.quarantine import LARGEST_PACK_BYTES, quarantined, read_bundle
-from podium.git.records import Records, RemovedOnes, merged_bases, write_whole
+from podium.git.records import RemovedWorkspaces, WorkspaceRecords, merged_bases, write_whole
 from podium.git.turns import OWN_REFS
-from podium.git.worktree_objects import Keeper
+from podium.git.worktree_objects import ObjectKeeper
 
 _MOST_OUTPUT_BYTES = 200_000_000
 _INTENT = "delivering"
 """Says where the branch was about to go, so that a killed delivery is known for ours."""
 
 
-class Judged(NamedTuple):
+class JudgedCommits(NamedTuple):
     """Commits that the import gate lets through."""
 
     commits: tuple[str, ...]
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 class Deliveries:
     """Takes commits out of workspaces."""
 
-    def __init__(self, git: Git, records: Records, guarded: Guarded = none_more) -> None:
+    def __init__(self, git: Git, records: WorkspaceRecords, guarded: Guarded = none_more) -> None:
         """`guarded` gives further guarded paths of a checkout, from its top on."""
         self._git = git
         self._records = records
@@ -151,7 +151,7 @@ class Deliveries:
             raise ImportRefused("the branch moved while it was brought in; end your work first")
         async with quarantined(self._git, record.git_dir) as quarantine:
             await quarantine.take(bundle.pack)
-            history = History(self._git, record.git_dir, quarantine)
+            history = CommitHistory(self._git, record.git_dir, quarantine)
             commits = await history.new_commits(tip, [before, *users])
             await _refuse_rewritten(history, record, before, tip, commits)
             judged = await self._judged(
@@ -170,13 +170,13 @@ class Deliveries:
 
     async def judge(
         self,
-        history: History,
+        history: CommitHistory,
         record: WorkspaceRecord,
         branch: str,
         before: str,
         tip: str,
         secrets_in: Find,
-    ) -> Judged:
+    ) -> JudgedCommits:
         """Judge what a branch would hold at `tip` beside what came back `before` and what is the user's own.
 
         Raises `ImportRefused`. Guarded files that are changed are given: another word than a refusal may be due.
@@ -187,7 +187,7 @@ class Deliveries:
 
     async def _judged(
         self,
-        history: History,
+        history: CommitHistory,
         record: WorkspaceRecord,
         branch: str,
         before: str,
@@ -195,7 +195,7 @@ class Deliveries:
         commits: dict[str, list[str]],
         users: Sequence[str],
         secrets_in: Find,
-    ) -> Judged:
+    ) -> JudgedCommits:
         forbidden = (*record.forbidden, *record.copied)
         merges = any(len(parents) > 1 for parents in commits.values())
         own = await history.parents(tip, users) if merges else commits
@@ -205,7 +205,7 @@ class Deliveries:
         named = await named_by_settings(self._git, record)
         review = GuardedReview(history, record, [*named.hooks, *more], named.settings)
         guarded = await review.changes(tip, commits)
-        return Judged(tuple(commits), tuple(paths), lookalikes, guarded)
+        return JudgedCommits(tuple(commits), tuple(paths), lookalikes, guarded)
 
     async def _users_own(self, record: WorkspaceRecord, refs: Mapping[str, str]) -> list[str]:
         """The base and the tips of the user's own branches: what they hold is his. Other workspaces' do not count.
@@ -230,7 +230,7 @@ class Deliveries:
         for each in map(self._records.of, self._records.ids()):
             if each is not None and each.git_dir == record.git_dir:
                 judged |= {each.base, self._records.delivered(each)}
-        for memory in RemovedOnes(self._records).listed():
+        for memory in RemovedWorkspaces(self._records).listed():
             if memory.record.git_dir == record.git_dir:
                 judged |= {memory.record.base, memory.delivered or memory.record.base}
         wanted = "".join([*(f"{each}\n" for each in kept), *(f"^{each}\n" for each in judged)])
@@ -258,11 +258,15 @@ class Deliveries:
         index = Path(record.git_dir, "worktrees", record.admin, "index")
         # The user's git may hold the index just now; it will see old entries until the next delivery.
         with suppress(GitFailed):
-            await Keeper(self._git, record).write_index(tip, index)
+            await ObjectKeeper(self._git, record).write_index(tip, index)
 
 
 async def _refuse_rewritten(
-    history: History, record: WorkspaceRecord, before: str, tip: str, new: dict[str, list[str]]
+    history: CommitHistory,
+    record: WorkspaceRecord,
+    before: str,
+    tip: str,
+    new: dict[str, list[str]],
 ) -> None:
     # What came back before contains the base: it could not have come back else.
     stands_on_it = any(before in parents for parents in new.values())

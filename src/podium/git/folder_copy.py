@@ -23,7 +23,7 @@ DOT_GIT = GIT_DIR
 
 
 @dataclass(frozen=True)
-class GroundLimits:
+class FolderLimits:
     """How much of a folder is kept or copied before a playbook works in it."""
 
     files: int = 50_000
@@ -34,7 +34,7 @@ class GroundLimits:
 
 
 @dataclass
-class Seen:
+class FolderWalk:
     """Paths from the folder on, with `/`; bytes that are no text stay whole as surrogates."""
 
     files: dict[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Walk:
+class WalkOptions:
     """How to look through a folder."""
 
     most_files: int
@@ -62,9 +62,9 @@ class Walk:
     skipped: Collection[str] = ()
     """Paths that are passed over."""
 
-    def through(self, root: Path) -> Seen:
+    def through(self, root: Path) -> FolderWalk:
         """Everything. Raises `NotPossibleNow` when it is more than may be, or the folder cannot be read."""
-        seen = Seen()
+        seen = FolderWalk()
         waiting = [""]
         while waiting:
             inner = waiting.pop()
@@ -84,7 +84,7 @@ class Walk:
                 self._check(seen, root)
         return seen
 
-    def _take(self, seen: Seen, entry: os.DirEntry[str], path: str) -> bool:
+    def _take(self, seen: FolderWalk, entry: os.DirEntry[str], path: str) -> bool:
         """Note what it is; whether it is a folder to look into."""
         if comparable(entry.name) in self.never or path in self.skipped:
             seen.passed_over.add(path)
@@ -107,19 +107,19 @@ class Walk:
             seen.bytes += found.st_size
         return False
 
-    def _enter(self, seen: Seen, path: str, found: os.stat_result) -> bool:
+    def _enter(self, seen: FolderWalk, path: str, found: os.stat_result) -> bool:
         if (found.st_dev, found.st_ino) == self.own:
             seen.passed_over.add(path)
             return False
         seen.folders[path] = stat.S_IMODE(found.st_mode) & 0o777
         return True
 
-    def _miss(self, seen: Seen, path: str, error: OSError) -> None:
+    def _miss(self, seen: FolderWalk, path: str, error: OSError) -> None:
         seen.folders.pop(path, None)
         seen.passed_over.add(path)
         seen.left_out.append(f"{shown(path)[:200]!r}: {error.strerror}")
 
-    def _check(self, seen: Seen, root: Path) -> None:
+    def _check(self, seen: FolderWalk, root: Path) -> None:
         count = len(seen.files) + len(seen.links) + len(seen.folders)
         if count > self.most_files:
             raise NotPossibleNow(
@@ -155,7 +155,7 @@ _ALTERNATES = "objects/info/alternates"
 _POINTER_BYTES = 5_000
 
 
-def copy_folder(root: Path, target: Path, seen: Seen, ready: Path) -> list[Path]:
+def copy_folder(root: Path, target: Path, seen: FolderWalk, ready: Path) -> list[Path]:
     """Copy files, links and git directories; gives the files of settings of these.
 
     `ready` is where the copy will be worked in. Folders stay open to their owner, so that the copy can be worked in and removed.
@@ -167,7 +167,7 @@ def copy_folder(root: Path, target: Path, seen: Seen, ready: Path) -> list[Path]
     return settings
 
 
-def copy_repository(common: Path, admin: Path, target: Path, seen: Seen) -> list[Path]:
+def copy_repository(common: Path, admin: Path, target: Path, seen: FolderWalk) -> list[Path]:
     """A git directory of its own, out of the one that a linked worktree shares and what it has itself."""
     settings = _copy_plain(common, target, seen, f"{DOT_GIT}/")
     for name in ("HEAD", "index"):
@@ -176,7 +176,7 @@ def copy_repository(common: Path, admin: Path, target: Path, seen: Seen) -> list
     return settings
 
 
-def _copy_plain(source: Path, target: Path, seen: Seen, above: str) -> list[Path]:
+def _copy_plain(source: Path, target: Path, seen: FolderWalk, above: str) -> list[Path]:
     """`above` is where the source would lie in a whole copy."""
     target.mkdir(mode=0o700)
     for path, mode in seen.folders.items():
@@ -247,7 +247,7 @@ _DROPPED_SETTINGS = ("remote.", "include.", "includeif.")
 class FolderCopies:
     """Makes and removes copies, one for each run."""
 
-    def __init__(self, git: Git, folder: Path, limits: GroundLimits) -> None:
+    def __init__(self, git: Git, folder: Path, limits: FolderLimits) -> None:
         self._git = git
         self._folder = folder
         self._place = folder / "copies"
@@ -325,8 +325,8 @@ class FolderCopies:
         clear_away(draft)
         draft.mkdir(mode=0o700)
 
-    def _seen(self, folder: Path, root: Path) -> Seen:
-        walk = Walk(
+    def _seen(self, folder: Path, root: Path) -> FolderWalk:
+        walk = WalkOptions(
             most_files=self._limits.copied_files,
             most_bytes=self._limits.copied_bytes,
             never=(STATE,),

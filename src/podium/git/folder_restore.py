@@ -14,10 +14,10 @@ from datetime import datetime
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
-from podium.core.folder_snapshots import PutBack
+from podium.core.folder_snapshots import FolderRestore
 from podium.git.folder_copy import shown
-from podium.git.folder_snapshot import Difference, Kept, difference, in_the_way
-from podium.git.working_folder import LEFT, START, FolderGrounds, ref_of
+from podium.git.folder_snapshot import FolderContent, FolderDifference, difference, in_the_way
+from podium.git.working_folder import LEFT, START, WorkingFolders, ref_of
 from podium.git.worktree_files import kind_of, open_folders, remove_file
 
 _ASIDE = "aside"
@@ -26,17 +26,17 @@ _MOST_TOLD = 5
 
 
 @dataclass(frozen=True)
-class _Plan:
-    then: Kept
-    now: Kept
-    off: Difference
-    told: PutBack
+class _RestorePlan:
+    then: FolderContent
+    now: FolderContent
+    off: FolderDifference
+    told: FolderRestore
 
 
-class FolderRestoring:
+class FolderRestorer:
     """Shows and does it for the folder of one run."""
 
-    def __init__(self, grounds: FolderGrounds, run_id: str, ended_at: datetime | None) -> None:
+    def __init__(self, grounds: WorkingFolders, run_id: str, ended_at: datetime | None) -> None:
         """`ended_at` is when the run let go of the folder: without a look at it then, files that were
         changed later count as somebody else's."""
         self._grounds = grounds
@@ -44,14 +44,14 @@ class FolderRestoring:
         self._run_id = run_id
         self._ended_at = ended_at
 
-    async def look(self, *, undo: bool) -> PutBack:
+    async def look(self, *, undo: bool) -> FolderRestore:
         """What would change. `undo` means back to what was there before the last time.
 
         Raises `NotPossibleNow` when nothing was kept, or something is in the way.
         """
         return (await self._plan(undo)).told
 
-    async def put_back(self, expected: PutBack, *, undo: bool, over: bool) -> PutBack:
+    async def put_back(self, expected: FolderRestore, *, undo: bool, over: bool) -> FolderRestore:
         """Do what was shown. Killed in between, it can be asked again.
 
         Raises `NotPossibleNow` when the folder is no longer as it was shown, or holds changes of others and
@@ -74,7 +74,7 @@ class FolderRestoring:
         await self._prove(plan.then)
         return plan.told.model_copy(update={"kept": aside})
 
-    async def _plan(self, undo: bool) -> _Plan:
+    async def _plan(self, undo: bool) -> _RestorePlan:
         then = await self._then(undo)
         now = await self._now(then)
         off = difference(then, now)
@@ -82,9 +82,9 @@ class FolderRestoring:
             raise NotPossibleNow(
                 f"{_some(blocked)} in {then.root!r} would have to go, and nobody looked into that; move it away first"
             )
-        return _Plan(then, now, off, await self._told(then, now, off))
+        return _RestorePlan(then, now, off, await self._told(then, now, off))
 
-    async def _then(self, undo: bool) -> Kept:
+    async def _then(self, undo: bool) -> FolderContent:
         ref = ref_of(self._run_id, START)
         if undo:
             asides = await self._asides()
@@ -99,7 +99,7 @@ class FolderRestoring:
             )
         return kept
 
-    async def _now(self, then: Kept) -> Kept:
+    async def _now(self, then: FolderContent) -> FolderContent:
         root = Path(then.root)
         if not root.is_dir():  # noqa: ASYNC240 — one look
             raise NotPossibleNow(f"the folder {then.root!r} is not there; make it, then try again")
@@ -109,10 +109,12 @@ class FolderRestoring:
         names = await self._shadow.refs(self._run_id)
         return [name for name in names if name.startswith(f"{ref_of(self._run_id, _ASIDE)}/")]
 
-    async def _told(self, then: Kept, now: Kept, off: Difference) -> PutBack:
+    async def _told(
+        self, then: FolderContent, now: FolderContent, off: FolderDifference
+    ) -> FolderRestore:
         removed = {*off.remove, *(f"{each}/" for each in off.remove_folders)}
         told = off.paths
-        return PutBack(
+        return FolderRestore(
             root=then.root,
             written=tuple(shown(path) for path in told if path not in removed),
             removed=tuple(shown(path) for path in told if path in removed),
@@ -121,7 +123,7 @@ class FolderRestoring:
             seen=_sign(now),
         )
 
-    async def _conflicts(self, now: Kept, off: Difference) -> list[str]:
+    async def _conflicts(self, now: FolderContent, off: FolderDifference) -> list[str]:
         """What would change and is not as Podium left it."""
         left = await self._shadow.known(ref_of(self._run_id, LEFT))
         if left is not None:
@@ -129,20 +131,20 @@ class FolderRestoring:
         since = self._ended_at.timestamp() if self._ended_at else float("inf")
         return sorted(path for path in off.files if _changed(Path(now.root, path)) > since)
 
-    async def _keep_aside(self, now: Kept) -> str:
+    async def _keep_aside(self, now: FolderContent) -> str:
         numbers = [int(name.rpartition("/")[2]) for name in await self._asides()]
         ref = f"{ref_of(self._run_id, _ASIDE)}/{max(numbers, default=0) + 1}"
         await self._shadow.keep(now, ref, f"before putting back the folder of {self._run_id}")
         return ref
 
-    async def _do(self, then: Kept, off: Difference) -> None:
+    async def _do(self, then: FolderContent, off: FolderDifference) -> None:
         root = Path(then.root)
         async with self._shadow.written_out(then, off.write) as staged:
             await asyncio.to_thread(_clear_the_way, root, off)
             await asyncio.to_thread(_write, root, then, off, staged)
         await asyncio.to_thread(_set_rights, root, then, off)
 
-    async def _prove(self, then: Kept) -> None:
+    async def _prove(self, then: FolderContent) -> None:
         """Read it again, and let that stand for how Podium left it."""
         now = await self._now(then)
         off = difference(then, now)
@@ -154,7 +156,7 @@ class FolderRestoring:
         await self._shadow.keep(now, ref_of(self._run_id, LEFT), f"put back: {self._run_id}")
 
 
-def _clear_the_way(root: Path, off: Difference) -> None:
+def _clear_the_way(root: Path, off: FolderDifference) -> None:
     for path in off.remove:
         open_folders(root, path)
         remove_file(root, path)
@@ -165,7 +167,7 @@ def _clear_the_way(root: Path, off: Difference) -> None:
             (root / path).rmdir()
 
 
-def _write(root: Path, then: Kept, off: Difference, staged: Path) -> None:
+def _write(root: Path, then: FolderContent, off: FolderDifference, staged: Path) -> None:
     for path in off.make_folders:
         open_folders(root, path)
         if kind_of(root, path) == "missing":
@@ -191,7 +193,7 @@ def _put(staged: Path, place: Path, mode: int | None) -> None:
     draft.replace(place)
 
 
-def _set_rights(root: Path, then: Kept, off: Difference) -> None:
+def _set_rights(root: Path, then: FolderContent, off: FolderDifference) -> None:
     """Folders last, innermost first: one that may not be written in is no trouble any more."""
     for path in off.set_rights:
         if path in then.files:
@@ -200,7 +202,7 @@ def _set_rights(root: Path, then: Kept, off: Difference) -> None:
         _chmod(root / path, then.folders[path])
 
 
-def _folders_touched(then: Kept, off: Difference) -> Iterator[str]:
+def _folders_touched(then: FolderContent, off: FolderDifference) -> Iterator[str]:
     """Those whose own rights were others, and all above something that was put back or removed."""
     for path in {*off.write, *off.remove, *off.make_folders, *off.remove_folders, *off.set_rights}:
         inner = path
@@ -223,7 +225,7 @@ def _changed(place: Path) -> float:
     return 0.0
 
 
-def _sign(now: Kept) -> str:
+def _sign(now: FolderContent) -> str:
     """Changes with whatever is in the folder."""
     return hashlib.sha256(now.tree.encode() + now.manifest()).hexdigest()
 

@@ -16,7 +16,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.git.folder_copy import DOT_GIT, STATE, GroundLimits, Seen, Walk, identity_of
+from podium.git.folder_copy import (
+    DOT_GIT,
+    STATE,
+    FolderLimits,
+    FolderWalk,
+    WalkOptions,
+    identity_of,
+)
 from podium.git.git_command import Git, GitFailed, clear_stale_lock
 from podium.git.private_dir import read_plain
 from podium.git.records import write_whole
@@ -27,7 +34,7 @@ LINK = "120000"
 
 
 @dataclass(frozen=True)
-class Kept:
+class FolderContent:
     """A folder's content: a git tree, and what git does not keep of it."""
 
     root: str
@@ -59,10 +66,10 @@ class Kept:
         return self.entries[path].startswith(LINK)
 
 
-def kept_of(root: str, tree: str, listing: bytes, seen: Seen) -> Kept:
+def kept_of(root: str, tree: str, listing: bytes, seen: FolderWalk) -> FolderContent:
     """Of what was just seen, with the tree that holds it."""
     entries = _entries(listing)
-    return Kept(
+    return FolderContent(
         root=root,
         tree=tree,
         entries=entries,
@@ -73,10 +80,10 @@ def kept_of(root: str, tree: str, listing: bytes, seen: Seen) -> Kept:
     )
 
 
-def kept_again(manifest: bytes) -> Kept:
+def kept_again(manifest: bytes) -> FolderContent:
     """As it was written down."""
     told = json.loads(manifest)
-    return Kept(
+    return FolderContent(
         root=told["root"],
         tree=told["tree"],
         entries=told["entries"],
@@ -88,7 +95,7 @@ def kept_again(manifest: bytes) -> Kept:
 
 
 @dataclass(frozen=True)
-class Difference:
+class FolderDifference:
     """What has to be done to a folder so that it is again as it was."""
 
     write: tuple[str, ...] = ()
@@ -115,7 +122,7 @@ class Difference:
         return sorted([*told, *bare])
 
 
-def difference(then: Kept, now: Kept) -> Difference:
+def difference(then: FolderContent, now: FolderContent) -> FolderDifference:
     """From now back to then. What was passed over then is left alone, whatever is there now."""
     alone = then.passed_over
     added = [path for path in now.entries if path not in then.entries]
@@ -123,7 +130,7 @@ def difference(then: Kept, now: Kept) -> Difference:
     same = [path for path, entry in then.entries.items() if now.entries.get(path) == entry]
     rights = [path for path in same if then.files.get(path) != now.files.get(path)]
     rights += [p for p, mode in then.folders.items() if now.folders.get(p, mode) != mode]
-    return Difference(
+    return FolderDifference(
         write=tuple(path for path in then.entries if now.entries.get(path) != then.entries[path]),
         set_rights=tuple(rights),
         remove=tuple(path for path in added if not _beneath(path, alone)),
@@ -134,7 +141,7 @@ def difference(then: Kept, now: Kept) -> Difference:
     )
 
 
-def in_the_way(now: Kept, off: Difference) -> list[str]:
+def in_the_way(now: FolderContent, off: FolderDifference) -> list[str]:
     """What nobody looked into and would have to go for it, such as a repository in place of a file."""
     places = {*off.write, *off.make_folders}
     within = {path for path in now.passed_over if places.intersection(_with_above(path))}
@@ -188,14 +195,14 @@ _NOT_KEPT = (DOT_GIT, STATE)
 class FolderShadow:
     """Keeps folders, each moment under a ref of its own."""
 
-    def __init__(self, git: Git, folder: Path, limits: GroundLimits) -> None:
+    def __init__(self, git: Git, folder: Path, limits: FolderLimits) -> None:
         """`folder` is made when something is kept first; nobody else may look into it."""
         self.folder = folder
         self._git = git
         self._limits = limits
         self._dir = folder / "kept.git"
 
-    async def read(self, root: Path, index: Path) -> Kept:
+    async def read(self, root: Path, index: Path) -> FolderContent:
         """What is in the folder now, with all content in the repository but under no ref yet.
 
         `index` remembers what was read before, and from then on what was read now. Raises `NotPossibleNow`
@@ -203,7 +210,7 @@ class FolderShadow:
         """
         await asyncio.to_thread(self._make)
         large = await self._large(root, index)
-        walk = Walk(
+        walk = WalkOptions(
             most_files=self._limits.files,
             most_bytes=self._limits.bytes,
             never=_NOT_KEPT,
@@ -220,7 +227,7 @@ class FolderShadow:
             await asyncio.to_thread(draft.replace, index)
         return kept_of(str(root), tree, listing, seen)
 
-    async def keep(self, kept: Kept, ref: str, why: str) -> None:
+    async def keep(self, kept: FolderContent, ref: str, why: str) -> None:
         """Let the ref stand for it. On return it is whole, and until then the ref is as it was."""
         manifest = await self._run("hash-object", "-w", "--stdin", stdin=kept.manifest())
         both = (
@@ -230,7 +237,7 @@ class FolderShadow:
         await clear_stale_lock(str(self._dir), ref)
         await self._run("update-ref", "-m", why, ref, tree)
 
-    async def known(self, ref: str) -> Kept | None:
+    async def known(self, ref: str) -> FolderContent | None:
         """What a ref stands for; None when there is no such ref."""
         if not self._dir.is_dir():
             return None
@@ -258,7 +265,9 @@ class FolderShadow:
         """Drop content that no ref holds. What somebody is keeping at this moment is young, and stays."""
         await self._run("prune", "--expire=1.day.ago")
 
-    async def difference(self, then: Kept, now: Kept, most_bytes: int) -> tuple[str, bool]:
+    async def difference(
+        self, then: FolderContent, now: FolderContent, most_bytes: int
+    ) -> tuple[str, bool]:
         """As `git diff` shows it, and whether that is all of it."""
         ended = await self._git.run(
             "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", then.tree, now.tree,
@@ -267,7 +276,7 @@ class FolderShadow:
         return ended.stdout.decode(errors="replace"), not ended.stdout_dropped_bytes
 
     @asynccontextmanager
-    async def written_out(self, kept: Kept, paths: Sequence[str]) -> AsyncIterator[Path]:
+    async def written_out(self, kept: FolderContent, paths: Sequence[str]) -> AsyncIterator[Path]:
         """Some of the files in a private folder, which is gone at the end of the block."""
         async with self._scratch() as scratch:
             index, place = scratch / "index", scratch / "files"

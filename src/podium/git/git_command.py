@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
-from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports.launcher import Launcher
 
 _OFF = (
@@ -63,7 +63,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class GitFailed(NotPossibleNow):
     """git said no. What it wrote, and its exit code, are attributes."""
 
-    def __init__(self, words: Sequence[str], ended: Ended) -> None:
+    def __init__(self, words: Sequence[str], ended: ProcessExit) -> None:
         self.stderr = _CONTROL.sub("", ended.stderr.decode(errors="replace")).strip()
         self.git_exit_code = ended.exit_code
         self.timed_out = ended.timed_out
@@ -99,7 +99,7 @@ class Git:
         cut: bool = False,
         accept: Sequence[int] = (0,),
         after: Sequence[tuple[Sequence[str], str]] = (),
-    ) -> Ended:
+    ) -> ProcessExit:
         """Run it to its end. Raises `GitFailed` for an exit code that is not accepted, or output that is cut.
 
         `after` are words of further gits that run before it in the same tree, each with the file that is its
@@ -114,7 +114,7 @@ class Git:
         argv = (self._program, *HARDENING, *more, *places)
         environment = _ENVIRONMENT if user_settings else {**_ENVIRONMENT, **_OWN_SETTINGS_ONLY}
         ended = await self._launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=_one_by_one(argv, after, words) if after else (*argv, *words),
                 cwd=cwd,
                 env={**environment, **(env or {})},

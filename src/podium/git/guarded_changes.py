@@ -14,7 +14,7 @@ from typing import NamedTuple
 from podium.core.errors import ImportRefused
 from podium.core.model import digest_of
 from podium.core.protected_paths import (
-    FurtherPaths,
+    ExtraProtectedPaths,
     comparable_parts,
     drivers_changed,
     is_above_guarded,
@@ -23,8 +23,16 @@ from podium.core.protected_paths import (
     is_guarded,
 )
 from podium.core.workspaces import GuardedChange, WorkspaceRecord
-from podium.git.commit_changes import GITLINK, INCLUDES, LINK, NO_FILE, Change, History, own_changes
-from podium.git.commit_trees import Entry
+from podium.git.commit_changes import (
+    GITLINK,
+    INCLUDES,
+    LINK,
+    NO_FILE,
+    CommitChange,
+    CommitHistory,
+    own_changes,
+)
+from podium.git.commit_trees import TreeEntry
 from podium.git.git_command import Git
 
 _MOST_HOPS = 40
@@ -37,14 +45,14 @@ _MAX_LINKED_CONTENT_BYTES = 16_000_000
 
 
 async def add_indirections(
-    history: History, commit: str, further: FurtherPaths, settings: Sequence[str]
+    history: CommitHistory, commit: str, further: ExtraProtectedPaths, settings: Sequence[str]
 ) -> None:
     """Add what guarded paths lead to in a commit. `settings` are files that the user's git reads settings from.
 
     Raises `ImportRefused` for more than can be followed.
     """
     entries = await history.tree(commit)
-    links = Links(await _targets(history, entries))
+    links = CommitLinks(await _targets(history, entries))
     waiting = [*settings, *(path for path in entries if is_git_settings(path))]
     for _ in range(_DEEPEST_INCLUDE):
         waiting = await _included(history, entries, links, waiting)
@@ -54,34 +62,34 @@ async def add_indirections(
 
 
 @dataclass
-class _Folder:
+class _LinkNode:
     """A folder that holds links, at whatever depth, or a link itself."""
 
-    inner: dict[tuple[str, ...], _Folder] = field(default_factory=dict)
+    inner: dict[tuple[str, ...], _LinkNode] = field(default_factory=dict)
     target: str | None = None
 
 
-_NO_LINKS = _Folder()
+_NO_LINKS = _LinkNode()
 _key = lru_cache(65_536)(comparable_parts)
 
 
-class Links:
+class CommitLinks:
     """The links of one commit."""
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         self._paths = tuple(targets)
-        self._root = _Folder()
+        self._root = _LinkNode()
         self._characters = 0
         for path, target in targets.items():
             folder = self._root
             for name in path.split("/"):
                 key = _key(name)
                 if key not in folder.inner:
-                    folder.inner[key] = _Folder()
+                    folder.inner[key] = _LinkNode()
                 folder = folder.inner[key]
             folder.target = target
 
-    def follow(self, further: FurtherPaths) -> None:
+    def follow(self, further: ExtraProtectedPaths) -> None:
         """Add where guarded paths and links above them lead."""
         for path in list(further):
             self._add_route(path, further)
@@ -125,7 +133,7 @@ class Links:
             yield posixpath.normpath("/".join([*done, *ahead[::-1]]))
         yield "/".join(done)
 
-    def _add_route(self, path: str, further: FurtherPaths) -> None:
+    def _add_route(self, path: str, further: ExtraProtectedPaths) -> None:
         for place in self.route(path):
             self._characters += len(place)
             if self._characters > _MOST_CHARACTERS:
@@ -145,14 +153,17 @@ def is_inside(path: str) -> bool:
     return path not in ("", ".", "..") and not path.startswith(("/", "../"))
 
 
-async def _targets(history: History, entries: Mapping[str, Entry]) -> dict[str, str]:
+async def _targets(history: CommitHistory, entries: Mapping[str, TreeEntry]) -> dict[str, str]:
     blobs = {path: entry.blob for path, entry in entries.items() if entry.mode == LINK}
     contents = await _contents(history, blobs.values())
     return {path: contents[blob].decode(errors="surrogateescape") for path, blob in blobs.items()}
 
 
 async def _included(
-    history: History, entries: Mapping[str, Entry], links: Links, settings: Iterable[str]
+    history: CommitHistory,
+    entries: Mapping[str, TreeEntry],
+    links: CommitLinks,
+    settings: Iterable[str],
 ) -> list[str]:
     """Files that these files of git settings include, as far as the commit may have them."""
     places = {
@@ -179,7 +190,7 @@ async def _included(
     return [path for path in found if is_inside(path) and not path.startswith("~")]
 
 
-async def _contents(history: History, blobs: Iterable[str]) -> dict[str, bytes]:
+async def _contents(history: CommitHistory, blobs: Iterable[str]) -> dict[str, bytes]:
     contents, complete = await history.contents(sorted(set(blobs)), _MAX_LINKED_CONTENT_BYTES)
     if not complete:
         raise ImportRefused(
@@ -214,7 +225,7 @@ class GuardedReview:
 
     def __init__(
         self,
-        history: History,
+        history: CommitHistory,
         record: WorkspaceRecord,
         further: Iterable[str] = (),
         settings: Sequence[str] = (),
@@ -225,7 +236,7 @@ class GuardedReview:
         """
         self._history = history
         self._record = record
-        self._further = FurtherPaths((*further, *settings))
+        self._further = ExtraProtectedPaths((*further, *settings))
         self._settings = settings
 
     async def changes(self, tip: str, new: Parents) -> GuardedChange | None:
@@ -250,13 +261,13 @@ class GuardedReview:
             digest=digest_of([list(each) for each in unique]),
         )
 
-    def _is_guarded(self, row: Change) -> bool:
+    def _is_guarded(self, row: CommitChange) -> bool:
         """Also a link above a guarded path, which puts another file there."""
         return is_guarded(row.path, self._further) or (
             row.about_links and (self._further.lie_beneath(row.path) or is_above_guarded(row.path))
         )
 
-    async def _of_drivers(self, rows: Sequence[Change]) -> list[Change]:
+    async def _of_drivers(self, rows: Sequence[CommitChange]) -> list[CommitChange]:
         """Changes of attributes that are about programs. What is too large to be read counts as one."""
         blobs = sorted({blob for row in rows for blob in (row.old_blob, row.blob)})
         contents, _ = await self._history.contents(blobs, _MAX_CONTENT_BYTES)
@@ -273,16 +284,16 @@ class GuardedReview:
         return found
 
     async def _dropped_by_merges(
-        self, changes: Sequence[Change], made: Sequence[Change], new: Parents
-    ) -> list[Change]:
+        self, changes: Sequence[CommitChange], made: Sequence[CommitChange], new: Parents
+    ) -> list[CommitChange]:
         """Guarded files of which a merge drops what one side changed: it would undo that when it is merged back."""
         own = {(row.commit, row.path) for row in made}
-        of_merges: dict[str, list[Change]] = defaultdict(list)
+        of_merges: dict[str, list[CommitChange]] = defaultdict(list)
         for row in changes:
             guarded = self._is_guarded(row) or is_attributes(row.path)
             if guarded and (row.commit, row.path) not in own:
                 of_merges[row.commit].append(row)
-        found: list[Change] = []
+        found: list[CommitChange] = []
         for commit, rows in of_merges.items():
             if len(new[commit]) > _MAX_PARENTS:
                 found += rows
@@ -359,7 +370,7 @@ def _inside(place: str, repository: str) -> str:
     return inner if is_inside(inner) else ""
 
 
-def _what(path: str, rows: Sequence[Change]) -> str:
+def _what(path: str, rows: Sequence[CommitChange]) -> str:
     of_path = [row for row in rows if row.path == path]
     first, last = of_path[0], of_path[-1]
     if last.new_mode == NO_FILE:

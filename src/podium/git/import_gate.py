@@ -10,8 +10,8 @@ from podium.core.errors import ImportRefused
 from podium.core.protected_paths import comparable_parts, protection_of, zone_holding
 from podium.git.commit_changes import (
     NO_FILE,
-    Change,
-    History,
+    CommitChange,
+    CommitHistory,
     fault_of,
     hidden_by_link,
     link_fault,
@@ -30,13 +30,13 @@ def users_commits(new: dict[str, list[str]]) -> dict[str, frozenset[str]]:
     return found
 
 
-class MergeJudge:
+class MergeCheck:
     """Compares merges with what the user has on the branches that are merged.
 
     Otherwise a merge that keeps an older side would undo the user's changes when it is merged back.
     """
 
-    def __init__(self, history: History, forbidden: Sequence[str]) -> None:
+    def __init__(self, history: CommitHistory, forbidden: Sequence[str]) -> None:
         self._history = history
         self._forbidden = forbidden
         self._known: dict[tuple[str, str], set[str]] = {}
@@ -85,18 +85,18 @@ Folder = tuple[str, ...]
 """A folder by its comparable parts: two spellings of one folder are one."""
 
 
-class EmbeddedJudge:
+class EmbeddedRepositoryCheck:
     """Looks for folders that a commit makes a repository of, or whose settings it changes."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: CommitHistory) -> None:
         self._history = history
         self._known: dict[str, set[Folder]] = {}
 
     async def first_made(
         self,
         new: Mapping[str, Sequence[str]],
-        changes: Sequence[Change],
-        own: Sequence[Change],
+        changes: Sequence[CommitChange],
+        own: Sequence[CommitChange],
     ) -> tuple[str, str] | None:
         """The oldest commit that makes or sets a repository, and why it may not; None when none does.
 
@@ -106,7 +106,7 @@ class EmbeddedJudge:
         if not possible:
             return None
         touched = {change.commit for change in changes if touches_repository(change.path, possible)}
-        of_commit: dict[str, list[Change]] = defaultdict(list)
+        of_commit: dict[str, list[CommitChange]] = defaultdict(list)
         for change in own:
             of_commit[change.commit].append(change)
         for commit in (commit for commit in new if commit in touched):
@@ -115,7 +115,7 @@ class EmbeddedJudge:
         return None
 
     async def _possible(
-        self, new: Mapping[str, Sequence[str]], changes: Sequence[Change]
+        self, new: Mapping[str, Sequence[str]], changes: Sequence[CommitChange]
     ) -> set[Folder]:
         """Folders that could be a repository in some commit.
 
@@ -130,7 +130,7 @@ class EmbeddedJudge:
             paths.update(filter(may_be_of_repository, await self._history.entries(commit)))
         return embedded_repositories(paths)
 
-    async def _fault(self, commit: str, parents: Sequence[str], own: Sequence[Change]) -> str:
+    async def _fault(self, commit: str, parents: Sequence[str], own: Sequence[CommitChange]) -> str:
         there = await self._repositories(commit)
         before: set[Folder] = set()
         for parent in parents:
@@ -201,7 +201,7 @@ Parents = dict[str, list[str]]
 class ImportGate:
     """Judges commits in quarantine. Every check raises `ImportRefused` with words for the agent."""
 
-    def __init__(self, history: History, forbidden: Sequence[str]) -> None:
+    def __init__(self, history: CommitHistory, forbidden: Sequence[str]) -> None:
         self._history = history
         self._forbidden = forbidden
 
@@ -224,25 +224,27 @@ class ImportGate:
                 raise _refused(change.commit, fault)
         await self._judge_zones(made, new, {**(own or {}), **new})
         await self._judge_files(made)
-        if repository := await EmbeddedJudge(self._history).first_made(new, changes, made):
+        if repository := await EmbeddedRepositoryCheck(self._history).first_made(
+            new, changes, made
+        ):
             raise _refused(*repository)
         if any(change.about_links for change in changes):
             await self._judge_links(base, tip)
         return sorted({change.path for change in made})
 
-    async def _judge_zones(self, made: Sequence[Change], new: Parents, own: Parents) -> None:
+    async def _judge_zones(self, made: Sequence[CommitChange], new: Parents, own: Parents) -> None:
         for change in made:
             if zone := zone_holding(change.path, self._forbidden):
                 raise _refused(
                     change.commit, f"it changes {change.path!r}, and {zone!r} is forbidden"
                 )
-        merges = MergeJudge(self._history, self._forbidden)
+        merges = MergeCheck(self._history, self._forbidden)
         for commit, theirs in users_commits(new).items():
             if len(new[commit]) > 1 and (path := await merges.wrong_path(commit, theirs)):
                 zone = protection_of(path, self._forbidden)
                 raise _refused(commit, f"it merges {path!r} differently, and {zone!r} is forbidden")
 
-    async def _judge_files(self, own: Sequence[Change]) -> None:
+    async def _judge_files(self, own: Sequence[CommitChange]) -> None:
         blobs = list(dict.fromkeys(each.blob for each in own if each.new_mode != "000000"))
         sizes = await self._history.sizes(blobs) if blobs else {}
         for change in own:

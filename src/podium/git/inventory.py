@@ -17,33 +17,39 @@ from pathlib import Path
 
 from podium.core.errors import LockHeld, NotPossibleNow, PodiumError, UnknownId
 from podium.core.workspaces import (
-    Kept,
     Leftover,
-    Removal,
-    Snapshot,
+    WorkLocation,
     WorkspaceListing,
     WorkspaceRecord,
+    WorkspaceRemoval,
+    WorktreeSnapshot,
 )
 from podium.git.creation import admin_folders, forget_parent, points_at, undo_creation
 from podium.git.git_command import Git, clear_stale_lock
 from podium.git.layout import tidy
 from podium.git.planted import find_planted
-from podium.git.records import Memory, Records, RemovedOnes, merged_bases, write_whole
+from podium.git.records import (
+    RemovalRecord,
+    RemovedWorkspaces,
+    WorkspaceRecords,
+    merged_bases,
+    write_whole,
+)
 from podium.git.snapshots import Snapshots
 from podium.git.turns import BASE_REFS
-from podium.git.work_safety import ContentsReader, Finding, Keeping
+from podium.git.work_safety import ContentsReader, SafetyFinding, WorkComparison
 from podium.platform.folder_tree import clear_away, measure, remove_if_empty
 from podium.ports import Clock
 
 
-class Remover:
+class WorkspaceRemover:
     """Takes workspaces apart. Whether one may be removed is decided before."""
 
-    def __init__(self, git: Git, records: Records, clock: Clock) -> None:
+    def __init__(self, git: Git, records: WorkspaceRecords, clock: Clock) -> None:
         self._git = git
         self._records = records
         self._clock = clock
-        self._memories = RemovedOnes(records)
+        self._memories = RemovedWorkspaces(records)
         self.cleared = records.folder / "cleared"
         """Private folders of workspaces that are no more, until they are emptied."""
 
@@ -59,7 +65,7 @@ class Remover:
                 await self._drop_unused_branch(record)
                 await self._drop_unused_bases(record)
                 write_whole(self._detached(record), b"")
-        memory = Memory(
+        memory = RemovalRecord(
             record=record,
             removed_at=self._clock.now(),
             because=because,
@@ -152,13 +158,13 @@ _AT_ONCE = 4
 """How many workspaces are looked into at the same time."""
 
 
-class Listing:
+class WorkspaceLister:
     """Looks at workspaces. Nothing in them changes, but that planted repositories are moved away."""
 
     def __init__(
         self,
         git: Git,
-        records: Records,
+        records: WorkspaceRecords,
         clock: Clock,
         snapshots: Snapshots,
         cleared: Path,
@@ -186,13 +192,13 @@ class Listing:
 
     async def one(self, record: WorkspaceRecord, *, held: bool = False) -> WorkspaceListing:
         """`held`: the caller holds its lock, so that nobody else can be at work in it."""
-        snapshots: Sequence[Snapshot] = ()
+        snapshots: Sequence[WorktreeSnapshot] = ()
         try:
             if Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
                 snapshots = await self._snapshots.listed(record)
             finding = await self._finding(record, snapshots, held=held)
         except Exception as error:  # of one workspace, which must not hide all others
-            finding = Finding(Kept.UNKNOWN, f"it cannot be looked into: {error}")
+            finding = SafetyFinding(WorkLocation.UNKNOWN, f"it cannot be looked into: {error}")
         size = await asyncio.to_thread(measure, Path(record.path), Path(record.private))
         return WorkspaceListing(
             record=record,
@@ -204,26 +210,26 @@ class Listing:
         )
 
     async def _finding(
-        self, record: WorkspaceRecord, snapshots: Sequence[Snapshot], *, held: bool
-    ) -> Finding:
+        self, record: WorkspaceRecord, snapshots: Sequence[WorktreeSnapshot], *, held: bool
+    ) -> SafetyFinding:
         if not held and self._records.in_use(record.id):
-            return Finding(Kept.IN_USE, f"a run is at work in it{_run(record)}")
+            return SafetyFinding(WorkLocation.IN_USE, f"a run is at work in it{_run(record)}")
         if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
-            return Finding(
-                Kept.UNKNOWN,
+            return SafetyFinding(
+                WorkLocation.UNKNOWN,
                 f"its repository {record.repository!r} is gone; save what you need from "
                 f"{record.path!r}, then remove that and {record.private!r} by hand",
             )
         if _is_foreign(record):
-            return Finding(
-                Kept.UNKNOWN,
+            return SafetyFinding(
+                WorkLocation.UNKNOWN,
                 f"{record.path!r} does not belong to the repository any more; save what you need "
                 "from it, then move it away",
             )
         await self._tidied(record, held=held)
         branches = {each.branch for each in self._whole()}
         async with self._reader.read(record) as contents:
-            return await Keeping(self._git, record, contents).judge(snapshots, branches)
+            return await WorkComparison(self._git, record, contents).judge(snapshots, branches)
 
     async def _tidied(self, record: WorkspaceRecord, *, held: bool) -> None:
         """After a kill in a turn nobody has moved away what an agent planted. Raises when it cannot be."""
@@ -307,36 +313,42 @@ def _run(record: WorkspaceRecord) -> str:
     return f": {record.run_id}" if record.run_id else ""
 
 
-class Tending:
+class WorkspaceCollector:
     """Decides whether a workspace may go, and lets it go."""
 
     def __init__(
-        self, git: Git, records: Records, clock: Clock, snapshots: Snapshots, *, confined: bool
+        self,
+        git: Git,
+        records: WorkspaceRecords,
+        clock: Clock,
+        snapshots: Snapshots,
+        *,
+        confined: bool,
     ) -> None:
         self._git = git
         self._records = records
         self._snapshots = snapshots
-        self._remover = Remover(git, records, clock)
-        self.listing = Listing(
+        self._remover = WorkspaceRemover(git, records, clock)
+        self.listing = WorkspaceLister(
             git, records, clock, snapshots, self._remover.cleared, confined=confined
         )
 
-    async def remove(self, workspace_id: str) -> Removal:
+    async def remove(self, workspace_id: str) -> WorkspaceRemoval:
         """Remove it if its work is safe elsewhere; else say why not."""
         record = self._records.read(workspace_id)
         try:
             with self._records.workspace_lock(workspace_id), _as_words(record):
                 return await self._remove_if_safe(record)
         except LockHeld as held:
-            return Removal(
+            return WorkspaceRemoval(
                 id=workspace_id,
                 task=record.task,
                 removed=False,
                 because=str(held),
-                kept=Kept.IN_USE,
+                kept=WorkLocation.IN_USE,
             )
 
-    async def _remove_if_safe(self, record: WorkspaceRecord) -> Removal:
+    async def _remove_if_safe(self, record: WorkspaceRecord) -> WorkspaceRemoval:
         found = await self.listing.one(record, held=True)
         snapshot = await self._snapshot(record, found.kept) if found.kept.is_safe else None
         whole = snapshot is None or snapshot.complete
@@ -348,23 +360,25 @@ class Tending:
             )
         if found.kept.is_safe and whole:
             await self._remover.remove(record, found.because)
-        return Removal(
+        return WorkspaceRemoval(
             id=record.id,
             task=record.task,
             removed=found.kept.is_safe and whole,
             because=because,
-            kept=found.kept if whole else Kept.UNKNOWN,
+            kept=found.kept if whole else WorkLocation.UNKNOWN,
             snapshot=snapshot,
             bytes=found.bytes,
         )
 
-    async def _snapshot(self, record: WorkspaceRecord, kept: Kept) -> Snapshot | None:
+    async def _snapshot(
+        self, record: WorkspaceRecord, kept: WorkLocation
+    ) -> WorktreeSnapshot | None:
         """Merging and pushing keep a result; how it came about is kept here."""
-        if kept in (Kept.UNCHANGED, Kept.SNAPSHOTTED):
+        if kept in (WorkLocation.UNCHANGED, WorkLocation.SNAPSHOTTED):
             return None
         return await self._snapshots.take(record, "before it was removed")
 
-    async def clear(self, leftover_id: str) -> Removal:
+    async def clear(self, leftover_id: str) -> WorkspaceRemoval:
         """Finish a removal, undo a creation. Raises `UnknownId` for what is neither."""
         leftovers = await self.listing.leftovers()
         found = next((each for each in leftovers if each.id == leftover_id), None)
@@ -375,7 +389,7 @@ class Tending:
         else:
             with self._records.workspace_lock(leftover_id):
                 await self._finish(found)
-        return Removal(
+        return WorkspaceRemoval(
             id=found.id, task=found.task, removed=True, because=found.because, bytes=found.bytes
         )
 

@@ -20,7 +20,13 @@ from podium.core.processes import Confinement, Mount
 from podium.core.protected_paths import STATE_DIR, protected_name
 from podium.core.workspaces import WorkspaceRecord
 from podium.git.git_command import Git
-from podium.git.planted import Planted, find_planted, move_away, same_as_blob, take_borrowed_rights
+from podium.git.planted import (
+    PlantedRepository,
+    find_planted,
+    move_away,
+    same_as_blob,
+    take_borrowed_rights,
+)
 from podium.git.private_dir import (
     BASE_OBJECTS,
     PRIVATE_CONFIG,
@@ -299,29 +305,29 @@ def _fitting(paths: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _files_of_folders(
-    worktree: Path, planted: Sequence[Planted], tracked: dict[str, str]
-) -> list[Planted]:
+    worktree: Path, planted: Sequence[PlantedRepository], tracked: dict[str, str]
+) -> list[PlantedRepository]:
     """The files of folders that the base has: each is judged by itself."""
     top = len(os.fspath(worktree)) + 1
     folders = [each.path for each in planted if _is_folder(worktree, each, tracked)]
     return [
-        Planted(entry.path[top:], may_be_tracked=True)
+        PlantedRepository(entry.path[top:], may_be_tracked=True)
         for folder in folders
         for entry in files_within(worktree / folder)
     ]
 
 
-def _is_folder(worktree: Path, planted: Planted, tracked: dict[str, str]) -> bool:
+def _is_folder(worktree: Path, planted: PlantedRepository, tracked: dict[str, str]) -> bool:
     path = worktree / planted.path
     return planted.path in tracked and not path.is_symlink() and path.is_dir()
 
 
 def _not_the_projects(
-    worktree: Path, planted: Sequence[Planted], tracked: dict[str, str]
+    worktree: Path, planted: Sequence[PlantedRepository], tracked: dict[str, str]
 ) -> list[str]:
     return [each.path for each in planted if not _is_the_projects(worktree, each, tracked)]
 
 
-def _is_the_projects(worktree: Path, planted: Planted, tracked: dict[str, str]) -> bool:
+def _is_the_projects(worktree: Path, planted: PlantedRepository, tracked: dict[str, str]) -> bool:
     blob = tracked.get(planted.path)
     return blob is not None and same_as_blob(worktree / planted.path, blob)

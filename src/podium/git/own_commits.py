@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
-from podium.core.processes import Ended
-from podium.core.workspaces import Merge, WorkspaceRecord
+from podium.core.processes import ProcessExit
+from podium.core.workspaces import MergeResult, WorkspaceRecord
 from podium.git.git_command import Git, GitFailed
 from podium.git.layout import tidy
 from podium.git.records import note_merged_base
-from podium.git.supervisor_repo import Desk
+from podium.git.supervisor_repo import SupervisorRepo
 from podium.git.worktree_files import check_paths, clean_path, kind_of, move_file
 from podium.git.worktree_status import changes_since, standing_of, tip_to_work_on
 from podium.ports.engine import Clock
@@ -57,14 +57,16 @@ _REMOVE = (
 _ADD = ("update-index", "--add", "--replace", "-z", "--stdin")
 
 
-class Committing:
+class Committer:
     """Makes commits at the desk and moves the workspace's branch to them.
 
     Killed before that, the branch is where it was, and the same is done again. What was made for which
     trailers is noted at the desk: an agent could write a commit with the same ones.
     """
 
-    def __init__(self, git: Git, desk: Desk, record: WorkspaceRecord, clock: Clock) -> None:
+    def __init__(
+        self, git: Git, desk: SupervisorRepo, record: WorkspaceRecord, clock: Clock
+    ) -> None:
         self._git = git
         self._desk = desk
         self._record = record
@@ -175,7 +177,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MOST_TOLD = 5000
 
 
-class Merging:
+class Merger:
     """Merges at the desk, then lets the agent's git directory have what came of it.
 
     What is about to be merged is noted first. Killed in between and asked again, the worktree is put back,
@@ -185,7 +187,7 @@ class Merging:
     def __init__(
         self,
         git: Git,
-        desk: Desk,
+        desk: SupervisorRepo,
         record: WorkspaceRecord,
         clock: Clock,
         put_back: Callable[[str], Awaitable[object]],
@@ -199,7 +201,7 @@ class Merging:
 
     async def merge(
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
-    ) -> Merge:
+    ) -> MergeResult:
         text = message_with(message, trailers)
         found = await self._found(other)
         if trusted:
@@ -209,7 +211,7 @@ class Merging:
             return await self._still_open(found)
         tip = await asyncio.to_thread(tip_to_work_on, self._record)
         if await self._contains(tip, found):
-            return Merge(other=found, commit=tip, up_to_date=True, told="Already up to date.")
+            return MergeResult(other=found, commit=tip, up_to_date=True, told="Already up to date.")
         if self._desk.noted_merge() == f"{tip} {found}":
             if self._desk.is_away() and self._desk.head() != tip:
                 return await self._clean(found, "")
@@ -233,7 +235,7 @@ class Merging:
         asked = await self._desk.run("merge-base", "--is-ancestor", commit, tip, accept=(0, 1))
         return asked.exit_code == 0
 
-    async def _merged(self, tip: str, other: str, text: str) -> Merge:
+    async def _merged(self, tip: str, other: str, text: str) -> MergeResult:
         changes = await changes_since(self._desk, self._record, tip)
         if changes.paths:
             raise NotPossibleNow(
@@ -256,21 +258,21 @@ class Merging:
             return await self._in_conflict(other, text, _told(ended))
         raise await self._failed(tip, other, _told(ended))
 
-    async def _clean(self, other: str, told: str) -> Merge:
+    async def _clean(self, other: str, told: str) -> MergeResult:
         commit = self._desk.head()
         await asyncio.to_thread(self._desk.publish, commit)
         self._desk.forget_merge()
-        return Merge(other=other, commit=commit, told=told)
+        return MergeResult(other=other, commit=commit, told=told)
 
-    async def _in_conflict(self, other: str, text: str, told: str) -> Merge:
+    async def _in_conflict(self, other: str, text: str, told: str) -> MergeResult:
         conflicts = await self._unmerged({})
         # Last the one by which git knows that a merge is open.
         notes = {"MERGE_MSG": text, "MERGE_MODE": "no-ff", "MERGE_HEAD": f"{other}\n"}
         await asyncio.to_thread(self._desk.hand_over, notes)
         self._desk.forget_merge()
-        return Merge(other=other, conflicts=conflicts, told=told)
+        return MergeResult(other=other, conflicts=conflicts, told=told)
 
-    async def _still_open(self, other: str) -> Merge:
+    async def _still_open(self, other: str) -> MergeResult:
         env = await asyncio.to_thread(self._desk.agents_index)
         conflicts = await self._unmerged(env)
         told = (
@@ -278,7 +280,7 @@ class Merging:
             if conflicts
             else "all is solved, and the merge is not committed yet"
         )
-        return Merge(other=other, conflicts=conflicts, told=told)
+        return MergeResult(other=other, conflicts=conflicts, told=told)
 
     async def _unmerged(self, env: Mapping[str, str]) -> tuple[str, ...]:
         ended = await self._desk.run("ls-files", "--unmerged", "-z", env=env)
@@ -292,6 +294,6 @@ class Merging:
         return NotPossibleNow(f"{other[:12]} cannot be merged: {told[-500:] or 'git said nothing'}")
 
 
-def _told(ended: Ended) -> str:
+def _told(ended: ProcessExit) -> str:
     words = (ended.stdout + b"\n" + ended.stderr).decode(errors="replace")
     return _CONTROL.sub("", words).strip()[:_MOST_TOLD]

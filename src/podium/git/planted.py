@@ -19,7 +19,7 @@ from podium.core.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.core.workspaces import WorkspaceRecord
 from podium.git.git_command import Git, GitFailed
 from podium.git.private_dir import read_plain, remove_pipes
-from podium.git.worktree_objects import Keeper
+from podium.git.worktree_objects import ObjectKeeper
 from podium.platform.folder_tree import carry, entries_within, files_within
 
 QUARANTINE = "quarantine"
@@ -29,7 +29,7 @@ _LONGEST_PATH_BYTES = 3500
 """Of a folder that is looked into. Linux takes paths of 4096 bytes, with a name in that folder too."""
 
 
-class _Kind(Enum):
+class _PlantedKind(Enum):
     FOLDER = auto()
     FILE = auto()
     """Or a link."""
@@ -38,7 +38,7 @@ class _Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedRepository:
     """Something in a worktree that git would take for a repository or a part of one, or wait for; or that Podium
     would take for its own state."""
 
@@ -47,15 +47,15 @@ class Planted:
     """An embedded bare repository can be part of the project itself, such as data for its tests; so can a state folder."""
 
 
-class Found(NamedTuple):
+class PlantedScan(NamedTuple):
     """What one look through a worktree brought to light."""
 
-    planted: list[Planted]
+    planted: list[PlantedRepository]
     unread: list[str]
     """Folders that could not be looked into, in words."""
 
 
-def find_planted(worktree: Path) -> Found:
+def find_planted(worktree: Path) -> PlantedScan:
     """All of them, by one walk that follows no link. The worktree's own `.git` does not count.
 
     Only while no process of the agent lives: each folder is opened by its path. One that lies so deep that
@@ -75,22 +75,24 @@ def find_planted(worktree: Path) -> Found:
             protected = protected_name(name)
             if protected == GIT_DIR:
                 found += (
-                    [Planted(inner + name, may_be_tracked=False)]
+                    [PlantedRepository(inner + name, may_be_tracked=False)]
                     if inner or name != GIT_DIR
                     else []
                 )
             elif protected == STATE_DIR:
                 taken = not inner and name == STATE_DIR and _is_empty(worktree / name)
-                found += [] if taken else [Planted(inner + name, may_be_tracked=True)]
-            elif kind is _Kind.FOLDER and len(os.fsencode(inner + name)) <= deepest:
+                found += [] if taken else [PlantedRepository(inner + name, may_be_tracked=True)]
+            elif kind is _PlantedKind.FOLDER and len(os.fsencode(inner + name)) <= deepest:
                 waiting.append(f"{inner}{name}/")
-            elif kind is _Kind.FOLDER or (kind is _Kind.ODD and _is_read_by_git(name)):
-                found.append(Planted(inner + name, may_be_tracked=False))
+            elif kind is _PlantedKind.FOLDER or (
+                kind is _PlantedKind.ODD and _is_read_by_git(name)
+            ):
+                found.append(PlantedRepository(inner + name, may_be_tracked=False))
         if inner and _looks_bare(here):
             parts = [name for name in here if name.lower() in _BARE_PARTS]
-            found += [Planted(inner + part, True) for part in parts]
+            found += [PlantedRepository(inner + part, True) for part in parts]
             found += _hooks(worktree, inner, here)
-    return Found(found, unread)
+    return PlantedScan(found, unread)
 
 
 def _is_empty(folder: Path) -> bool:
@@ -121,20 +123,20 @@ def take_borrowed_rights(folder: Path) -> None:
             os.chmod(entry.path, stat.S_IMODE(mode) & ~_BORROWED)  # noqa: PTH101
 
 
-def _hooks(worktree: Path, inner: str, here: dict[str, _Kind]) -> list[Planted]:
+def _hooks(worktree: Path, inner: str, here: dict[str, _PlantedKind]) -> list[PlantedRepository]:
     """Each hook by itself: a project's own bare repository may have some."""
-    found: list[Planted] = []
+    found: list[PlantedRepository] = []
     for name in [name for name in here if name.lower() == "hooks"]:
-        if here[name] is not _Kind.FOLDER:
-            found.append(Planted(inner + name, True))
+        if here[name] is not _PlantedKind.FOLDER:
+            found.append(PlantedRepository(inner + name, True))
             continue
         with suppress(OSError):  # the walk tells of it
             hooks = _entries(worktree, f"{inner}{name}/")
-            found += [Planted(f"{inner}{name}/{hook}", True) for hook in hooks]
+            found += [PlantedRepository(f"{inner}{name}/{hook}", True) for hook in hooks]
     return found
 
 
-def _entries(worktree: Path, inner: str) -> dict[str, _Kind]:
+def _entries(worktree: Path, inner: str) -> dict[str, _PlantedKind]:
     """Names in a folder, and what each is."""
     place = os.path.join(worktree, inner)  # noqa: PTH118 — called for every folder of a large tree
     try:
@@ -147,19 +149,19 @@ def _entries(worktree: Path, inner: str) -> dict[str, _Kind]:
         return {}
 
 
-def _scanned(place: str) -> dict[str, _Kind]:
+def _scanned(place: str) -> dict[str, _PlantedKind]:
     with os.scandir(place) as entries:
         return {entry.name: _kind(entry) for entry in entries}
 
 
-def _kind(entry: os.DirEntry[str]) -> _Kind:
+def _kind(entry: os.DirEntry[str]) -> _PlantedKind:
     if entry.is_dir(follow_symlinks=False):
-        return _Kind.FOLDER
+        return _PlantedKind.FOLDER
     is_plain = entry.is_file(follow_symlinks=False) or entry.is_symlink()
-    return _Kind.FILE if is_plain else _Kind.ODD
+    return _PlantedKind.FILE if is_plain else _PlantedKind.ODD
 
 
-def _looks_bare(here: dict[str, _Kind]) -> bool:
+def _looks_bare(here: dict[str, _PlantedKind]) -> bool:
     """As git has it: HEAD with objects and refs, or with a pointer to a folder that has them."""
     names = {name.lower() for name in here}
     return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
@@ -229,7 +231,7 @@ _LONG_AGO = "946684800 +0000"
 
 
 async def kept_planted(
-    git: Git, record: WorkspaceRecord, keeper: Keeper | None = None, objects: str = ""
+    git: Git, record: WorkspaceRecord, keeper: ObjectKeeper | None = None, objects: str = ""
 ) -> tuple[list[str], list[str]]:
     """A commit of all that was ever moved away, and what is too large or deep for that, in words.
 
@@ -244,7 +246,7 @@ async def kept_planted(
         return [], [f"{words}: {size} bytes"]
     left_out = [f"{words}: {name!r} lies too deep" for name in deep]
     try:
-        tree, unread = await (keeper or Keeper(git, record)).tree_of(folder, deep)
+        tree, unread = await (keeper or ObjectKeeper(git, record)).tree_of(folder, deep)
     except GitFailed as failed:
         return [], [*left_out, f"{words}: {failed.stderr[-200:]}"]
     made = await git.run(

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from podium.core.errors import NotPossibleNow
 from podium.core.workspaces import WorkspaceRecord
 from podium.git.records import write_whole
-from podium.git.repository import Repository
+from podium.git.repository import RepositoryState
 from podium.platform import make_private_folder
 from podium.platform.folder_tree import files_within
 
@@ -53,7 +53,7 @@ _SHOWN_REFS = ("refs/heads/", "refs/tags/", "refs/remotes/")
 _SIMPLE = re.compile(r"[\w./+-]*", re.ASCII)
 
 
-def private_settings(repository: Repository) -> str:
+def private_settings(repository: RepositoryState) -> str:
     """The text of its `config`: no remotes, no credentials, nothing that starts a program."""
     sha256 = repository.object_format == "sha256"
     lines = [
@@ -70,12 +70,12 @@ def private_settings(repository: Repository) -> str:
     return "".join(_setting(key, value) for key, value in lines)
 
 
-def identity_settings(repository: Repository) -> str:
+def identity_settings(repository: RepositoryState) -> str:
     """Settings for the agent's home, so that it can commit in scratch repositories of its own."""
     return "".join(_setting(key, value) for key, value in _identity(repository))
 
 
-def _identity(repository: Repository) -> list[tuple[str, str]]:
+def _identity(repository: RepositoryState) -> list[tuple[str, str]]:
     return [
         ("user.name", repository.setting("user.name") or "Podium"),
         ("user.email", repository.setting("user.email") or "podium@localhost"),
@@ -90,7 +90,7 @@ def _setting(key: str, value: str) -> str:
 
 
 def build_private_dir(
-    target: Path, repository: Repository, *, branch: str, tip: str, worktree: str, admin: str
+    target: Path, repository: RepositoryState, *, branch: str, tip: str, worktree: str, admin: str
 ) -> None:
     """Make it in a folder that does not exist yet. The index is copied from the worktree's real one."""
     for folder in ("objects/info", "objects/pack", BASE_OBJECTS, "refs/heads", "hooks", "info"):
@@ -121,7 +121,7 @@ def borrowed_objects(git_dir: str) -> bytes:
     return os.fsencode(f"../{BASE_OBJECTS}\n{git_dir}/objects\n")
 
 
-def _packed_refs(repository: Repository, branch: str, tip: str) -> str:
+def _packed_refs(repository: RepositoryState, branch: str, tip: str) -> str:
     shown = {name: line for name, line in repository.refs.items() if name.startswith(_SHOWN_REFS)}
     shown[branch] = f"{tip} {branch}"
     ordered = sorted(shown, key=lambda name: name.encode(errors="surrogateescape"))
@@ -129,7 +129,7 @@ def _packed_refs(repository: Repository, branch: str, tip: str) -> str:
     return head + "".join(f"{shown[name]}\n" for name in ordered)
 
 
-def note_given(private: Path, repository: Repository) -> None:
+def note_given(private: Path, repository: RepositoryState) -> None:
     """Remember, beside the directory, which commits it was made with. What was noted before stays."""
     known = given_commits(private)
     shown = (line for name, line in repository.refs.items() if name.startswith(_SHOWN_REFS))
@@ -145,7 +145,7 @@ def given_commits(private: Path) -> set[str]:
         return set()
 
 
-def _excluded(repository: Repository) -> str:
+def _excluded(repository: RepositoryState) -> str:
     """What the user ignores in this repository and everywhere."""
     named = repository.setting("core.excludesfile")
     places = [Path(repository.git_dir) / "info/exclude"]
@@ -213,7 +213,7 @@ def read_refs(git: Path) -> dict[str, str]:
     return refs
 
 
-class Logged(NamedTuple):
+class LoggedCommits(NamedTuple):
     """What logs tell, as far as they were read."""
 
     commits: list[str]
@@ -221,7 +221,7 @@ class Logged(NamedTuple):
     whole: bool
 
 
-def logged_commits(git: Path, admin: str) -> Logged:
+def logged_commits(git: Path, admin: str) -> LoggedCommits:
     """Every commit that a ref or HEAD ever stood for; of very many, some."""
     seen: dict[str, None] = {}
     left = _LARGEST_LOGS_BYTES
@@ -233,7 +233,7 @@ def logged_commits(git: Path, admin: str) -> Logged:
             break
         for found in reversed(_REFLOG.findall(content)):
             seen[found.decode()] = None
-    return Logged(list(seen), whole=left >= 0 and len(logs) <= _MOST_LOGS)
+    return LoggedCommits(list(seen), whole=left >= 0 and len(logs) <= _MOST_LOGS)
 
 
 def _logs(folder: Path) -> list[Path]:
@@ -246,7 +246,7 @@ def _logs(folder: Path) -> list[Path]:
     return list(found.values())
 
 
-def stray_objects(git: Path) -> Logged:
+def stray_objects(git: Path) -> LoggedCommits:
     """Names of all objects that lie there one by one: commits that nothing names any more are among them."""
     found = []
     for folder in sorted((git / "objects").glob("[0-9a-f][0-9a-f]")):
@@ -256,7 +256,7 @@ def stray_objects(git: Path) -> Logged:
         if len(found) > _MOST_STRAYS:
             break
     fitting = [name for name in found if _OBJECT.fullmatch(name)]
-    return Logged(fitting[:_MOST_STRAYS], whole=len(found) <= _MOST_STRAYS)
+    return LoggedCommits(fitting[:_MOST_STRAYS], whole=len(found) <= _MOST_STRAYS)
 
 
 def _files(folder: Path, most: int) -> Iterator[Path]:

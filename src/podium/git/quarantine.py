@@ -84,7 +84,7 @@ _NEEDED = re.compile(rb"-([0-9a-f]{40}|[0-9a-f]{64})( .*)?")
 
 
 @dataclass(frozen=True)
-class Bundle:
+class QuarantineBundle:
     """One ref, what it builds upon, and the pack that holds the rest."""
 
     tip: str
@@ -92,7 +92,7 @@ class Bundle:
     pack: bytes
 
 
-def read_bundle(content: bytes, branch: str) -> Bundle:
+def read_bundle(content: bytes, branch: str) -> QuarantineBundle:
     """Raises `ImportRefused` for anything but one ref of that name."""
     head, separator, _ = content[: _LONGEST_HEADER_BYTES + 4].partition(b"\n\n")
     lines = head.split(b"\n")
@@ -102,7 +102,7 @@ def read_bundle(content: bytes, branch: str) -> Bundle:
     if [name for _, name in refs] != [branch]:
         shown = ", ".join(name for _, name in refs[:5])
         raise ImportRefused(f"only {branch!r} may come back, not {shown or 'nothing'}")
-    return Bundle(refs[0][0], tuple(needed), content[len(head) + 2 :])
+    return QuarantineBundle(refs[0][0], tuple(needed), content[len(head) + 2 :])
 
 
 def _sorted_out(lines: list[bytes]) -> tuple[list[tuple[str, str]], list[str]]:

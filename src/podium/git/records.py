@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from podium.core.errors import AmbiguousId, LockHeld, PodiumError, UnknownId, WorkspaceTampered
-from podium.core.model import Moment, Noun, json_of
+from podium.core.model import FrozenModel, UtcDatetime, json_of
 from podium.core.workspaces import WorkspaceRecord
 from podium.platform import make_private_folder
 
@@ -33,7 +33,7 @@ _LARGEST_RECORD_BYTES = 1_000_000
 _PATIENCE_SECONDS = 0.2
 
 
-class Records:
+class WorkspaceRecords:
     """The folder of all workspaces of a user, one private folder for each."""
 
     def __init__(self, state_home: Path) -> None:
@@ -244,35 +244,35 @@ def _taken(handle: int) -> bool:
 _LARGEST_BYTES = 1_000_000
 
 
-class Memory(Noun):
+class RemovalRecord(FrozenModel):
     """A workspace that is no more."""
 
     record: WorkspaceRecord
-    removed_at: Moment
+    removed_at: UtcDatetime
     because: str
     delivered: str = ""
     """The commit that came back last; empty when none did, or when that was not noted."""
 
 
-class RemovedOnes:
+class RemovedWorkspaces:
     """One small file for each workspace that was removed."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: WorkspaceRecords) -> None:
         self._folder = records.folder / "removed"
 
-    def remember(self, memory: Memory) -> None:
+    def remember(self, memory: RemovalRecord) -> None:
         """Write it down. On return it survives a crash."""
         make_private_folder(self._folder)
         write_whole(self._file(memory.record.id), json_of(memory).encode())
 
-    def listed(self) -> list[Memory]:
+    def listed(self) -> list[RemovalRecord]:
         """All of them, oldest first. A file that cannot be read hides no other."""
         if not self._folder.is_dir():
             return []
         found = [_read(file) for file in sorted(self._folder.glob("*.json"))]
         return [memory for memory in found if memory is not None]
 
-    def find(self, workspace_id: str) -> Memory | None:
+    def find(self, workspace_id: str) -> RemovalRecord | None:
         return next((each for each in self.listed() if each.record.id == workspace_id), None)
 
     def forget(self, workspace_id: str) -> None:
@@ -282,18 +282,18 @@ class RemovedOnes:
         return self._folder / f"{workspace_id}.json"
 
 
-def _read(file: Path) -> Memory | None:
+def _read(file: Path) -> RemovalRecord | None:
     try:
         with file.open("rb") as opened:
-            return Memory.model_validate(json.loads(opened.read(_LARGEST_BYTES)))
+            return RemovalRecord.model_validate(json.loads(opened.read(_LARGEST_BYTES)))
     except (OSError, ValueError, ValidationError):
         return None
 
 
-class Claims:
+class RecordLookup:
     """Asks what is known of workspaces: whole ones, half made ones and those that are no more."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: WorkspaceRecords) -> None:
         self._records = records
 
     def of_folder(self, folder: str) -> WorkspaceRecord | None:
@@ -319,7 +319,7 @@ class Claims:
         for record in self._known():
             if (record.git_dir, record.branch) == (git_dir, branch):
                 return f"it is that of the workspace {record.task!r}; {another}"
-        for memory in reversed(RemovedOnes(self._records).listed()):
+        for memory in reversed(RemovedWorkspaces(self._records).listed()):
             if (memory.record.git_dir, memory.record.branch) == (git_dir, branch):
                 made, gone = memory.record.created_at, memory.removed_at
                 return (

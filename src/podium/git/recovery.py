@@ -15,20 +15,20 @@ from podium.core.errors import (
     UnknownId,
 )
 from podium.core.workspaces import (
-    Recovered,
+    RecoveredBranch,
     RemovedWorkspace,
-    Snapshot,
     WorkspaceRecord,
-    WorkspaceWish,
+    WorkspaceSpec,
+    WorktreeSnapshot,
 )
-from podium.git.commit_changes import History
+from podium.git.commit_changes import CommitHistory
 from podium.git.commit_scan import Find
 from podium.git.creation import undo_creation
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git, GitFailed, no_object
 from podium.git.quarantine import quarantined
-from podium.git.records import Claims, Records, RemovedOnes
-from podium.git.repository import Repository, find_repository
+from podium.git.records import RecordLookup, RemovedWorkspaces, WorkspaceRecords
+from podium.git.repository import RepositoryState, find_repository
 from podium.git.snapshots import Snapshots
 from podium.git.workspace_reset import is_within, keep_tip, refuse_missing
 from podium.git.workspace_spec import folder_of, forbidden_paths
@@ -36,13 +36,13 @@ from podium.git.workspace_spec import folder_of, forbidden_paths
 _MOST_TOLD = 20
 
 
-class Recovery:
+class SnapshotRecovery:
     """Works on the snapshots of workspaces, removed or not. They lie in the user's repository."""
 
     def __init__(
         self,
         git: Git,
-        records: Records,
+        records: WorkspaceRecords,
         snapshots: Snapshots,
         deliveries: Deliveries,
         secrets_in: Find,
@@ -52,7 +52,7 @@ class Recovery:
         self._snapshots = snapshots
         self._deliveries = deliveries
         self._secrets_in = secrets_in
-        self._memories = RemovedOnes(records)
+        self._memories = RemovedWorkspaces(records)
 
     async def removed(self) -> list[RemovedWorkspace]:
         """Those whose snapshots are still there, oldest first."""
@@ -73,7 +73,7 @@ class Recovery:
                 )
         return found
 
-    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+    async def recover(self, workspace_id: str, branch: str) -> RecoveredBranch:
         """Make a branch of the newest snapshot. Nothing that exists is moved.
 
         It passes the import gate as a delivery does. Raises `ImportRefused`, also for guarded files.
@@ -103,7 +103,7 @@ class Recovery:
                 f"branch {branch!r} cannot be made: {failed.stderr[-300:]}; name another with --branch"
             ) from failed
         apart = await self._apart(record, newest, commit)
-        return Recovered(
+        return RecoveredBranch(
             branch=branch,
             commit=commit,
             snapshot=newest,
@@ -112,13 +112,13 @@ class Recovery:
         )
 
     async def _refuse_unsafe(
-        self, record: WorkspaceRecord, name: str, snapshot: Snapshot, commit: str
+        self, record: WorkspaceRecord, name: str, snapshot: WorktreeSnapshot, commit: str
     ) -> None:
         """What agents committed, or left uncommitted, is on no branch that anybody judged."""
         look = f"`git log --patch --no-ext-diff --no-textconv {record.base[:12]}..{commit[:12]}` shows it"
         try:
             async with quarantined(self._git, record.git_dir) as quarantine:
-                history = History(self._git, record.git_dir, quarantine)
+                history = CommitHistory(self._git, record.git_dir, quarantine)
                 if not await history.is_ancestor(record.base, commit):
                     raise ImportRefused(
                         f"it does not contain {record.base[:12]}, which the workspace was made from"
@@ -154,7 +154,9 @@ class Recovery:
             )
         return f"when you approve all of it, `git branch {name.removeprefix('refs/heads/')} {commit[:12]}`"
 
-    async def _apart(self, record: WorkspaceRecord, snapshot: Snapshot, commit: str) -> list[str]:
+    async def _apart(
+        self, record: WorkspaceRecord, snapshot: WorktreeSnapshot, commit: str
+    ) -> list[str]:
         """Paths that the snapshot has and the branch has not."""
         # Beside what is carried, files differ by the ends of their lines at most.
         kinds = "--diff-filter=A" if snapshot.carried else "--diff-filter=AMT"
@@ -163,7 +165,7 @@ class Recovery:
         readable = listed.encode(errors="surrogateescape").decode(errors="replace")
         return [path for path in readable.split("\0") if path]
 
-    async def forget(self, workspace_id: str) -> list[Snapshot]:
+    async def forget(self, workspace_id: str) -> list[WorktreeSnapshot]:
         """Drop every snapshot of a workspace that was removed, and the memory of it."""
         if workspace_id in self._records.ids():
             raise NotPossibleNow(
@@ -190,7 +192,7 @@ class Recovery:
             raise NotPossibleNow(f"branch {short!r} exists already; name another with --branch")
         return name
 
-    async def _of(self, record: WorkspaceRecord) -> list[Snapshot]:
+    async def _of(self, record: WorkspaceRecord) -> list[WorktreeSnapshot]:
         """Its snapshots, newest last. None where the repository itself is gone."""
         if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
             return []
@@ -210,17 +212,17 @@ class Recovery:
 _MOST_FOLDERS = 20
 
 
-class Rebuilding:
+class WorkspaceRebuild:
     """What has to be known and cleared away before a workspace can be made under its old id."""
 
-    def __init__(self, git: Git, records: Records, snapshots: Snapshots) -> None:
+    def __init__(self, git: Git, records: WorkspaceRecords, snapshots: Snapshots) -> None:
         self._git = git
         self._records = records
         self._snapshots = snapshots
         self._delivered = ""
         """What the old one brought back last, where that is known here."""
 
-    async def clear(self, workspace_id: str, commit: str) -> Snapshot | None:
+    async def clear(self, workspace_id: str, commit: str) -> WorktreeSnapshot | None:
         """Take away what is left here of the old one, and give the snapshot of what only that had.
 
         Raises `NotPossibleNow` rather than lose anything, or take what somebody else committed off the branch.
@@ -230,7 +232,7 @@ class Rebuilding:
             self._delivered = await Deliveries(self._git, self._records).delivered(left)
             current = await self._git.resolve(left.branch, left.git_dir)
             await self._refuse_moved(left, current, commit)
-        RemovedOnes(self._records).forget(workspace_id)
+        RemovedWorkspaces(self._records).forget(workspace_id)
         if left is None:
             return None
         with self._records.workspace_lock(workspace_id):
@@ -243,8 +245,8 @@ class Rebuilding:
         return kept
 
     async def repository_of(
-        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
-    ) -> Repository:
+        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+    ) -> RepositoryState:
         """The user's repository, which has to have the commit and what the work started from."""
         try:
             return await find_repository(self._git, wish.repository, record.base)
@@ -294,7 +296,11 @@ class Rebuilding:
         return bool(record.run_id) and text.strip() == record.run_id
 
     def planned(
-        self, record: WorkspaceRecord, wish: WorkspaceWish, repository: Repository, state_home: Path
+        self,
+        record: WorkspaceRecord,
+        wish: WorkspaceSpec,
+        repository: RepositoryState,
+        state_home: Path,
     ) -> WorkspaceRecord:
         """The record of the new one: what the wish says of it may be another than it was."""
         return WorkspaceRecord(
@@ -312,12 +318,16 @@ class Rebuilding:
         )
 
     def _folder(
-        self, record: WorkspaceRecord, wish: WorkspaceWish, repository: Repository, state_home: Path
+        self,
+        record: WorkspaceRecord,
+        wish: WorkspaceSpec,
+        repository: RepositoryState,
+        state_home: Path,
     ) -> str:
         """The old place where that is free, else one beside it: what lies there is nobody's to touch."""
         if record.repository == repository.checkout and not os.path.lexists(record.path):
             return record.path
-        claims = Claims(self._records)
+        claims = RecordLookup(self._records)
         for number in range(1, _MOST_FOLDERS):
             behind = f"-{number}" if number > 1 else ""
             named = {
@@ -329,7 +339,7 @@ class Rebuilding:
         return folder_of(wish, repository, state_home, claims)
 
 
-def _refuse_loss(record: WorkspaceRecord, kept: Snapshot) -> None:
+def _refuse_loss(record: WorkspaceRecord, kept: WorktreeSnapshot) -> None:
     if not kept.complete:
         raise NotPossibleNow(
             f"what is left of workspace {record.task!r} in {record.private!r} could not be kept whole "

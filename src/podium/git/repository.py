@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.workspaces import RepositoryLook
+from podium.core.workspaces import CheckoutStatus
 from podium.git.git_command import Git, GitFailed
 
 
 @dataclass(frozen=True)
-class Repository:
+class RepositoryState:
     """What is known of a user's repository at a moment."""
 
     checkout: str
@@ -47,8 +47,8 @@ def _is_filter(key: str) -> bool:
     return key.startswith("filter.") and key.count(".") >= 2
 
 
-class Location(NamedTuple):
-    """Where a repository is. The fields are those of `Repository`."""
+class RepositoryLocation(NamedTuple):
+    """Where a repository is. The fields are those of `RepositoryState`."""
 
     checkout: str
     own_git_dir: str
@@ -56,12 +56,12 @@ class Location(NamedTuple):
     object_format: str
 
 
-async def find_repository(git: Git, folder: str, base: str) -> Repository:
+async def find_repository(git: Git, folder: str, base: str) -> RepositoryState:
     """Raises `BadInput` or `NotPossibleNow`, with what to do, for one that cannot be worked with."""
     return await read_repository(git, await locate(git, folder), base)
 
 
-async def read_repository(git: Git, location: Location, base: str) -> Repository:
+async def read_repository(git: Git, location: RepositoryLocation, base: str) -> RepositoryState:
     """What is known of a repository now. Raises as `find_repository` does."""
     checkout, own_git_dir, git_dir, object_format = location
     settings, refs, commit = await asyncio.gather(
@@ -69,7 +69,7 @@ async def read_repository(git: Git, location: Location, base: str) -> Repository
         _refs(git, git_dir),
         _base(git, own_git_dir, base),
     )
-    found = Repository(checkout, own_git_dir, git_dir, object_format, settings, refs, commit)
+    found = RepositoryState(checkout, own_git_dir, git_dir, object_format, settings, refs, commit)
     _refuse_partial_clone(found)
     return found
 
@@ -79,7 +79,7 @@ async def find_git_dir(git: Git, folder: str) -> str:
     return (await locate(git, folder)).git_dir
 
 
-async def locate(git: Git, folder: str) -> Location:
+async def locate(git: Git, folder: str) -> RepositoryLocation:
     """Find the repository that a folder lies in. Raises as `find_repository` does."""
     start = _existing(folder)
     try:
@@ -95,7 +95,7 @@ async def locate(git: Git, folder: str) -> Location:
         raise BadInput(f"the repository of {folder!r} has a line break in its path; move it")
     _, own, common, object_format, top = lines
     # The common one is relative to where git was started when it is not absolute.
-    return Location(_real(top), _real(own), _real(start, common), object_format)
+    return RepositoryLocation(_real(top), _real(own), _real(start, common), object_format)
 
 
 def _existing(folder: str) -> str:
@@ -167,7 +167,7 @@ async def _base(git: Git, git_dir: str, base: str) -> str:
     raise BadInput(f"there is no commit {base!r} in the repository; see `git branch --all`")
 
 
-def _refuse_partial_clone(found: Repository) -> None:
+def _refuse_partial_clone(found: RepositoryState) -> None:
     promised = any(key.endswith(".promisor") and found.is_on(key) for key in found.settings)
     if promised or found.setting("extensions.partialclone"):
         raise NotPossibleNow(
@@ -180,7 +180,7 @@ _MOST_LISTED = 20
 _OUTPUT_BYTES = 4_000_000
 
 
-async def look_at(git: Git, folder: str) -> RepositoryLook:
+async def look_at(git: Git, folder: str) -> CheckoutStatus:
     """What is checked out there. Raises `BadInput` where there is no repository with a commit."""
     try:
         top = (
@@ -204,7 +204,7 @@ async def look_at(git: Git, folder: str) -> RepositoryLook:
     sparse = await git.run(
         "-C", checkout, "config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1)
     )
-    return RepositoryLook(
+    return CheckoutStatus(
         checkout=checkout,
         head=told["oid"],
         branch="" if told["head"] == "(detached)" else told["head"],

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow, SetUpFailed
 from podium.core.model import json_of
-from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
-from podium.core.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
+from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec
 from podium.git.copied_files import check_files, copy_files, ignoring
-from podium.git.records import CREATING, Records, write_whole
+from podium.git.records import CREATING, WorkspaceRecords, write_whole
 from podium.ports import Launcher, Process, Workspace
 
 PORTS = range(20_000, 32_000)
@@ -119,14 +119,18 @@ Tell = Callable[[str], None]
 """Takes a line of progress."""
 
 
-def check_set_up(set_up: SetUp, checkout: Path) -> None:
+def check_set_up(set_up: SetupSpec, checkout: Path) -> None:
     """Raise `BadInput` for what can be known to fail before anything is made."""
     check_files(checkout, set_up.copy_files)
     check_names(set_up.ports)
 
 
 async def set_up(
-    workspace: Workspace, wish: WorkspaceWish, launcher: Launcher, records: Records, tell: Tell
+    workspace: Workspace,
+    wish: WorkspaceSpec,
+    launcher: Launcher,
+    records: WorkspaceRecords,
+    tell: Tell,
 ) -> WorkspaceRecord:
     """Make a checked-out workspace usable, and give its record with what belongs to that.
 
@@ -139,12 +143,12 @@ async def set_up(
         reach = {"network": wish.set_up.network, "hosts": wish.set_up.hosts}
         return (await workspace.confinement()).model_copy(update=reach)
 
-    commands = Commands(record.path, _variables(record), launcher, confinement)
+    commands = SetupCommands(record.path, _variables(record), launcher, confinement)
     await run_commands(wish.set_up, commands, tell)
     return record
 
 
-async def run_commands(wanted: SetUp, commands: Commands, tell: Tell) -> None:
+async def run_commands(wanted: SetupSpec, commands: SetupCommands, tell: Tell) -> None:
     """Run the commands in order, then the readiness check until it succeeds."""
     commands.give(wanted.seconds)
     count = len(wanted.after_create)
@@ -156,7 +160,9 @@ async def run_commands(wanted: SetUp, commands: Commands, tell: Tell) -> None:
         await commands.retried(wanted.ready)
 
 
-def _equipped(record: WorkspaceRecord, wanted: SetUp, records: Records) -> WorkspaceRecord:
+def _equipped(
+    record: WorkspaceRecord, wanted: SetupSpec, records: WorkspaceRecords
+) -> WorkspaceRecord:
     """With its files and ports."""
     copied = copy_files(Path(record.repository), Path(record.path), wanted.copy_files)
     if copied:
@@ -167,7 +173,9 @@ def _equipped(record: WorkspaceRecord, wanted: SetUp, records: Records) -> Works
     return record.model_copy(update={"ports": ports, "copied": copied})
 
 
-def _note_ports(names: Sequence[str], record: WorkspaceRecord, records: Records) -> dict[str, int]:
+def _note_ports(
+    names: Sequence[str], record: WorkspaceRecord, records: WorkspaceRecords
+) -> dict[str, int]:
     """Choose them, and write them down before anybody else can choose the same."""
     if not names:
         return {}
@@ -184,7 +192,7 @@ def _variables(record: WorkspaceRecord) -> dict[str, str]:
     return {**{name: str(port) for name, port in record.ports.items()}, "HOME": home}
 
 
-class Commands:
+class SetupCommands:
     """Commands in one workspace that share one stretch of time."""
 
     def __init__(
@@ -228,7 +236,7 @@ class Commands:
     def _left(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
 
-    async def _run(self, argv: Sequence[str], tell: Tell) -> tuple[Ended, list[str]]:
+    async def _run(self, argv: Sequence[str], tell: Tell) -> tuple[ProcessExit, list[str]]:
         if self._left() <= 0:
             raise SetUpFailed(
                 f"there was no time left for {_in_words(argv)!r}; {self._give_more_time()}"
@@ -243,8 +251,8 @@ class Commands:
             raise
         return ended, [*tail, *_lines(ended.stderr)]
 
-    async def _spawn(self, argv: Sequence[str]) -> Spawn:
-        return Spawn(
+    async def _spawn(self, argv: Sequence[str]) -> ProcessSpec:
+        return ProcessSpec(
             argv=tuple(argv),
             cwd=self._folder,
             env=self._env,
@@ -255,7 +263,7 @@ class Commands:
             confinement=await self._confinement(),
         )
 
-    def _failed(self, argv: Sequence[str], ended: Ended, tail: Sequence[str]) -> SetUpFailed:
+    def _failed(self, argv: Sequence[str], ended: ProcessExit, tail: Sequence[str]) -> SetUpFailed:
         command = _in_words(argv)
         if ended.timed_out:
             return _told(f"{command!r} was not done in time; {self._give_more_time()}", tail)

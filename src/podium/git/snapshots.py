@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
-from podium.core.processes import Confinement, Ended
-from podium.core.workspaces import Snapshot, WorkspaceRecord
+from podium.core.processes import Confinement, ProcessExit
+from podium.core.workspaces import WorkspaceRecord, WorktreeSnapshot
 from podium.git.commit_trees import check_size
 from podium.git.committable_tree import kept_committable
 from podium.git.git_command import Git, GitFailed, clear_stale_lock, no_object
@@ -34,8 +34,8 @@ from podium.git.private_dir import (
     stray_objects,
 )
 from podium.git.quarantine import LARGEST_PACK_BYTES, quarantined
-from podium.git.records import Records
-from podium.git.worktree_objects import Keeper
+from podium.git.records import WorkspaceRecords
+from podium.git.worktree_objects import ObjectKeeper
 from podium.ports.engine import Clock
 
 _MOST_LOGGED = 5000
@@ -131,7 +131,7 @@ class LooseCommits:
             await quarantine.take(packed.stdout)
             await quarantine.release()
 
-    async def _inside(self, *words: str, stdin: bytes) -> Ended:
+    async def _inside(self, *words: str, stdin: bytes) -> ProcessExit:
         if self._confinement is not None:
             return await self._git.run(
                 *words, cwd=self._record.path, stdin=stdin, confinement=self._confinement,
@@ -157,13 +157,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 class Snapshots:
     """Takes and lists snapshots. Whoever takes one holds the workspace's lock."""
 
-    def __init__(self, git: Git, records: Records, clock: Clock, *, confined: bool = True) -> None:
+    def __init__(
+        self, git: Git, records: WorkspaceRecords, clock: Clock, *, confined: bool = True
+    ) -> None:
         self._git = git
         self._records = records
         self._clock = clock
         self._confined = confined
 
-    async def take(self, record: WorkspaceRecord, why: str) -> Snapshot:
+    async def take(self, record: WorkspaceRecord, why: str) -> WorktreeSnapshot:
         """Keep everything. When nothing changed since the newest one, that is given back."""
         there = os.path.isdir(record.path)  # noqa: PTH112, ASYNC240 — one look
         if there:
@@ -178,7 +180,7 @@ class Snapshots:
         large: list[str] = []
         carried = head
         if there:
-            tree, unread, large = await Keeper(self._git, record).tree(head)
+            tree, unread, large = await ObjectKeeper(self._git, record).tree(head)
             left_out += [f"a file: {line}" for line in unread]
             carried = await self._carried(record, head)
         else:
@@ -187,7 +189,7 @@ class Snapshots:
         planted, too_large = await kept_planted(self._git, record)
         parents = [each for each in dict.fromkeys([head, *heads, *planted, carried]) if each]
         left_out += too_large
-        facts = Snapshot(
+        facts = WorktreeSnapshot(
             ref=f"{_folder(record)}/1",
             commit=head,
             why=_CONTROL.sub(" ", why),
@@ -201,9 +203,9 @@ class Snapshots:
             return before[-1]
         return await self._kept(record, tree, parents, before, facts)
 
-    async def keep(self, record: WorkspaceRecord, commit: str, why: str) -> Snapshot:
+    async def keep(self, record: WorkspaceRecord, commit: str, why: str) -> WorktreeSnapshot:
         """A commit of the user's repository alone, such as where a branch was."""
-        facts = Snapshot(
+        facts = WorktreeSnapshot(
             ref=f"{_folder(record)}/1",
             commit=commit,
             why=_CONTROL.sub(" ", why),
@@ -223,7 +225,7 @@ class Snapshots:
                 f"commit {commit[:12]} cannot be taken out of the workspace: {why}"
             )
 
-    async def listed(self, record: WorkspaceRecord) -> list[Snapshot]:
+    async def listed(self, record: WorkspaceRecord) -> list[WorktreeSnapshot]:
         """All of a workspace, also of a removed one; newest last."""
         form = "--format=%(refname) %(objectname) %(parent)%0a%(contents)%00"
         text = await self._git.text(
@@ -259,10 +261,10 @@ class Snapshots:
     async def _same(
         self,
         record: WorkspaceRecord,
-        snapshot: Snapshot,
+        snapshot: WorktreeSnapshot,
         tree: str,
         parents: Sequence[str],
-        facts: Snapshot,
+        facts: WorktreeSnapshot,
     ) -> bool:
         if (snapshot.left_out, snapshot.complete) != (facts.left_out, facts.complete):
             return False
@@ -275,9 +277,9 @@ class Snapshots:
         record: WorkspaceRecord,
         tree: str,
         parents: Sequence[str],
-        before: Sequence[Snapshot],
-        facts: Snapshot,
-    ) -> Snapshot:
+        before: Sequence[WorktreeSnapshot],
+        facts: WorktreeSnapshot,
+    ) -> WorktreeSnapshot:
         told = facts.model_dump(mode="json", exclude={"ref", "commit"}) | {"task": record.task}
         message = f"Snapshot of {record.task}: {facts.why}\n\n{_MARK}{json.dumps(told)}\n"
         commit = await self._committed(record, tree, parents, message, facts.at)
@@ -300,7 +302,7 @@ class Snapshots:
         return made.stdout.decode().strip()
 
 
-async def check_own(git: Git, record: WorkspaceRecord, snapshot: Snapshot) -> None:
+async def check_own(git: Git, record: WorkspaceRecord, snapshot: WorktreeSnapshot) -> None:
     """Raise unless the snapshot is one of this workspace and still there."""
     if not snapshot.ref.startswith(f"{_folder(record)}/"):
         raise BadInput(
@@ -316,12 +318,12 @@ def _folder(record: WorkspaceRecord) -> str:
     return f"refs/podium/snapshots/{record.id}"
 
 
-def _number(snapshot: Snapshot) -> int:
+def _number(snapshot: WorktreeSnapshot) -> int:
     last = Path(snapshot.ref).name
     return int(last) if last.isdecimal() else 0
 
 
-def _read(entry: str) -> Snapshot | None:
+def _read(entry: str) -> WorktreeSnapshot | None:
     """A snapshot as its commit tells it. One that somebody else made in its place tells nothing."""
     head, _, message = entry.partition("\n")
     ref, commit, *parents = [*head.split(" "), ""]
@@ -331,11 +333,11 @@ def _read(entry: str) -> Snapshot | None:
         # The first such line: what was left out may have any name, and stands behind it.
         told = next(line for line in message.split("\n") if line.startswith(_MARK))
         facts = json.loads(told.removeprefix(_MARK))
-        snapshot = Snapshot.model_validate(
+        snapshot = WorktreeSnapshot.model_validate(
             {name: facts[name] for name in _TOLD if name in facts} | {"ref": ref, "commit": commit}
         )
     except (ValueError, TypeError, StopIteration):
-        return Snapshot(
+        return WorktreeSnapshot(
             ref=ref,
             commit=commit,
             why="not known",

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from podium.core.processes import Confinement, Ended, Mount
+from podium.core.processes import Confinement, Mount, ProcessExit
 from podium.core.workspaces import WorkspaceRecord
 from podium.git.copied_files import ignoring
 from podium.git.git_command import Git
@@ -48,7 +48,7 @@ _SETTINGS = (
 )
 
 
-class Desk:
+class SupervisorRepo:
     """Runs git for Podium itself in one worktree. Its user holds the workspace's lock."""
 
     def __init__(self, git: Git, record: WorkspaceRecord, *, confined: bool) -> None:
@@ -90,7 +90,7 @@ class Desk:
         cut: bool = False,
         accept: Sequence[int] = (0,),
         after: Sequence[tuple[Sequence[str], bytes]] = (),
-    ) -> Ended:
+    ) -> ProcessExit:
         """git at the desk, inside the confinement. `after` are words and inputs of others that run before it."""
         inputs = [(each, self.folder / f"{each[0]}.input", content) for each, content in after]
         for _, file, content in inputs:
@@ -267,23 +267,25 @@ _MOST_BYTES = 20_000_000
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 
-async def tracked_in(desk: Desk, patterns: Sequence[str]) -> list[str]:
+async def tracked_in(desk: SupervisorRepo, patterns: Sequence[str]) -> list[str]:
     """Files in git's index that fit one of the pathspecs. None of them: all."""
     return await _listed(desk, "-z", "--", *patterns)
 
 
-async def ignored_in(desk: Desk) -> list[str]:
+async def ignored_in(desk: SupervisorRepo) -> list[str]:
     """Ignored files, and folders of which all is ignored; these end with `/`."""
     return await _listed(desk, "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 
 
-async def _listed(desk: Desk, *options: str) -> list[str]:
+async def _listed(desk: SupervisorRepo, *options: str) -> list[str]:
     ended = await desk.run("ls-files", *options, output_bytes=_MOST_BYTES, cut=True)
     names = ended.stdout.decode(errors="surrogateescape").split("\0")
     return [name for name in names if name]
 
 
-async def clear_ignored_in(desk: Desk, keep: Sequence[str], kept_names: Sequence[str]) -> list[str]:
+async def clear_ignored_in(
+    desk: SupervisorRepo, keep: Sequence[str], kept_names: Sequence[str]
+) -> list[str]:
     """Remove them, but for the paths in `keep` and whatever lies in a folder with one of the names."""
     kept, names = set(keep), set(kept_names)
     found = await ignored_in(desk)

@@ -16,12 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow, WorkspaceTampered
-from podium.core.workspaces import RefsSeen, TurnEnd, Violation, WorkspaceRecord
+from podium.core.workspaces import RepositoryRefs, TurnEnd, Violation, WorkspaceRecord
 from podium.git.git_command import Git, GitFailed, no_object
 from podium.git.layout import confinement_of, put_pointer_back, tidy
 from podium.git.planted import moved, moved_since
 from podium.git.private_dir import mend_private_dir, read_plain
-from podium.git.records import Records
+from podium.git.records import WorkspaceRecords
 from podium.platform import make_private_folder
 from podium.ports.engine import Clock
 
@@ -34,10 +34,10 @@ _FOLDERS = ("hooks", "info")
 _OF_WORKTREE = ("gitdir", "commondir", "config.worktree", "locked")
 
 
-async def look(git: Git, record: WorkspaceRecord) -> RefsSeen:
+async def look(git: Git, record: WorkspaceRecord) -> RepositoryRefs:
     """All refs and HEADs, and digests of what decides how the user's git behaves."""
     heads, files = heads_of(record), files_of(record)
-    return RefsSeen(refs={**await refs_of(git, record), **heads}, files=files)
+    return RepositoryRefs(refs={**await refs_of(git, record), **heads}, files=files)
 
 
 async def refs_of(git: Git, record: WorkspaceRecord) -> dict[str, str]:
@@ -94,7 +94,7 @@ def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(name for name in {*before, *after} if before.get(name, "") != after.get(name, ""))
 
 
-def is_podiums_own(name: str, before: RefsSeen) -> bool:
+def is_podiums_own(name: str, before: RepositoryRefs) -> bool:
     """Refs that Podium adds for itself: snapshots of any workspace."""
     return name.startswith(OWN_REFS) and name not in before.refs
 
@@ -134,11 +134,17 @@ _COPIES = "turn"
 _LARGEST_COPY_BYTES = 20_000_000
 
 
-class Turns:
+class TurnBoundary:
     """The two ends of an agent's turn in one workspace."""
 
     def __init__(
-        self, git: Git, records: Records, clock: Clock, record: WorkspaceRecord, *, confined: bool
+        self,
+        git: Git,
+        records: WorkspaceRecords,
+        clock: Clock,
+        record: WorkspaceRecord,
+        *,
+        confined: bool,
     ) -> None:
         self._git = git
         self._records = records
@@ -147,13 +153,13 @@ class Turns:
         self._confined = confined
         self._moved_before: int | None = None
 
-    async def begin(self) -> RefsSeen:
+    async def begin(self) -> RepositoryRefs:
         self._moved_before = await asyncio.to_thread(moved, Path(self._record.private))
         if not self._confined:
             await asyncio.to_thread(self._copy_files)
         return await look(self._git, self._record)
 
-    async def end(self, seen: RefsSeen) -> TurnEnd:
+    async def end(self, seen: RepositoryRefs) -> TurnEnd:
         """Only when all processes of the agent are dead.
 
         Files go back before git is asked for anything: with broken settings it would not answer.
@@ -190,7 +196,7 @@ class Turns:
             violations=tuple(violations),
             moved_away=await asyncio.to_thread(moved_since, Path(self._record.private), before),
             changed_meanwhile=tuple(told),
-            seen=RefsSeen(refs={**refs, **heads}, files=files),
+            seen=RepositoryRefs(refs={**refs, **heads}, files=files),
         )
 
     def _pointer_back(self) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium.core.processes import Confinement
-from podium.core.workspaces import Kept, Snapshot, WorkspaceRecord
+from podium.core.workspaces import WorkLocation, WorkspaceRecord, WorktreeSnapshot
 from podium.git.commit_trees import check_size
 from podium.git.committable_tree import (
     RAW_DIFFERENCE,
@@ -27,11 +27,11 @@ from podium.git.layout import confinement_of
 from podium.git.planted import kept_planted
 from podium.git.private_dir import given_commits, mend_private_dir, read_head, read_ref, read_refs
 from podium.git.snapshots import LooseCommits, known_tips
-from podium.git.worktree_objects import Keeper
+from podium.git.worktree_objects import ObjectKeeper
 
 
 @dataclass(frozen=True)
-class Contents:
+class WorkspaceContents:
     """Commits and files of a workspace at a moment."""
 
     objects: str
@@ -63,7 +63,7 @@ class ContentsReader:
         self._confined = confined
 
     @asynccontextmanager
-    async def read(self, record: WorkspaceRecord) -> AsyncIterator[Contents]:
+    async def read(self, record: WorkspaceRecord) -> AsyncIterator[WorkspaceContents]:
         """What is in it, which can be asked about until the end of the block."""
         await asyncio.to_thread(mend_private_dir, record)
         head, others = await asyncio.to_thread(_tips, record)
@@ -78,10 +78,10 @@ class ContentsReader:
             scratch = Path(folder)
             await asyncio.to_thread(make_scratch, scratch, record)
             objects = str(scratch / "objects")
-            keeper = Keeper(self._git, record, objects, scratch / "keeper")
+            keeper = ObjectKeeper(self._git, record, objects, scratch / "keeper")
             planted, too_large = await kept_planted(self._git, record, keeper, objects)
             tree = await committable_tree(self._git, record, scratch, head) if there else ""
-            yield Contents(
+            yield WorkspaceContents(
                 objects=objects,
                 head=head,
                 others=others,
@@ -132,44 +132,50 @@ _SQUASHES_TRIED = 100
 """How many commits of a branch are looked at for one that holds the whole work."""
 
 
-class Finding(NamedTuple):
+class SafetyFinding(NamedTuple):
     """A class, and the reason in words."""
 
-    kept: Kept
+    kept: WorkLocation
     because: str
 
 
-class Keeping:
+class WorkComparison:
     """Compares what is in one workspace with what the user's repository holds."""
 
-    def __init__(self, git: Git, record: WorkspaceRecord, contents: Contents) -> None:
+    def __init__(self, git: Git, record: WorkspaceRecord, contents: WorkspaceContents) -> None:
         self._git = git
         self._record = record
         self._contents = contents
 
-    async def judge(self, snapshots: Sequence[Snapshot], own_branches: Collection[str]) -> Finding:
+    async def judge(
+        self, snapshots: Sequence[WorktreeSnapshot], own_branches: Collection[str]
+    ) -> SafetyFinding:
         """`own_branches` are those of all workspaces: being on one of them is not being merged."""
         if self._contents.unread:
-            return Finding(Kept.UNKNOWN, f"not all can be read: {self._contents.unread[0]}")
+            return SafetyFinding(
+                WorkLocation.UNKNOWN, f"not all can be read: {self._contents.unread[0]}"
+            )
         tips = await self._tips(own_branches)
         loose = await self._loose()
         finding = None if loose or await self._is_only_aside(tips) else await self._safe(tips)
         if finding is None and snapshots and await self._is_in(snapshots[-1], tips):
-            finding = Finding(Kept.SNAPSHOTTED, _snapshotted_words(snapshots[-1]))
+            finding = SafetyFinding(WorkLocation.SNAPSHOTTED, _snapshotted_words(snapshots[-1]))
         if finding is not None:
             return finding
         if snapshots and not snapshots[-1].complete:
             left_out = "".join(snapshots[-1].left_out[:1]) or "all of it"
             words = f"its snapshot could not keep {left_out}; save or delete that, then snapshot it again"
-            return Finding(Kept.UNKNOWN, words)
+            return SafetyFinding(WorkLocation.UNKNOWN, words)
         others = [*tips.all_places, *tips.of_other_workspaces]
         commits = await self._missing(tips.mine, others) or await self._missing(
             tips.mine, tips.all_places
         )
         aside = await self._aside_words(tips) if not commits else ""
-        return Finding(Kept.UNKNOWN, _unknown_words(self._record, loose, commits, aside))
+        return SafetyFinding(
+            WorkLocation.UNKNOWN, _unknown_words(self._record, loose, commits, aside)
+        )
 
-    async def _is_only_aside(self, tips: _Tips) -> bool:
+    async def _is_only_aside(self, tips: _KeptTips) -> bool:
         """Whether nothing is there but what was reset away or moved out of the worktree.
 
         Beside work that is safe, such things are kept by the snapshot that is taken before it is removed.
@@ -178,7 +184,7 @@ class Keeping:
         aside = contents.aside or contents.planted or contents.aside_unread
         return bool(aside) and not await self._missing(tips.mine, [self._record.base])
 
-    async def _aside_words(self, tips: _Tips) -> str:
+    async def _aside_words(self, tips: _KeptTips) -> str:
         if self._contents.aside_unread:
             return f"{self._contents.aside_unread[0]}"
         if self._contents.planted:
@@ -190,23 +196,23 @@ class Keeping:
             else ""
         )
 
-    async def _tips(self, own_branches: Collection[str]) -> _Tips:
+    async def _tips(self, own_branches: Collection[str]) -> _KeptTips:
         listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
         refs = dict(line.rsplit(" ", 1) for line in listed.splitlines())
-        tips = _Tips(self._record, self._contents, refs, own_branches)
+        tips = _KeptTips(self._record, self._contents, refs, own_branches)
         # What a ref of the user's has by now needs no other place; the own tip is looked at apart.
         theirs = [tip for name, tip in refs.items() if not name.startswith("refs/podium/")]
         if tips.others and not await self._missing(tips.others, [self._record.base, *theirs]):
             tips.others = []
         return tips
 
-    async def _safe(self, tips: _Tips) -> Finding | None:
+    async def _safe(self, tips: _KeptTips) -> SafetyFinding | None:
         """Where all commits are, if that is one place and they are all there is."""
         for kept, places, words in tips.safe_places():
             if not await self._missing(tips.mine, places):
-                return Finding(kept, words)
+                return SafetyFinding(kept, words)
         squashed = await self._squashed(tips)
-        return Finding(Kept.MERGED, squashed) if squashed else None
+        return SafetyFinding(WorkLocation.MERGED, squashed) if squashed else None
 
     async def _loose(self) -> list[str]:
         """Paths in the worktree that are in no commit of the agent's, but for what the set-up left."""
@@ -220,7 +226,7 @@ class Keeping:
         left = await asyncio.to_thread(left_by_set_up, self._record)
         return [path for path, entry in found.items() if left.get(path) != entry]
 
-    async def _squashed(self, tips: _Tips) -> str:
+    async def _squashed(self, tips: _KeptTips) -> str:
         """The commit of a branch that has every file as the work left it, in words."""
         head, base = self._contents.head, self._record.base
         if not head or await self._missing(tips.mine, [*tips.all_places, head]):
@@ -246,7 +252,7 @@ class Keeping:
         listed = await self._ask("ls-tree", "-r", "-z", "--full-tree", commit)
         return {entry for entry in listed.split("\0") if entry.partition("\t")[2] in paths}
 
-    async def _is_in(self, snapshot: Snapshot, tips: _Tips) -> bool:
+    async def _is_in(self, snapshot: WorktreeSnapshot, tips: _KeptTips) -> bool:
         """Whether everything that is in the workspace now is in the snapshot, which may hold more."""
         if not snapshot.complete:
             return False
@@ -289,13 +295,13 @@ class Keeping:
         return ended.stdout.decode(errors="surrogateescape")
 
 
-class _Tips:
+class _KeptTips:
     """What is to be kept, and the refs that could keep it."""
 
     def __init__(
         self,
         record: WorkspaceRecord,
-        contents: Contents,
+        contents: WorkspaceContents,
         refs: dict[str, str],
         own_branches: Collection[str],
     ) -> None:
@@ -322,14 +328,18 @@ class _Tips:
     def all_places(self) -> list[str]:
         return [self._base, *self.branches.values(), *self._tags, *self._remotes]
 
-    def safe_places(self) -> list[tuple[Kept, list[str], str]]:
+    def safe_places(self) -> list[tuple[WorkLocation, list[str], str]]:
         """Each class with the commits that its work would have to be reachable from, best first."""
         merged = [self._base, *self.branches.values()]
         return [
-            (Kept.UNCHANGED, [self._base], "nothing was changed in it"),
-            (Kept.MERGED, merged, "all is committed, and every commit is on another branch"),
+            (WorkLocation.UNCHANGED, [self._base], "nothing was changed in it"),
             (
-                Kept.PUSHED,
+                WorkLocation.MERGED,
+                merged,
+                "all is committed, and every commit is on another branch",
+            ),
+            (
+                WorkLocation.PUSHED,
                 [*merged, *self._remotes],
                 "all is committed, and every commit is pushed",
             ),
@@ -344,7 +354,7 @@ def _short(name: str) -> str:
     return name.removeprefix("refs/heads/")
 
 
-def _snapshotted_words(snapshot: Snapshot) -> str:
+def _snapshotted_words(snapshot: WorktreeSnapshot) -> str:
     if not snapshot.left_out:
         return f"all of it is in {snapshot.ref}"
     more = f" and {len(snapshot.left_out) - 1} more" if len(snapshot.left_out) > 1 else ""

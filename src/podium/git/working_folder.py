@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.folder_snapshots import Changes, Ground
-from podium.git.folder_copy import STATE, FolderCopies, GroundLimits, shown
-from podium.git.folder_snapshot import REFS, SCRATCH, FolderShadow, Kept, difference
+from podium.core.folder_snapshots import FolderChanges, WorkingFolder
+from podium.git.folder_copy import STATE, FolderCopies, FolderLimits, shown
+from podium.git.folder_snapshot import REFS, SCRATCH, FolderContent, FolderShadow, difference
 from podium.git.git_command import Git
 from podium.git.worktree_files import closed_places, is_memory
 from podium.platform import make_private_folder
@@ -28,11 +28,11 @@ _RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _CUT = "\n… cut here: the whole difference is longer\n"
 
 
-class FolderGrounds:
+class WorkingFolders:
     """Keeps folders under one of Podium's own, which no agent can reach."""
 
-    def __init__(self, git: Git, folder: Path, limits: GroundLimits | None = None) -> None:
-        self._limits = limits or GroundLimits()
+    def __init__(self, git: Git, folder: Path, limits: FolderLimits | None = None) -> None:
+        self._limits = limits or FolderLimits()
         self._folder = folder
         self.shadow = FolderShadow(git, folder, self._limits)
         self._copies = FolderCopies(git, folder, self._limits)
@@ -44,7 +44,7 @@ class FolderGrounds:
         is_closed: Callable[[str], bool] = lambda path: False,
         *,
         as_copy: bool = False,
-    ) -> Ground:
+    ) -> WorkingFolder:
         """Keep what is there, or copy it away. The same run gets the same ground when it asks again.
 
         What cannot be kept is no error: the ground says why. Raises `NotPossibleNow` when a copy cannot be
@@ -52,7 +52,7 @@ class FolderGrounds:
         """
         _check_run(run_id)
         place = await self._copies.make(run_id, Path(root)) if as_copy else Path(root)
-        ground = Ground(root=str(place), is_copy=as_copy)
+        ground = WorkingFolder(root=str(place), is_copy=as_copy)
         try:
             closed = await _guarded(place, is_closed)
             ground = ground.model_copy(update={"closed": closed})
@@ -62,7 +62,7 @@ class FolderGrounds:
         left_out = tuple(map(shown, kept.left_out))
         return ground.model_copy(update={"snapshot": ref_of(run_id, START), "left_out": left_out})
 
-    async def _kept(self, run_id: str, place: Path) -> Kept:
+    async def _kept(self, run_id: str, place: Path) -> FolderContent:
         """What was there when the run asked first: after a kill nothing else is taken for that."""
         ref = ref_of(run_id, START)
         if (before := await self.shadow.known(ref)) is not None:
@@ -75,41 +75,43 @@ class FolderGrounds:
 
     async def changes(
         self,
-        ground: Ground,
+        ground: WorkingFolder,
         root: str,
         is_closed: Callable[[str], bool] = lambda path: False,
-    ) -> Changes:
+    ) -> FolderChanges:
         """What is different now. It is kept too, so that later changes can be told from the run's own."""
         # An ignore list may be of the agent's making and a folder too large to be kept: new ones are looked for apart.
         try:
             closed = await _guarded(Path(ground.root), is_closed)
         except (NotPossibleNow, OSError) as error:
-            return Changes(unknown=f"{error}")
+            return FolderChanges(unknown=f"{error}")
         planted = tuple(path for path in closed if path not in ground.closed)
         if not ground.snapshot:
             unknown = ground.why_none or f"nothing was kept of {root!r}"
-            return Changes(trespasses=planted, unknown=unknown)
+            return FolderChanges(trespasses=planted, unknown=unknown)
         run_id = run_of(ground.snapshot)
         try:
             then = await self.shadow.known(ground.snapshot)
             if then is None:
-                return Changes(trespasses=planted, unknown=f"what was kept of {root!r} is gone")
+                return FolderChanges(
+                    trespasses=planted, unknown=f"what was kept of {root!r} is gone"
+                )
             now = await self.shadow.read(Path(ground.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
             diff, whole = await self.shadow.difference(then, now, LARGEST_DIFF_BYTES)
             is_ignored = await self.shadow.ignores(Path(ground.root))
         except (NotPossibleNow, OSError) as error:
-            return Changes(trespasses=planted, unknown=f"{error}")
+            return FolderChanges(trespasses=planted, unknown=f"{error}")
         paths = difference(then, now).paths
         trespasses = {*planted, *(shown(path) for path in paths if is_closed(path))}
-        return Changes(
+        return FolderChanges(
             paths=tuple(shown(path) for path in paths if not is_ignored(path)),
             ignored=tuple(shown(path) for path in paths if is_ignored(path)),
             trespasses=tuple(sorted(trespasses)),
             diff=diff if whole else f"{diff}{_CUT}",
         )
 
-    async def leave(self, ground: Ground) -> None:
+    async def leave(self, ground: WorkingFolder) -> None:
         """Remove a copy and what was kept of it. Asked again it does nothing."""
         if not ground.is_copy:
             return

@@ -10,26 +10,26 @@ from pathlib import Path
 from podium.core.errors import NotPossibleNow
 from podium.core.processes import Confinement
 from podium.core.workspaces import (
-    CommitSeen,
     Delivery,
-    Merge,
-    RefsSeen,
-    Snapshot,
+    MergeResult,
+    RepositoryRefs,
     TurnEnd,
+    WorkspaceCommit,
     WorkspaceRecord,
-    WorktreeState,
+    WorktreeSnapshot,
+    WorktreeStatus,
 )
 from podium.git.commit_scan import Find
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git
 from podium.git.guarded_changes import Guarded, none_more
 from podium.git.layout import confinement_of, put_pointer_back
-from podium.git.own_commits import Committing, Merging
-from podium.git.records import Records
+from podium.git.own_commits import Committer, Merger
+from podium.git.records import WorkspaceRecords
 from podium.git.snapshots import Snapshots
-from podium.git.supervisor_repo import Desk, clear_ignored_in, ignored_in, tracked_in
-from podium.git.turns import Turns
-from podium.git.workspace_reset import GoingBack, Resetting, is_within, restore
+from podium.git.supervisor_repo import SupervisorRepo, clear_ignored_in, ignored_in, tracked_in
+from podium.git.turns import TurnBoundary
+from podium.git.workspace_reset import BranchReset, WorkspaceReset, is_within, restore
 from podium.git.worktree_files import check_paths, read_text, write_files
 from podium.git.worktree_status import commit_named, diff_since, history_since, state_of
 from podium.ports.engine import Clock
@@ -44,7 +44,7 @@ class GitWorkspace:
     def __init__(
         self,
         git: Git,
-        records: Records,
+        records: WorkspaceRecords,
         clock: Clock,
         record: WorkspaceRecord,
         *,
@@ -59,8 +59,8 @@ class GitWorkspace:
         self._confined = confined
         self._secrets_in = secrets_in
         self._guarded = guarded
-        self._desk = Desk(git, record, confined=confined)
-        self._turns = Turns(git, records, clock, record, confined=confined)
+        self._desk = SupervisorRepo(git, record, confined=confined)
+        self._turns = TurnBoundary(git, records, clock, record, confined=confined)
         self._snapshots = Snapshots(git, records, clock, confined=confined)
         self._held: ExitStack | None = None
 
@@ -72,7 +72,7 @@ class GitWorkspace:
         with self._in_words():
             return await asyncio.to_thread(confinement_of, self._record)
 
-    async def begin_turn(self) -> RefsSeen:
+    async def begin_turn(self) -> RepositoryRefs:
         """Raises `LockHeld` while somebody else is at work here."""
         with ExitStack() as lock, self._in_words():
             if self._held is None:
@@ -82,7 +82,7 @@ class GitWorkspace:
             self._held = self._held or lock.pop_all()
         return seen
 
-    async def end_turn(self, seen: RefsSeen) -> TurnEnd:
+    async def end_turn(self, seen: RepositoryRefs) -> TurnEnd:
         """Raises `WorkspaceTampered`, with everything else done, when something stands where it must not."""
         try:
             with self._at_work():
@@ -103,15 +103,15 @@ class GitWorkspace:
     async def delivered(self) -> str:
         return await Deliveries(self._git, self._records).delivered(self._record)
 
-    async def snapshot(self, why: str) -> Snapshot:
+    async def snapshot(self, why: str) -> WorktreeSnapshot:
         with self._at_work():
             return await self._snapshots.take(self._record, why)
 
-    async def restore(self, snapshot: Snapshot) -> None:
+    async def restore(self, snapshot: WorktreeSnapshot) -> None:
         with self._at_work():
             await restore(self._git, self._snapshots, self._record, snapshot)
 
-    async def state(self) -> WorktreeState:
+    async def state(self) -> WorktreeStatus:
         with self._at_work():
             await self._desk.sit_down()
             return await state_of(self._desk, self._record)
@@ -137,7 +137,7 @@ class GitWorkspace:
     ) -> str:
         with self._at_work():
             await self._desk.sit_down()
-            committing = Committing(self._git, self._desk, self._record, self._clock)
+            committing = Committer(self._git, self._desk, self._record, self._clock)
             return await committing.commit(message, paths, moved or {}, trailers or {})
 
     async def tracked(self, *patterns: str) -> list[str]:
@@ -159,10 +159,10 @@ class GitWorkspace:
     async def was_committed(self, trailers: Mapping[str, str]) -> bool:
         with self._at_work():
             await self._desk.sit_down()
-            committing = Committing(self._git, self._desk, self._record, self._clock)
+            committing = Committer(self._git, self._desk, self._record, self._clock)
             return await committing.was_made(trailers)
 
-    async def history(self, since: str) -> list[CommitSeen]:
+    async def history(self, since: str) -> list[WorkspaceCommit]:
         with self._at_work():
             await self._desk.sit_down()
             commit = await commit_named(self._git, self._record, since)
@@ -176,13 +176,13 @@ class GitWorkspace:
 
     async def merge(
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
-    ) -> Merge:
+    ) -> MergeResult:
         async def put_back(commit: str) -> None:
             await self._resetting.reset(commit, "a merge that was cut off", ())
 
         with self._at_work():
             await self._desk.sit_down()
-            merging = Merging(self._git, self._desk, self._record, self._clock, put_back)
+            merging = Merger(self._git, self._desk, self._record, self._clock, put_back)
             return await merging.merge(other, message, trailers, trusted=trusted)
 
     async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> list[str]:
@@ -195,14 +195,14 @@ class GitWorkspace:
 
     async def stand_at(
         self, commit: str, why: str, *, tip: str = "", keep: Sequence[str] = ()
-    ) -> Snapshot | None:
+    ) -> WorktreeSnapshot | None:
         with self._at_work():
-            going = GoingBack(self._git, self._records, self._snapshots, self._resetting)
+            going = BranchReset(self._git, self._records, self._snapshots, self._resetting)
             return await going.stand_at(self._record, commit, why, tip or commit, keep)
 
     @property
-    def _resetting(self) -> Resetting:
-        return Resetting(self._git, self._desk, self._snapshots, self._record)
+    def _resetting(self) -> WorkspaceReset:
+        return WorkspaceReset(self._git, self._desk, self._snapshots, self._record)
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from podium.core.errors import PodiumError
 from podium.core.workspaces import (
-    Collision,
+    BranchConflict,
     Leftover,
-    Recovered,
-    Removal,
+    RecoveredBranch,
     RemovedWorkspace,
-    Snapshot,
     WorkspaceListing,
     WorkspaceRecord,
-    WorkspaceWish,
+    WorkspaceRemoval,
+    WorkspaceSpec,
+    WorktreeSnapshot,
 )
 from podium.git.commit_scan import Find
 from podium.git.committable_tree import collisions_of, note_set_up
@@ -25,10 +25,10 @@ from podium.git.creation import Plan, make_workspace, tighten_worktree
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git
 from podium.git.guarded_changes import Guarded, none_more
-from podium.git.inventory import Tending
-from podium.git.records import Claims, Records
-from podium.git.recovery import Rebuilding, Recovery
-from podium.git.repository import Repository, find_git_dir, locate, read_repository
+from podium.git.inventory import WorkspaceCollector
+from podium.git.records import RecordLookup, WorkspaceRecords
+from podium.git.recovery import SnapshotRecovery, WorkspaceRebuild
+from podium.git.repository import RepositoryState, find_git_dir, locate, read_repository
 from podium.git.set_up import check_set_up, set_up
 from podium.git.snapshots import Snapshots
 from podium.git.workspace import GitWorkspace
@@ -72,20 +72,24 @@ class GitWorkspaces:
         self._guarded = guarded
         self._state_home = state_home
         self.git = Git(launcher)
-        self.records = Records(state_home)
+        self.records = WorkspaceRecords(state_home)
         self._paths: dict[str, str] = {}
         self._snapshots = Snapshots(self.git, self.records, clock, confined=confined)
-        self._tending = Tending(self.git, self.records, clock, self._snapshots, confined=confined)
+        self._tending = WorkspaceCollector(
+            self.git, self.records, clock, self._snapshots, confined=confined
+        )
         deliveries = Deliveries(self.git, self.records, guarded)
-        self._recovery = Recovery(self.git, self.records, self._snapshots, deliveries, secrets_in)
+        self._recovery = SnapshotRecovery(
+            self.git, self.records, self._snapshots, deliveries, secrets_in
+        )
 
-    async def create(self, wish: WorkspaceWish) -> GitWorkspace:
+    async def create(self, wish: WorkspaceSpec) -> GitWorkspace:
         """Make one, whole or not at all."""
         check_task(wish.task)
         forbidden = forbidden_paths(wish.forbidden)
         location = await locate(self.git, wish.repository)
 
-        async def plan() -> tuple[Repository, WorkspaceRecord, str]:
+        async def plan() -> tuple[RepositoryState, WorkspaceRecord, str]:
             repository = await read_repository(self.git, location, wish.base)
             check_set_up(wish.set_up, Path(repository.checkout))
             return repository, self._planned(wish, forbidden, repository), ""
@@ -93,16 +97,16 @@ class GitWorkspaces:
         return await self._made(wish, location.git_dir, plan)
 
     async def rebuild(
-        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
-    ) -> tuple[GitWorkspace, Snapshot | None]:
+        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+    ) -> tuple[GitWorkspace, WorktreeSnapshot | None]:
         """Make one again under its old id, on its branch, which holds `commit` then."""
         git_dir = await find_git_dir(self.git, wish.repository)
         if self.records.removing(record.id) is not None:
             await self._tending.clear(record.id)
-        rebuilding = Rebuilding(self.git, self.records, self._snapshots)
+        rebuilding = WorkspaceRebuild(self.git, self.records, self._snapshots)
         kept = await rebuilding.clear(record.id, commit)
 
-        async def plan() -> tuple[Repository, WorkspaceRecord, str]:
+        async def plan() -> tuple[RepositoryState, WorkspaceRecord, str]:
             repository = await rebuilding.repository_of(record, wish, commit)
             check_set_up(wish.set_up, Path(repository.checkout))
             again = rebuilding.planned(record, wish, repository, self._state_home)
@@ -111,7 +115,7 @@ class GitWorkspaces:
         self._paths.pop(record.id, None)
         return await self._made(wish, git_dir, plan), kept
 
-    async def _made(self, wish: WorkspaceWish, git_dir: str, plan: Plan) -> GitWorkspace:
+    async def _made(self, wish: WorkspaceSpec, git_dir: str, plan: Plan) -> GitWorkspace:
         async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
             usable = self._workspace(made)
             record = await set_up(usable, wish, self._inside, self.records, self._tell)
@@ -131,9 +135,9 @@ class GitWorkspaces:
         return "" if there else f"the folder {record.path!r} is gone"
 
     def _planned(
-        self, wish: WorkspaceWish, forbidden: tuple[str, ...], repository: Repository
+        self, wish: WorkspaceSpec, forbidden: tuple[str, ...], repository: RepositoryState
     ) -> WorkspaceRecord:
-        workspace_id, claims = self._ids.new("ws"), Claims(self.records)
+        workspace_id, claims = self._ids.new("ws"), RecordLookup(self.records)
         return WorkspaceRecord(
             id=workspace_id,
             task=wish.task,
@@ -190,7 +194,7 @@ class GitWorkspaces:
         """All of them, or those of one repository, oldest first."""
         return await self._tending.listing.listed(git_dir)
 
-    async def remove(self, workspace_id: str) -> Removal:
+    async def remove(self, workspace_id: str) -> WorkspaceRemoval:
         """Remove one whose work is safe elsewhere; else say why not."""
         return await self._tending.remove(workspace_id)
 
@@ -198,7 +202,7 @@ class GitWorkspaces:
         """What killed processes left of workspaces that were being made or removed."""
         return await self._tending.listing.leftovers()
 
-    async def clear(self, leftover_id: str) -> Removal:
+    async def clear(self, leftover_id: str) -> WorkspaceRemoval:
         """Finish what a killed process began. Raises `UnknownId`."""
         return await self._tending.clear(leftover_id)
 
@@ -206,15 +210,15 @@ class GitWorkspaces:
         """Those that are no more and whose snapshots are still there, oldest first."""
         return await self._recovery.removed()
 
-    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+    async def recover(self, workspace_id: str, branch: str) -> RecoveredBranch:
         """Make a branch of the newest snapshot of a workspace, also of one that was removed."""
         return await self._recovery.recover(workspace_id, branch)
 
-    async def forget(self, workspace_id: str) -> list[Snapshot]:
+    async def forget(self, workspace_id: str) -> list[WorktreeSnapshot]:
         """Drop all snapshots of a workspace that was removed, and give them."""
         return await self._recovery.forget(workspace_id)
 
-    async def collisions(self, workspace_id: str) -> list[Collision]:
+    async def collisions(self, workspace_id: str) -> list[BranchConflict]:
         """Other workspaces of the same repository whose delivered branches conflict with this one's."""
         record = self.records.read(workspace_id)
         return await collisions_of(self.git, self.records, record, self.known())

@@ -11,16 +11,16 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow, WorkspaceTampered
-from podium.core.workspaces import Snapshot, WorkspaceRecord
+from podium.core.workspaces import WorkspaceRecord, WorktreeSnapshot
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git, GitFailed
 from podium.git.layout import DRAFT, NEXT, finish_swap, folders_of_git
 from podium.git.planted import move_away
 from podium.git.private_dir import build_private_dir, note_given
-from podium.git.records import Records
+from podium.git.records import WorkspaceRecords
 from podium.git.repository import find_repository
 from podium.git.snapshots import Snapshots, check_own
-from podium.git.supervisor_repo import Desk
+from podium.git.supervisor_repo import SupervisorRepo
 from podium.git.worktree_files import (
     check_paths,
     clean_path,
@@ -29,13 +29,13 @@ from podium.git.worktree_files import (
     remove_file,
     write_files,
 )
-from podium.git.worktree_objects import Keeper
+from podium.git.worktree_objects import ObjectKeeper
 from podium.git.worktree_status import changes_since, standing_of
 from podium.platform.folder_tree import clear_away
 
 
 async def restore(
-    git: Git, snapshots: Snapshots, record: WorkspaceRecord, snapshot: Snapshot
+    git: Git, snapshots: Snapshots, record: WorkspaceRecord, snapshot: WorktreeSnapshot
 ) -> None:
     """What is there now becomes another snapshot first. Hold the workspace's lock, with all processes dead.
 
@@ -43,7 +43,7 @@ async def restore(
     """
     await check_own(git, record, snapshot)
     now = await snapshots.take(record, f"before going back to {snapshot.ref}")
-    keeper = Keeper(git, record)
+    keeper = ObjectKeeper(git, record)
     await keeper.put_back(snapshot.commit)
     head = await git.resolve(f"{snapshot.commit}^1", record.git_dir)
     await renew_private_dir(git, keeper, record, head)
@@ -51,7 +51,9 @@ async def restore(
         await asyncio.to_thread(clear_away, Path(record.private, "git.old"))
 
 
-async def renew_private_dir(git: Git, keeper: Keeper, record: WorkspaceRecord, head: str) -> None:
+async def renew_private_dir(
+    git: Git, keeper: ObjectKeeper, record: WorkspaceRecord, head: str
+) -> None:
     """Whatever an agent wrote in the old one is gone with it; all its commits are in the snapshot."""
     private = Path(record.private)
     repository = await find_repository(git, record.repository, record.base)
@@ -83,10 +85,12 @@ _MOST_ROUNDS = 50
 """What git ignored comes to light when its list is put back, and of very many files only the first are seen."""
 
 
-class Resetting:
+class WorkspaceReset:
     """Files go back first, then what git says of them: asked again after a kill, it goes on from there."""
 
-    def __init__(self, git: Git, desk: Desk, snapshots: Snapshots, record: WorkspaceRecord) -> None:
+    def __init__(
+        self, git: Git, desk: SupervisorRepo, snapshots: Snapshots, record: WorkspaceRecord
+    ) -> None:
         self._git = git
         self._desk = desk
         self._snapshots = snapshots
@@ -189,10 +193,12 @@ class Resetting:
             remove_file(self._worktree, path)
             remove_empty_folders(self._worktree, path)
 
-    async def _renew(self, commit: str, now: Snapshot) -> None:
+    async def _renew(self, commit: str, now: WorktreeSnapshot) -> None:
         """A private git directory made anew: whatever was begun or broken there is gone with the old one."""
         await self._snapshots.bring(self._record, commit)
-        await renew_private_dir(self._git, Keeper(self._git, self._record), self._record, commit)
+        await renew_private_dir(
+            self._git, ObjectKeeper(self._git, self._record), self._record, commit
+        )
         if now.complete:
             await asyncio.to_thread(clear_away, Path(self._record.private, "git.old"))
 
@@ -210,11 +216,11 @@ def _mend(record: WorkspaceRecord) -> None:
     write_files(private / "git", {f"{own}/commondir": b"../..\n"})
 
 
-class GoingBack:
+class BranchReset:
     """Moves the user's branch first, then the worktree: asked again after a kill, it goes on from there."""
 
     def __init__(
-        self, git: Git, records: Records, snapshots: Snapshots, resetting: Resetting
+        self, git: Git, records: WorkspaceRecords, snapshots: Snapshots, resetting: WorkspaceReset
     ) -> None:
         self._git = git
         self._records = records
@@ -223,7 +229,7 @@ class GoingBack:
 
     async def stand_at(
         self, record: WorkspaceRecord, commit: str, why: str, tip: str, keep: Sequence[str]
-    ) -> Snapshot | None:
+    ) -> WorktreeSnapshot | None:
         """The snapshot of where the branch was. None: it lost nothing."""
         async with self._records.repository_lock(record.git_dir):
             await refuse_missing(self._git, record, commit)
@@ -237,7 +243,7 @@ class GoingBack:
 
 async def keep_tip(
     git: Git, snapshots: Snapshots, record: WorkspaceRecord, current: str, commit: str, why: str
-) -> Snapshot | None:
+) -> WorktreeSnapshot | None:
     """Keep where the user's branch is, if it would lose commits by being moved to this one. Empty: it is gone."""
     if not current or await is_within(git, record, current, commit):
         return None

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.protected_paths import GIT_DIR, STATE_DIR, protected_name
-from podium.core.workspaces import WorkspaceWish
-from podium.git.records import Claims
-from podium.git.repository import Repository
+from podium.core.workspaces import WorkspaceSpec
+from podium.git.records import RecordLookup
+from podium.git.repository import RepositoryState
 
 _TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}")
 _NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
@@ -26,7 +26,7 @@ def check_task(task: str) -> None:
         )
 
 
-def branch_of(wish: WorkspaceWish, repository: Repository, claims: Claims) -> str:
+def branch_of(wish: WorkspaceSpec, repository: RepositoryState, claims: RecordLookup) -> str:
     """The whole name of the branch. Raises for one that cannot be made."""
     short = wish.branch or f"podium/{wish.task}"
     parts = short.split("/")
@@ -42,7 +42,7 @@ def _bad_part(part: str) -> bool:
     return not part or part.startswith(".") or part.endswith((".", ".lock"))
 
 
-def _refuse_taken(name: str, short: str, repository: Repository, claims: Claims) -> None:
+def _refuse_taken(name: str, short: str, repository: RepositoryState, claims: RecordLookup) -> None:
     if name in repository.refs:
         whose = claims.branch_words(repository.git_dir, name)
         raise NotPossibleNow(f"branch {short!r} exists already: {whose}")
@@ -61,7 +61,9 @@ def _refuse_taken(name: str, short: str, repository: Repository, claims: Claims)
             )
 
 
-def folder_of(wish: WorkspaceWish, repository: Repository, state_home: Path, claims: Claims) -> str:
+def folder_of(
+    wish: WorkspaceSpec, repository: RepositoryState, state_home: Path, claims: RecordLookup
+) -> str:
     """Where the worktree goes. Raises when something is there already."""
     if wish.folder:
         named = Path(os.path.abspath(wish.folder))  # noqa: PTH100 — links in it are resolved below
@@ -84,7 +86,9 @@ def folder_of(wish: WorkspaceWish, repository: Repository, state_home: Path, cla
     return str(folder)
 
 
-def _default_folder(task: str, repository: Repository, state_home: Path, claims: Claims) -> Path:
+def _default_folder(
+    task: str, repository: RepositoryState, state_home: Path, claims: RecordLookup
+) -> Path:
     beside = Path(repository.checkout).parent / ".worktrees"
     place = beside if os.path.isdir(beside) else beside.parent  # noqa: PTH112 — see `find_repository`
     longer = f"{Path(repository.checkout).name}-{task}"

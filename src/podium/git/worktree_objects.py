@@ -29,7 +29,7 @@ from podium.platform.folder_tree import files_within, measure
 _SUBMODULE = b"160000 "
 
 
-class Run(Protocol):
+class GitRunner(Protocol):
     """Runs git on the index and the worktree; gives what it prints, or of a failed `add` what it complains of."""
 
     async def __call__(
@@ -37,7 +37,7 @@ class Run(Protocol):
     ) -> bytes: ...
 
 
-async def add_all(run: Run, options: Sequence[str], left_out: Sequence[str] = ()) -> bytes:
+async def add_all(run: GitRunner, options: Sequence[str], left_out: Sequence[str] = ()) -> bytes:
     """Add all but the paths that are left out. With `--ignore-errors`, what could not be read is given."""
     submodules = await _take_submodules_out(run)
     lenient = "--ignore-errors" in options
@@ -54,7 +54,7 @@ def _all_but(paths: Sequence[str]) -> bytes:
     return b"".join(word + b"\0" for word in (b":/", *excluded))
 
 
-async def _take_submodules_out(run: Run) -> dict[bytes, bytes]:
+async def _take_submodules_out(run: GitRunner) -> dict[bytes, bytes]:
     """Gives their lines of the index by path."""
     rows = (await run("ls-files", "-z", "--stage")).split(b"\0")
     found = {row.split(b"\t", 1)[1]: row for row in rows if row.startswith(_SUBMODULE)}
@@ -67,7 +67,7 @@ async def _take_submodules_out(run: Run) -> dict[bytes, bytes]:
     return found
 
 
-async def _put_submodules_back(run: Run, submodules: dict[bytes, bytes]) -> None:
+async def _put_submodules_back(run: GitRunner, submodules: dict[bytes, bytes]) -> None:
     """Those in whose place nothing else was found."""
     if not submodules:
         return
@@ -86,7 +86,7 @@ _MOST = 20_000
 _MAX_LARGE_NAMED = 5
 
 
-async def too_large(run: Run, worktree: Path, head: str) -> dict[str, int]:
+async def too_large(run: GitRunner, worktree: Path, head: str) -> dict[str, int]:
     """Sizes by path of what is left out, so that the rest is no more than may be read.
 
     What git ignores is not read anyway; nor, in all likelihood, what has the size that it has in the head.
@@ -115,7 +115,7 @@ def in_words(left_out: dict[str, int]) -> list[str]:
     return [*told, f"{more} more large files"] if more > 0 else told
 
 
-async def _sizes(run: Run, head: str, paths: Sequence[str]) -> dict[str, int]:
+async def _sizes(run: GitRunner, head: str, paths: Sequence[str]) -> dict[str, int]:
     """As the head has them."""
     askable = [path for path in paths if "\n" not in path]
     names = b"".join(os.fsencode(f"{head}:{path}\n") for path in askable)
@@ -225,7 +225,7 @@ BYTE_EXACT = (
 )
 
 
-class Keeper:
+class ObjectKeeper:
     """The scratch git directory of one workspace; objects go to the folder that it is told."""
 
     def __init__(

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
-from podium.core.workspaces import CommitSeen, WorkspaceRecord, WorktreeState
+from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeStatus
 from podium.git.committable_tree import left_by_set_up
 from podium.git.git_command import Git, GitFailed
 from podium.git.planted import same_as_blob
 from podium.git.private_dir import read_head, read_plain, read_ref
-from podium.git.supervisor_repo import Desk
+from podium.git.supervisor_repo import SupervisorRepo
 from podium.git.worktree_files import kind_of
 
 _BEGUN = (
@@ -37,7 +37,7 @@ _STATUS = (
 
 
 @dataclass(frozen=True)
-class Standing:
+class HeadState:
     """What the private git directory says, read as the plain data it is."""
 
     head: str
@@ -56,13 +56,13 @@ class Standing:
         return self.on_branch and bool(self.tip) and self.is_plain and not self.begun
 
 
-def standing_of(record: WorkspaceRecord) -> Standing:
+def standing_of(record: WorkspaceRecord) -> HeadState:
     git = Path(record.private, "git")
     own = git / "worktrees" / record.admin
     checked_out = read_head(git, record.admin)
     named = read_ref(git, checked_out) if checked_out.startswith("refs/") else checked_out
     merging = read_plain(own / "MERGE_HEAD", 5000).decode(errors="replace").split()
-    return Standing(
+    return HeadState(
         head=_id(named, record),
         tip=_id(read_ref(git, record.branch), record),
         on_branch=checked_out == record.branch,
@@ -100,10 +100,10 @@ def tip_to_work_on(record: WorkspaceRecord) -> str:
     return standing.tip
 
 
-async def state_of(desk: Desk, record: WorkspaceRecord) -> WorktreeState:
+async def state_of(desk: SupervisorRepo, record: WorkspaceRecord) -> WorktreeStatus:
     standing = await asyncio.to_thread(standing_of, record)
     found = await changes_since(desk, record, standing.head) if standing.head else None
-    return WorktreeState(
+    return WorktreeStatus(
         head=standing.head,
         on_branch=standing.on_branch and bool(standing.tip),
         changed=found.paths if found else (),
@@ -112,7 +112,7 @@ async def state_of(desk: Desk, record: WorkspaceRecord) -> WorktreeState:
 
 
 @dataclass(frozen=True)
-class Changes:
+class WorktreeChanges:
     """Paths that are not as in a commit, but for what the set-up left and nobody changed since."""
 
     tracked: tuple[str, ...]
@@ -123,7 +123,9 @@ class Changes:
         return (*self.tracked, *self.untracked)
 
 
-async def changes_since(desk: Desk, record: WorkspaceRecord, commit: str) -> Changes:
+async def changes_since(
+    desk: SupervisorRepo, record: WorkspaceRecord, commit: str
+) -> WorktreeChanges:
     """Of the worktree. Of very many, the first."""
     await desk.stand_at(commit)
     ended = await desk.run(*_STATUS, output_bytes=_MOST_BYTES, cut=True)
@@ -131,9 +133,9 @@ async def changes_since(desk: Desk, record: WorkspaceRecord, commit: str) -> Cha
     rows = whole.decode(errors="surrogateescape").split("\0")
     tracked, untracked = _paths(rows, {"1": 8, "u": 10}), _paths(rows, {"?": 1})
     if not tracked and not untracked:
-        return Changes((), ())
+        return WorktreeChanges((), ())
     left = set(await asyncio.to_thread(unchanged_set_up, record))
-    return Changes(
+    return WorktreeChanges(
         tuple(path for path in tracked if path not in left),
         tuple(path for path in untracked if path not in left),
     )
@@ -177,7 +179,9 @@ async def commit_named(git: Git, record: WorkspaceRecord, name: str) -> str:
     return found
 
 
-async def history_since(desk: Desk, record: WorkspaceRecord, since: str) -> list[CommitSeen]:
+async def history_since(
+    desk: SupervisorRepo, record: WorkspaceRecord, since: str
+) -> list[WorkspaceCommit]:
     """Commits of the branch that `since` does not contain, oldest first."""
     tip = await asyncio.to_thread(_tip, record)
     if tip == since:
@@ -190,9 +194,9 @@ async def history_since(desk: Desk, record: WorkspaceRecord, since: str) -> list
     return [_seen(*fields[at : at + 4]) for at in range(0, len(fields) - 3, 4)]
 
 
-def _seen(commit: str, parents: str, subject: str, trailers: str) -> CommitSeen:
+def _seen(commit: str, parents: str, subject: str, trailers: str) -> WorkspaceCommit:
     pairs = [each.partition(_WITHIN) for each in trailers.strip("\n").split(_BETWEEN) if each]
-    return CommitSeen(
+    return WorkspaceCommit(
         id=commit,
         subject=subject,
         parents=tuple(parents.split()),
@@ -203,7 +207,9 @@ def _seen(commit: str, parents: str, subject: str, trailers: str) -> CommitSeen:
 _CONTEXT_LINES = 12
 
 
-async def diff_since(desk: Desk, record: WorkspaceRecord, since: str, most_bytes: int) -> str:
+async def diff_since(
+    desk: SupervisorRepo, record: WorkspaceRecord, since: str, most_bytes: int
+) -> str:
     """What the branch changed since it left `since`, with enough lines around it to judge it; the beginning when it is longer."""
     tip = await asyncio.to_thread(_tip, record)
     try:

@@ -15,7 +15,7 @@ from podium.app.run_list import Standing, how_they_stand
 from podium.app.submission import asked_by
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput
-from podium.core.model import Json, Moment, Noun
+from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.tool_replies import cut_to, told_result
 from podium.core.work import Run
 from podium.render.approval import what_line
@@ -40,7 +40,7 @@ class Desk:
         return f"mcp:{self.podium.settings.user}"
 
 
-class RunLine(Noun):
+class RunLine(FrozenModel):
     """A run, told shortly."""
 
     run_id: str
@@ -51,15 +51,15 @@ class RunLine(Noun):
     ended: bool
     queue: str | None
     asked_by: str
-    created_at: Moment
-    finished_at: Moment | None
+    created_at: UtcDatetime
+    finished_at: UtcDatetime | None
     waiting_for: str | None
     approvals: tuple[str, ...]
     """Ids of approvals that people have not answered yet."""
     failure: str
 
 
-class ApprovalLine(Noun):
+class ApprovalLine(FrozenModel):
     """What a person is asked, and how they answer."""
 
     approval_id: str
@@ -69,7 +69,7 @@ class ApprovalLine(Noun):
     what: str
     tier: str
     approvers: tuple[str, ...]
-    deadline: Moment
+    deadline: UtcDatetime
     answered_by: tuple[str, ...]
     why: str
     """Why it was rejected."""

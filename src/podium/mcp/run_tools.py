@@ -19,7 +19,7 @@ from podium.app.submission import Wish, submit
 from podium.app.work_request import Told
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
-from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.tool_replies import cut_to
 from podium.core.work import Run
 from podium.jobs.operator.answer_blocks import blocks
@@ -43,7 +43,7 @@ LONGEST_LINE = 1_000
 RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.", max_length=100)]
 
 
-class Submitted(Noun):
+class Submitted(FrozenModel):
     """A run that goes on without the client."""
 
     run: RunLine
@@ -52,24 +52,24 @@ class Submitted(Noun):
     next: str
 
 
-class StatusWish(Noun):
+class StatusWish(FrozenModel):
     run_id: str = Field(default="", description="One run; else the newest.", max_length=100)
     statuses: tuple[ShownStatus, ...] = Field(default=(), description="Only runs that stand so.")
     flow: str = Field(default="", description="Only runs of this flow.", max_length=100)
     limit: int = Field(default=20, ge=1, le=100)
 
 
-class Runs(Noun):
+class Runs(FrozenModel):
     """Runs, newest first."""
 
     runs: tuple[RunLine, ...]
 
 
-class OneRun(Noun):
+class OneRun(FrozenModel):
     run_id: RunId
 
 
-class Result(Noun):
+class Result(FrozenModel):
     """What came of a run."""
 
     run: RunLine
@@ -79,13 +79,13 @@ class Result(Noun):
     """How many calls were performed and sealed."""
 
 
-class LogsWish(Noun):
+class LogsWish(FrozenModel):
     run_id: RunId
     after_seq: int = Field(default=0, ge=0, description="Only events behind this number.")
     limit: int = Field(default=100, ge=1, le=500)
 
 
-class Logs(Noun):
+class Logs(FrozenModel):
     """What happened, in words, oldest first."""
 
     lines: tuple[str, ...]
@@ -95,7 +95,7 @@ class Logs(Noun):
     """Nothing more will come."""
 
 
-class CancelWish(Noun):
+class CancelWish(FrozenModel):
     run_id: RunId
     why: str = Field(default="", max_length=1_000)
 
@@ -217,13 +217,13 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
 MOST_RECEIPTS = 500
 
 
-class PlanWish(Noun):
+class PlanWish(FrozenModel):
     text: NonEmpty = Field(description="What is wanted, in plain words.")
     context: Told = Field(default_factory=dict, description="What is known already, by name.")
     pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
 
 
-class Plan(Noun):
+class Plan(FrozenModel):
     """What the operator would do. Nothing was done."""
 
     status: str
@@ -236,25 +236,25 @@ class Plan(Noun):
     next_actions: tuple[str, ...]
 
 
-class ApprovalsWish(Noun):
+class ApprovalsWish(FrozenModel):
     approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
     everything: bool = Field(default=False, description="Answered, used and expired ones too.")
 
 
-class Approvals(Noun):
+class Approvals(FrozenModel):
     approvals: tuple[ApprovalLine, ...]
     """Newest first."""
     more: int = 0
     """Older ones that are left out."""
 
 
-class ReceiptsWish(Noun):
+class ReceiptsWish(FrozenModel):
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
     limit: Annotated[int, Field(ge=1, le=MOST_RECEIPTS)] = 100
 
 
-class ReceiptLine(Noun):
+class ReceiptLine(FrozenModel):
     """Proof of one call that was performed."""
 
     run_id: str
@@ -265,10 +265,10 @@ class ReceiptLine(Noun):
     approved_by: tuple[str, ...]
     fields: dict[str, Json]
     error: str
-    settled_at: Moment
+    settled_at: UtcDatetime
 
 
-class Proof(Noun):
+class Proof(FrozenModel):
     """Receipts, the newest first, and whether all chains are whole."""
 
     receipts: tuple[ReceiptLine, ...]

@@ -15,7 +15,7 @@ from podium.app.flow_builders import callable_specs
 from podium.app.kernel_flows import CALL, CallJob
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import LockHeld, NotPossibleNow
-from podium.core.model import Json, NonEmpty, Noun, digest_of
+from podium.core.model import FrozenModel, Json, NonEmpty, digest_of
 from podium.core.tool_replies import offered_names, offered_schema, told_failure, told_refusal
 from podium.core.work import Run, RunStatus
 from podium.mcp.context import (
@@ -29,7 +29,7 @@ from podium.mcp.context import (
     run_line,
     structured,
 )
-from podium.ports import View
+from podium.ports import StoreView
 
 ASK_HUMAN = "ask_human"
 LONGEST_NAME = 48
@@ -41,7 +41,7 @@ PATIENCE_SECONDS = 25.0
 REFUSED = "CallRefused"
 
 
-class CallAnswer(Noun):
+class CallAnswer(FrozenModel):
     """How a call stands."""
 
     status: Literal["done", "waiting", "running"]
@@ -56,7 +56,7 @@ class CallAnswer(Noun):
     """What to do next."""
 
 
-class Question(Noun):
+class Question(FrozenModel):
     question: NonEmpty = Field(description="What a person shall decide.", max_length=2_000)
     choices: tuple[NonEmpty, ...] = Field(
         default=(),
@@ -185,7 +185,7 @@ class GatedToolbox:
         )
 
 
-def _run_of(run_id: str, view: View) -> Run | None:
+def _run_of(run_id: str, view: StoreView) -> Run | None:
     return view.run(run_id)
 
 

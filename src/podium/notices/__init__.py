@@ -1,5 +1,5 @@
 """Where people are told who look at nothing: chats, mailboxes and phones, by one URL each."""
 
-from podium.notices.outlet import AppriseOutlet, FileToldBook
+from podium.notices.outlet import AppriseChannel, FileDeliveryLog
 
-__all__ = ["AppriseOutlet", "FileToldBook"]
+__all__ = ["AppriseChannel", "FileDeliveryLog"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from podium.platform import make_private_folder
-from podium.ports import Notice, NoticePart, Told, ToldMark
+from podium.ports import DeliveryPosition, DeliveryStatus, Notice, NoticeItem
 
 if TYPE_CHECKING:
     from apprise import Apprise, AppriseResult
@@ -53,7 +53,7 @@ def tamed(text: str) -> str:
     return text
 
 
-def _part(part: NoticePart) -> str:
+def _part(part: NoticeItem) -> str:
     text = tamed(part.text)
     shown = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
     return f"{shown}\n{part.link}" if part.link else shown
@@ -66,7 +66,7 @@ _REFUSED = re.compile(r"error=4\d\d")
 NO_SERVICE = "its value is no URL that apprise knows; its pages list them"
 
 
-class AppriseOutlet:
+class AppriseChannel:
     """Tells by one URL. A message is sent in a thread of its own, which nobody waits for longer than said."""
 
     def __init__(
@@ -88,14 +88,16 @@ class AppriseOutlet:
     def name(self) -> str:
         return self._name
 
-    async def tell(self, notice: Notice) -> Told:
+    async def tell(self, notice: Notice) -> DeliveryStatus:
         """Send it, and wait for the service's answer for some seconds."""
         if self._thread is not None and self._thread.is_alive():
-            return Told(done=False, why="the message before is still on its way", in_doubt=True)
+            return DeliveryStatus(
+                done=False, why="the message before is still on its way", in_doubt=True
+            )
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Told] = loop.create_future()
+        answer: asyncio.Future[DeliveryStatus] = loop.create_future()
 
-        def settle(told: Told) -> None:
+        def settle(told: DeliveryStatus) -> None:
             if not answer.done():
                 answer.set_result(told)
 
@@ -115,27 +117,27 @@ class AppriseOutlet:
             async with asyncio.timeout(self._seconds):
                 return await answer
         except TimeoutError:
-            return Told(
+            return DeliveryStatus(
                 done=False, why=f"no answer within {self._seconds:g} seconds", in_doubt=True
             )
 
-    def _sent(self, notice: Notice) -> Told:
+    def _sent(self, notice: Notice) -> DeliveryStatus:
         """In a thread of its own."""
         try:
             service = _service(self._url)
             if service is None:
-                return Told(done=False, why=NO_SERVICE)
+                return DeliveryStatus(done=False, why=NO_SERVICE)
             result = service.notify(
                 body=body_of(notice), title=title_of(notice), body_format="text"
             )
         except Exception as error:
             # Plugins of a hundred services: what one of them raises must not end the console.
-            return Told(
+            return DeliveryStatus(
                 done=False, why=self._safe(f"{type(error).__name__}: {error}"), in_doubt=True
             )
         if result:
-            return Told(done=True)
-        return Told(done=False, why=self._why(result), in_doubt=_in_doubt(result))
+            return DeliveryStatus(done=True)
+        return DeliveryStatus(done=False, why=self._why(result), in_doubt=_in_doubt(result))
 
     def _why(self, result: AppriseResult) -> str:
         said = "; ".join(entry.message for entry in result.logs())
@@ -172,7 +174,7 @@ def _in_doubt(result: AppriseResult) -> bool:
 _NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-class FileToldBook:
+class FileDeliveryLog:
     """Marks in a folder of the project's state. Only the process that holds the folder may tell."""
 
     def __init__(self, folder: Path) -> None:
@@ -197,14 +199,14 @@ class FileToldBook:
             os.close(self._held)
             self._held = None
 
-    def mark(self, outlet: str) -> ToldMark | None:
+    def mark(self, outlet: str) -> DeliveryPosition | None:
         """None also for a file that cannot be read: what is told then begins anew."""
         try:
-            return ToldMark.model_validate_json(self._file(outlet).read_bytes())
+            return DeliveryPosition.model_validate_json(self._file(outlet).read_bytes())
         except (OSError, ValidationError):
             return None
 
-    def save(self, outlet: str, mark: ToldMark) -> None:
+    def save(self, outlet: str, mark: DeliveryPosition) -> None:
         """Put the mark in its file, whole or not at all. On return it survives a crash."""
         handle, side = tempfile.mkstemp(prefix=".mark-", dir=self._folder)
         try:

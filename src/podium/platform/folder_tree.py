@@ -54,7 +54,7 @@ _BLOCK_BYTES = 512
 
 
 @dataclass
-class Measure:
+class FolderSize:
     """What was found beneath some folders."""
 
     bytes: int = 0
@@ -68,9 +68,9 @@ class Measure:
         return datetime.fromtimestamp(max(latest, earliest.timestamp()), UTC)
 
 
-def measure(*folders: Path) -> Measure:
+def measure(*folders: Path) -> FolderSize:
     """Look through the folders. What cannot be looked into counts as nothing."""
-    found = Measure()
+    found = FolderSize()
     seen: set[tuple[int, int]] = set()
     for entry in entries_within(*folders):
         with suppress(OSError):
@@ -78,7 +78,7 @@ def measure(*folders: Path) -> Measure:
     return found
 
 
-def _add(found: Measure, seen: set[tuple[int, int]], entry: os.stat_result) -> None:
+def _add(found: FolderSize, seen: set[tuple[int, int]], entry: os.stat_result) -> None:
     found.changed_seconds = max(found.changed_seconds, entry.st_mtime)
     if entry.st_nlink > 1:
         identity = (entry.st_dev, entry.st_ino)

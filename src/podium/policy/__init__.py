@@ -2,19 +2,26 @@
 
 from podium.policy.compiler import compile_policy, find_faults
 from podium.policy.git_tables import exec_rules
-from podium.policy.policy import Policy, PolicyLayer, QuotaSpec, Rule, ZoneSpec, default_policy
-from podium.policy.programs import Kind
+from podium.policy.policy import (
+    Policy,
+    PolicyLayer,
+    PolicyRule,
+    QuotaSpec,
+    ZoneSpec,
+    default_policy,
+)
+from podium.policy.programs import CommandKind
 from podium.policy.refusal import PolicyFault
 from podium.policy.rule_gate import RuleGate
 from podium.policy.shell import split_command
 
 __all__ = [
-    "Kind",
+    "CommandKind",
     "Policy",
     "PolicyFault",
     "PolicyLayer",
+    "PolicyRule",
     "QuotaSpec",
-    "Rule",
     "RuleGate",
     "ZoneSpec",
     "compile_policy",

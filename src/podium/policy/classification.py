@@ -10,7 +10,7 @@ from functools import cached_property
 from podium.core.decisions import Access, BuiltInRule, GateContext, Tier, TierTerm
 from podium.policy import programs
 from podium.policy.command_paths import (
-    Standing,
+    CommandLocation,
     finds_and_removes,
     moved,
     path_parts,
@@ -24,11 +24,11 @@ from podium.policy.command_paths import (
 )
 from podium.policy.git_firewall import RULE as GIT_RULE
 from podium.policy.git_firewall import read_git, scratch_target, scratch_touches
-from podium.policy.programs import Kind, names, weigh_variable
-from podium.policy.refusal import Refused
+from podium.policy.programs import CommandKind, names, weigh_variable
+from podium.policy.refusal import CallDenied
 from podium.policy.shell import ANY, ASSIGNMENT, COMPUTED, SimpleCommand, assignment, shown
 from podium.policy.shell.wrappers import SHELLS, runs_a_file
-from podium.policy.zones import HARMLESS_PATHS, Touch
+from podium.policy.zones import HARMLESS_PATHS, TouchedPath
 
 _FETCHING = names("curl wget http https xh aria2c")
 _CONNECTING = names("nc ncat netcat telnet")
@@ -105,12 +105,12 @@ def _host(word: str) -> Host | None:
 
 
 def refuse_hosts(name: str, hosts: Iterable[Host], context: GateContext) -> None:
-    """Raise `Refused` for a host that the confined run's network does not lead to."""
+    """Raise `CallDenied` for a host that the confined run's network does not lead to."""
     for host, port in hosts:
         if _LOOPBACK.fullmatch(host) or any(_fits(host, port, one) for one in context.hosts):
             continue
         listed = ", ".join(context.hosts) or "none"
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.UNREACHABLE_HOST,
             f"{name} cannot reach {host!r} from here; hosts that can be reached: {listed}",
             Tier.T3,
@@ -138,10 +138,10 @@ class CommandUse:
     """A simple command, read."""
 
     command: SimpleCommand
-    kind: Kind
-    touches: tuple[Touch, ...]
+    kind: CommandKind
+    touches: tuple[TouchedPath, ...]
     terms: tuple[TierTerm, ...]
-    perhaps: Kind | None = None
+    perhaps: CommandKind | None = None
     """What it may do in a form that is not understood: allow rules do not go by it, others do."""
     computed: bool = False
     """Something in it is only known when it runs."""
@@ -149,7 +149,7 @@ class CommandUse:
     @property
     def open(self) -> bool:
         """Whether what it does shows only when it runs: by computed words, or by what the program is."""
-        return self.computed or self.kind is Kind.OTHER
+        return self.computed or self.kind is CommandKind.OTHER
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -163,14 +163,16 @@ class CommandUse:
         return tuple(dict.fromkeys((self.words, plain, self.command.given)))
 
 
-def read_command(command: SimpleCommand, standing: Standing, context: GateContext) -> CommandUse:
-    """Classify a command. Raises `Refused` for what is denied under every policy."""
+def read_command(
+    command: SimpleCommand, standing: CommandLocation, context: GateContext
+) -> CommandUse:
+    """Classify a command. Raises `CallDenied` for what is denied under every policy."""
     confined = context.confined
     terms = [*_variable_terms(_lasting(command), confined)]
     opened = tuple(_opened(command, standing))
     writes = any(touch.access is Access.WRITE for touch in opened)
     if not command.argv:
-        kind = Kind.WRITE if writes else Kind.OTHER
+        kind = CommandKind.WRITE if writes else CommandKind.OTHER
         return CommandUse(command, kind, opened, tuple(terms))
     _refuse_by_name(command, confined)
     if command.basename == "git":
@@ -178,16 +180,16 @@ def read_command(command: SimpleCommand, standing: Standing, context: GateContex
     terms += _variable_terms(_set_by(command), confined)
     kind = _kind(command, confined)
     terms += _kind_terms(command, kind, context)
-    if kind is Kind.READ and writes:
-        kind = Kind.WRITE
-    perhaps = Kind.WRITE if command.program in programs.WRITERS else None
+    if kind is CommandKind.READ and writes:
+        kind = CommandKind.WRITE
+    perhaps = CommandKind.WRITE if command.program in programs.WRITERS else None
     touches = (*_touched(command, kind, standing, confined), *opened)
     if confined:
         refuse_ruin(command, touches, standing)
     return CommandUse(command, kind, touches, tuple(terms), perhaps, command.computed)
 
 
-def _opened(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
+def _opened(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
     """The files that the shell opens for the command."""
     for redirect in command.redirects:
         if not unknown_place(redirect.target) and redirect.target not in HARMLESS_PATHS:
@@ -195,8 +197,8 @@ def _opened(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
 
 
 def _touched(
-    command: SimpleCommand, kind: Kind, standing: Standing, confined: bool
-) -> Iterator[Touch]:
+    command: SimpleCommand, kind: CommandKind, standing: CommandLocation, confined: bool
+) -> Iterator[TouchedPath]:
     if command.program in programs.WRITERS:
         yield from writer_touches(command, standing)
     else:
@@ -229,7 +231,7 @@ def _variable_terms(
     for name, value in variables:
         weight = weigh_variable(name, value, confined=confined)
         if weight == "dangerous":
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.DANGEROUS_VARIABLE,
                 f"the variable {name} changes which programs run or what they load; leave it out",
             )
@@ -240,33 +242,33 @@ def _variable_terms(
 def _refuse_by_name(command: SimpleCommand, confined: bool) -> None:
     name = command.basename
     if name in programs.PRIVILEGED:
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.PRIVILEGE, f"{name} works with another user's rights; do without it"
         )
     if name in programs.SHELL_STATE and not (confined and _steady(command)):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION, f"{name} changes the shell itself; do without it"
         )
     if confined and name in programs.CALCULATING:
         _refuse_calculation(command)
     if _is_indirect(name, confined):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION,
             f"{name} starts commands that its words do not show; run them one by one",
         )
     ruinous = name in programs.RUINOUS or name.startswith(programs.RUINOUS_BEGINNINGS)
     if ruinous and not (confined and name in programs.DELETERS):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND, f"{name} destroys what cannot be brought back"
         )
     if name.startswith("git-") or (name == "git" and command.program != "git"):
-        raise Refused(
+        raise CallDenied(
             GIT_RULE,
             f"{command.argv[0]!r}: call the system's git as `git <command>`",
             Tier.T2,
         )
     if name in SHELLS and not runs_a_file(command.argv, confined=confined):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION, f"{name} would read commands that are not shown here"
         )
 
@@ -290,7 +292,7 @@ def _refuse_calculation(command: SimpleCommand) -> None:
     """These builtins take some words for calculations, which run `a[$(…)]`."""
     for word in command.argv[1:]:
         if "$(" in word or "`" in word:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 f"{command.basename} may run the text {shown(word)[:80]!r}; do without it",
             )
@@ -298,19 +300,21 @@ def _refuse_calculation(command: SimpleCommand) -> None:
 
 def _read_git(
     command: SimpleCommand,
-    standing: Standing,
+    standing: CommandLocation,
     terms: Sequence[TierTerm],
-    opened: tuple[Touch, ...],
+    opened: tuple[TouchedPath, ...],
     confined: bool,
 ) -> CommandUse:
     if confined and (scratch := scratch_target(command.argv[1:], standing)) is not None:
         touches = (*scratch_touches(*scratch), *opened)
-        return CommandUse(command, Kind.GIT_WRITE, touches, tuple(terms), computed=command.computed)
+        return CommandUse(
+            command, CommandKind.GIT_WRITE, touches, tuple(terms), computed=command.computed
+        )
     if not standing.holds("."):
-        raise Refused(GIT_RULE, _outside(confined), Tier.T2)
+        raise CallDenied(GIT_RULE, _outside(confined), Tier.T2)
     use = read_git(command.argv[1:], standing.holds, confined=confined)
     if use.folder is not None:
-        standing = Standing(standing.root, standing.touch(use.folder, None).paths)
+        standing = CommandLocation(standing.root, standing.touch(use.folder, None).paths)
     if standing.folders != (standing.root,) and not confined:
         because = "a folder may be a repository of its own, whose settings start programs"
         terms = (*terms, TierTerm(tier=Tier.T2, because=because))
@@ -318,9 +322,9 @@ def _read_git(
     touches = tuple(standing.touch(part, access) for word in use.words for part in path_parts(word))
     if len(use.moved) > 1:
         touches = (*touches, *moved(use.moved, standing))
-    kind = Kind.GIT_WRITE if use.writes else Kind.GIT_READ
+    kind = CommandKind.GIT_WRITE if use.writes else CommandKind.GIT_READ
     if any(touch.access is Access.WRITE for touch in opened):
-        kind = Kind.GIT_WRITE
+        kind = CommandKind.GIT_WRITE
     losing = () if confined else use.terms
     return CommandUse(
         command, kind, (*touches, *opened), (*terms, *losing), computed=command.computed
@@ -336,23 +340,23 @@ def _outside(confined: bool) -> str:
     )
 
 
-def _kind(command: SimpleCommand, confined: bool) -> Kind:
+def _kind(command: SimpleCommand, confined: bool) -> CommandKind:
     program, name = command.program, command.basename
     if not confined:
         _refuse_recursion(command)
     if name in programs.REACHING:
-        return Kind.OTHER if confined and _stays(name, command.argv) else Kind.NETWORK
+        return CommandKind.OTHER if confined and _stays(name, command.argv) else CommandKind.NETWORK
     if name in programs.INSTALLING or _installs(name, command.argv):
-        return Kind.INSTALL
+        return CommandKind.INSTALL
     if name in programs.DELETERS:
-        return Kind.DELETE
+        return CommandKind.DELETE
     if program in programs.WRITERS:
-        return Kind.WRITE if understood(command) else Kind.OTHER
+        return CommandKind.WRITE if understood(command) else CommandKind.OTHER
     if confined and program == "find" and finds_and_removes(command):
-        return Kind.DELETE
+        return CommandKind.DELETE
     if program in programs.READERS and not _does_more(program, command.argv[1:]):
-        return Kind.READ
-    return Kind.OTHER
+        return CommandKind.READ
+    return CommandKind.OTHER
 
 
 def _stays(name: str, argv: Sequence[str]) -> bool:
@@ -373,7 +377,7 @@ def _installs(name: str, argv: Sequence[str]) -> bool:
 def _does_more(program: str, arguments: Sequence[str]) -> bool:
     """Whether a reader is used in a form that also writes or starts something."""
     if program == "find" and any(word.startswith(programs.FIND_ACTIONS) for word in arguments):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
             "find may only list here: no -exec, -ok, -delete or -fprint",
         )
@@ -392,17 +396,19 @@ def _does_more(program: str, arguments: Sequence[str]) -> bool:
 def _refuse_recursion(command: SimpleCommand) -> None:
     word = removes_folders(command)
     if word:
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
             f"{command.basename} {word} goes through whole folders; name the files one by one",
         )
 
 
-def _kind_terms(command: SimpleCommand, kind: Kind, context: GateContext) -> Iterator[TierTerm]:
+def _kind_terms(
+    command: SimpleCommand, kind: CommandKind, context: GateContext
+) -> Iterator[TierTerm]:
     """What the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
     name, confined = command.basename, context.confined
     undone = Tier.T1 if confined and context.undoable else Tier.T2
-    if kind is Kind.NETWORK:
+    if kind is CommandKind.NETWORK:
         hosts = hosts_of(command) if confined else None
         if hosts is None or context.network == "open":
             yield TierTerm(
@@ -411,8 +417,8 @@ def _kind_terms(command: SimpleCommand, kind: Kind, context: GateContext) -> Ite
             return
         refuse_hosts(name, hosts, context)
         yield TierTerm(tier=Tier.T1, because=f"{name} reaches hosts that are listed")
-    elif kind is Kind.INSTALL:
+    elif kind is CommandKind.INSTALL:
         because = f"{name} brings code from elsewhere"
         yield TierTerm(tier=undone if context.network == "listed" else Tier.T2, because=because)
-    elif kind is Kind.DELETE:
+    elif kind is CommandKind.DELETE:
         yield TierTerm(tier=undone, because=f"{name} removes or overwrites what is there")

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from podium.core.decisions import Access, BuiltInRule
 from podium.policy import programs
-from podium.policy.programs import Kind
-from podium.policy.refusal import Refused
+from podium.policy.programs import CommandKind
+from podium.policy.refusal import CallDenied
 from podium.policy.shell import ANY, COMPUTED, SimpleCommand, plainly, shown
 from podium.policy.shell.wrappers import found_name, places
-from podium.policy.zones import HARMLESS_PATHS, Touch, relative_to, resolve
+from podium.policy.zones import HARMLESS_PATHS, TouchedPath, relative_to, resolve
 
 _MOST_LETTERS = 32
 """Options bundled in one word; of more, each of which may begin a value, none is read."""
@@ -31,7 +31,7 @@ _ALL_JOINTS = re.compile(r"""://(?!/)|[=:@,;|\s"'(){}\[\]]""")
 """The same for programs that may have a grammar of their own for their words."""
 
 
-class Standing(NamedTuple):
+class CommandLocation(NamedTuple):
     """Where a command runs: the workspace, and every folder a `cd` may have led to."""
 
     root: str
@@ -39,13 +39,13 @@ class Standing(NamedTuple):
     known: bool = True
     """False: a `cd` led somewhere that is only known when it runs."""
 
-    def touch(self, word: str, access: Access | None, *, whole: bool = False) -> Touch:
+    def touch(self, word: str, access: Access | None, *, whole: bool = False) -> TouchedPath:
         """A word taken as a path. `~` at its start is somebody's home, never the workspace."""
         # What is only known when it runs is taken for any name in the folder before it.
         path = plainly(word).replace(COMPUTED, ANY)
         places = ("/",) if path.startswith("~") else self.folders
         paths = tuple([resolve(path, folder) for folder in places])
-        return Touch(shown(word), paths, access, whole)
+        return TouchedPath(shown(word), paths, access, whole)
 
     def holds(self, word: str) -> bool:
         return all(
@@ -58,22 +58,26 @@ def unknown_place(word: str) -> bool:
     return word.startswith(COMPUTED)
 
 
-def touches_of(command: SimpleCommand, kind: Kind, standing: Standing) -> Iterator[Touch]:
+def touches_of(
+    command: SimpleCommand, kind: CommandKind, standing: CommandLocation
+) -> Iterator[TouchedPath]:
     program, arguments = command.basename, command.argv[1:]
-    if kind is Kind.DELETE and program in programs.DELETERS:
+    if kind is CommandKind.DELETE and program in programs.DELETERS:
         yield from _removed(program, arguments, standing)
     if command.program in programs.SILENT:
         return
-    if kind is Kind.READ and program in programs.PATTERN_FIRST:
+    if kind is CommandKind.READ and program in programs.PATTERN_FIRST:
         arguments = _without_pattern(arguments)
-    access = Access.READ if kind in (Kind.READ, Kind.DELETE) else None
+    access = Access.READ if kind in (CommandKind.READ, CommandKind.DELETE) else None
     for word in arguments:
         for part in path_parts(word, own_grammar=access is None):
             if part not in HARMLESS_PATHS and not unknown_place(part):
                 yield standing.touch(part, access)
 
 
-def _removed(program: str, arguments: Sequence[str], standing: Standing) -> Iterator[Touch]:
+def _removed(
+    program: str, arguments: Sequence[str], standing: CommandLocation
+) -> Iterator[TouchedPath]:
     if program == "dd":
         for word in arguments:
             if word.startswith("of="):
@@ -84,7 +88,7 @@ def _removed(program: str, arguments: Sequence[str], standing: Standing) -> Iter
             yield removal(word, standing)
 
 
-def removal(word: str, standing: Standing) -> Touch:
+def removal(word: str, standing: CommandLocation) -> TouchedPath:
     """Removing what a word names: all names in a folder are the folder itself."""
     folder, slash, name = plainly(word).rpartition("/")
     if ANY in name and not name.strip(f"{ANY}."):
@@ -130,7 +134,7 @@ def _may_hold_pattern(word: str) -> bool:
 def path_parts(word: str, *, own_grammar: bool = False) -> Iterator[str]:
     """The parts of a word that may be paths: itself, an option's value, what follows `=` or `:`.
 
-    Raises `Refused` for a bundle of so many options that it cannot be read.
+    Raises `CallDenied` for a bundle of so many options that it cannot be read.
     """
     if _WHOLE.fullmatch(word):
         yield word
@@ -157,7 +161,7 @@ def _values(word: str) -> Iterator[str]:
     elif bundle := _BUNDLE.match(word):
         letters = bundle.end(1)
         if letters > _MOST_LETTERS:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 f"the option {word[:_MOST_LETTERS]!r}… has too many letters to be read; shorten it",
             )
@@ -192,7 +196,7 @@ def finds_and_removes(command: SimpleCommand) -> bool:
     return "-delete" in command.argv
 
 
-def removed_by_find(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
+def removed_by_find(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
     """What `find` itself removes and writes: all it searches, or what its tests let through."""
     words = command.argv
     for at, word in enumerate(words[:-1]):
@@ -205,8 +209,10 @@ def removed_by_find(command: SimpleCommand, standing: Standing) -> Iterator[Touc
                 yield removal(f"{place.rstrip('/')}/{name}" if name else place, standing)
 
 
-def refuse_ruin(command: SimpleCommand, touches: Sequence[Touch], standing: Standing) -> None:
-    """Raise `Refused` when the whole workspace, or nobody knows what, would be removed or changed."""
+def refuse_ruin(
+    command: SimpleCommand, touches: Sequence[TouchedPath], standing: CommandLocation
+) -> None:
+    """Raise `CallDenied` when the whole workspace, or nobody knows what, would be removed or changed."""
     recursive = removes_folders(command)
     if not recursive and command.program != "find" and not any(t.changes for t in touches):
         return
@@ -219,13 +225,13 @@ def refuse_ruin(command: SimpleCommand, touches: Sequence[Touch], standing: Stan
     )
     unknown = [word for word in command.argv[1:] if recursive and unknown_place(word)]
     if unknown or any(map(unknown_place, searched)):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
             f"what {command.basename} {recursive or '-delete'} would go through is only known when it runs; "
             "write the folder out",
         )
     if recursive and not standing.known and any(_relative(word) for word in command.argv[1:]):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
             f"where {command.basename} {recursive} would run is not known; write the cd out",
         )
@@ -233,7 +239,7 @@ def refuse_ruin(command: SimpleCommand, touches: Sequence[Touch], standing: Stan
         if touch.access is Access.DELETE and any(
             _above(path, standing.root) for path in touch.paths
         ):
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.DESTRUCTIVE_COMMAND,
                 f"{command.basename} would take the whole workspace; name what is to go",
             )
@@ -265,7 +271,7 @@ def understood(command: SimpleCommand) -> bool:
     return command.program not in programs.TARGET_LAST or len(operands) > 1
 
 
-def writer_touches(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
+def writer_touches(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
     """The paths a program of `WRITERS` touches."""
     if not understood(command):
         yield from _in_doubt(command, standing)
@@ -280,7 +286,7 @@ def writer_touches(command: SimpleCommand, standing: Standing) -> Iterator[Touch
             yield standing.touch(word, Access.WRITE)
 
 
-def moved(operands: Sequence[str], standing: Standing) -> Iterator[Touch]:
+def moved(operands: Sequence[str], standing: CommandLocation) -> Iterator[TouchedPath]:
     """What moving touches: the last operand is the target, which may be a folder."""
     *sources, target = operands
     for source in sources:
@@ -290,7 +296,9 @@ def moved(operands: Sequence[str], standing: Standing) -> Iterator[Touch]:
     yield standing.touch(target, Access.WRITE, whole=not surely_folder)
 
 
-def _copied(operands: Sequence[str], standing: Standing, *, whole: bool) -> Iterator[Touch]:
+def _copied(
+    operands: Sequence[str], standing: CommandLocation, *, whole: bool
+) -> Iterator[TouchedPath]:
     *sources, target = operands
     for source in sources:
         yield standing.touch(source, Access.READ, whole=whole)
@@ -308,7 +316,7 @@ def _last_part(word: str) -> str:
     return posixpath.basename(word.rstrip("/"))
 
 
-def _in_doubt(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
+def _in_doubt(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
     program, arguments = command.program, command.argv[1:]
     options, operands = _parted(arguments)
     # A link may lead anywhere a person says yes to, but it is made in the workspace.

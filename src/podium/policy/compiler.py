@@ -20,20 +20,20 @@ from podium.core.decisions import (
     ToolSpec,
     Zone,
 )
-from podium.policy.facts import Facts, gather, refuse_places
-from podium.policy.limits import DEFAULT_APPROVAL_SECONDS, Limits
+from podium.policy.facts import CallFacts, gather, refuse_places
+from podium.policy.limits import DEFAULT_APPROVAL_SECONDS, PolicyLimits
 from podium.policy.policy import (
-    Example,
-    Matcher,
+    CallMatcher,
     Policy,
+    PolicyExample,
     PolicyLayer,
-    Rule,
+    PolicyRule,
     Undecidable,
     default_policy,
 )
 from podium.policy.refusal import PolicyFault
 from podium.policy.rule_gate import RuleGate
-from podium.policy.rules import CompiledMatcher, CompiledRule, RuleBook
+from podium.policy.rules import CompiledMatcher, CompiledRule, PolicyRules
 from podium.policy.shell import split_command
 from podium.policy.zones import CompiledZone, PlaceGlob, WritablePlaces, ZoneSet, resolve
 
@@ -41,7 +41,7 @@ _ROOT = "/workspace"
 _MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def wrong_examples(rule: Rule, compiled: CompiledRule) -> Iterator[tuple[str, int, str]]:
+def wrong_examples(rule: PolicyRule, compiled: CompiledRule) -> Iterator[tuple[str, int, str]]:
     """Examples that turn out otherwise than the rule says: list, index, what is wrong."""
     for at, example in enumerate(rule.match):
         if not _fits(rule, compiled, example):
@@ -51,7 +51,7 @@ def wrong_examples(rule: Rule, compiled: CompiledRule) -> Iterator[tuple[str, in
             yield "not_match", at, f"should not fit {_shown(example)} and does"
 
 
-def _fits(rule: Rule, compiled: CompiledRule, example: Example) -> bool:
+def _fits(rule: PolicyRule, compiled: CompiledRule, example: PolicyExample) -> bool:
     """An allow rule must fit every command of a line, any other just one of them."""
     facts = example_facts(_completed(rule, example))
     if facts.refusal is not None or not compiled.means_tool(facts.call.tool):
@@ -60,7 +60,7 @@ def _fits(rule: Rule, compiled: CompiledRule, example: Example) -> bool:
     return all(answers) if rule.decision is Effect.ALLOW else any(answers)
 
 
-def _completed(rule: Rule, example: Example) -> Example:
+def _completed(rule: PolicyRule, example: PolicyExample) -> PolicyExample:
     """What the example leaves open is as the rule wants it."""
     changes: dict[str, Any] = {}
     if example.mode is None and rule.modes:
@@ -72,7 +72,7 @@ def _completed(rule: Rule, example: Example) -> Example:
     return example.model_copy(update=changes) if changes else example
 
 
-def example_facts(example: Example) -> Facts:
+def example_facts(example: PolicyExample) -> CallFacts:
     """The call that an example describes, read as the gate reads calls."""
     split = split_command(example.command) if example.command else None
     call = Call(
@@ -103,7 +103,7 @@ def example_facts(example: Example) -> Facts:
     return gather(call, context)
 
 
-def _paths(example: Example) -> Iterator[PathUse]:
+def _paths(example: PolicyExample) -> Iterator[PathUse]:
     uses = (
         (Access.READ, example.reads),
         (Access.WRITE, example.writes),
@@ -117,7 +117,7 @@ def _paths(example: Example) -> Iterator[PathUse]:
             yield PathUse(argument=argument, given=word, real=resolve(word, _ROOT), access=access)
 
 
-def _shown(example: Example) -> str:
+def _shown(example: PolicyExample) -> str:
     if example.command:
         return repr(example.command)
     return repr(example.model_dump(mode="json", exclude_defaults=True))
@@ -205,7 +205,7 @@ def _faults() -> Iterator[PolicyFault]:
 
 
 def _refused_by(line: str) -> str:
-    facts = example_facts(Example(command=line, confined=True, network="listed"))
+    facts = example_facts(PolicyExample(command=line, confined=True, network="listed"))
     refusal = facts.refusal or refuse_places(facts, ZoneSet(()), WritablePlaces(()))
     return refusal.rule if refusal is not None else ""
 
@@ -233,7 +233,7 @@ def compile_policy(layers: Sequence[PolicyLayer]) -> RuleGate:
         for rule in layer.policy.rules
     ]
     return RuleGate(
-        RuleBook(rules),
+        PolicyRules(rules),
         [zone for layer in layers for zone in _zones(layer.policy).values()],
         WritablePlaces([*_safe_places(layers)]),
         [*_quotas(layers, visible)],
@@ -302,7 +302,7 @@ def _name_faults(layer: PolicyLayer) -> Iterator[PolicyFault]:
 
 def _zone_faults(
     layer: PolicyLayer,
-    matcher: Matcher,
+    matcher: CallMatcher,
     name: str,
     key: tuple[str | int, ...],
     zones: ZonesByName,
@@ -359,7 +359,7 @@ def _quotas(
             yield CompiledMatcher(spec, zones, lenient=True), quota
 
 
-def _limits(layers: Sequence[PolicyLayer]) -> Limits:
+def _limits(layers: Sequence[PolicyLayer]) -> PolicyLimits:
     """A user's limits replace the built-in ones; a project's only lower them."""
     tiers: dict[str, Tier] = {}
     caps: dict[str, Tier] = {}
@@ -374,7 +374,9 @@ def _limits(layers: Sequence[PolicyLayer]) -> Limits:
                 most_seconds = min(most_seconds, layer.policy.approval_seconds)
             else:
                 seconds = layer.policy.approval_seconds
-    return Limits(tiers, caps, _budgets(layers), min(seconds, most_seconds), _undecidable(layers))
+    return PolicyLimits(
+        tiers, caps, _budgets(layers), min(seconds, most_seconds), _undecidable(layers)
+    )
 
 
 def _undecidable(layers: Sequence[PolicyLayer]) -> Undecidable:

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 
 from podium.core.decisions import Access, BuiltInRule, Call, GateContext, PathUse, Tier, ToolSpec
 from podium.policy.classification import CommandUse, read_command
-from podium.policy.command_paths import Standing
-from podium.policy.refusal import Refused
-from podium.policy.shell import COMPUTED, MOST_WORDS, Reading, SimpleCommand, read_line, read_words
+from podium.policy.command_paths import CommandLocation
+from podium.policy.refusal import CallDenied
+from podium.policy.shell import (
+    COMPUTED,
+    MOST_WORDS,
+    ParsedLine,
+    SimpleCommand,
+    read_line,
+    read_words,
+)
 from podium.policy.shell.command_line import LONGEST_PLAIN_LINE
 from podium.policy.shell.simple_command import unreadable
 from podium.policy.zones import (
     CompiledZone,
-    Touch,
+    TouchedPath,
     WritablePlaces,
     ZoneSet,
     is_private,
@@ -28,7 +35,7 @@ _HARMLESS = frozenset({"-L", "-P", "--"})
 
 
 @dataclass(slots=True)
-class _Place:
+class _SubshellFolder:
     """A subshell's folder: the ones it may be, and those it would have stayed in had a `cd` failed."""
 
     folders: tuple[str, ...]
@@ -38,21 +45,21 @@ class _Place:
     known: bool = True
 
 
-class Route:
-    """Follows the commands of a line in order. Raises `Refused` for a `cd` that may not be."""
+class CommandRoute:
+    """Follows the commands of a line in order. Raises `CallDenied` for a `cd` that may not be."""
 
     def __init__(self, root: str, folder: str) -> None:
         self._root = root
         self._folders: tuple[str, ...] = (folder,)
 
-    def standing(self, command: SimpleCommand) -> Standing:
+    def standing(self, command: SimpleCommand) -> CommandLocation:
         """Where the command runs. After `cd` both places count: it may fail."""
-        return Standing(self._root, self._folders)
+        return CommandLocation(self._root, self._folders)
 
     def passed(self, command: SimpleCommand) -> None:
         if command.program != "cd":
             return
-        standing = Standing(self._root, self._folders)
+        standing = CommandLocation(self._root, self._folders)
         plain = _targets(command)
         if len(plain) != 1 or plain[0].startswith("-") or not standing.holds(plain[0]):
             raise _outside()
@@ -60,7 +67,7 @@ class Route:
         self._folders = _few(tuple(dict.fromkeys((*self._folders, *reached))))
 
 
-class ConfinedRoute(Route):
+class ConfinedCommandRoute(CommandRoute):
     """The same where the kernel keeps to the workspace what runs: a `cd` may lead to all it can see.
 
     A `cd` that the next command needs to succeed (`cd a && b`) leaves one place alone; one in a
@@ -71,18 +78,20 @@ class ConfinedRoute(Route):
         self, root: str, folder: str, commands: Sequence[SimpleCommand], *, unsteady: bool
     ) -> None:
         super().__init__(root, folder)
-        self._places: dict[tuple[int, ...], _Place] = {(): _Place((folder,))}
-        self._all: _Place | None = None
+        self._places: dict[tuple[int, ...], _SubshellFolder] = {(): _SubshellFolder((folder,))}
+        self._all: _SubshellFolder | None = None
         if unsteady:
             for command in commands:
                 self.passed(command)
             places = self._places.values()
             folders = dict.fromkeys(f for p in places for f in (*p.folders, *p.left))
-            self._all = _Place(_few(tuple(folders)), known=all(place.known for place in places))
+            self._all = _SubshellFolder(
+                _few(tuple(folders)), known=all(place.known for place in places)
+            )
 
-    def standing(self, command: SimpleCommand) -> Standing:
+    def standing(self, command: SimpleCommand) -> CommandLocation:
         place = self._all or self._place(command)
-        return Standing(self._root, place.folders, place.known)
+        return CommandLocation(self._root, place.folders, place.known)
 
     def passed(self, command: SimpleCommand) -> None:
         if command.program not in ("cd", "pushd", "popd"):
@@ -98,13 +107,13 @@ class ConfinedRoute(Route):
         if len(plain) > 1 or target.startswith(("-", COMPUTED)) or COMPUTED in target:
             place.known = False
             return
-        reached = Standing(self._root, place.folders).touch(target, None).paths
+        reached = CommandLocation(self._root, place.folders).touch(target, None).paths
         for path in reached:
             if relative_to(path, self._root) is None and not may_be_seen(path):
                 raise _outside()
         place.folders = _few(reached)
 
-    def _place(self, command: SimpleCommand) -> _Place:
+    def _place(self, command: SimpleCommand) -> _SubshellFolder:
         scope = command.scope
         while scope not in self._places:
             scope = scope[:-1]
@@ -114,7 +123,7 @@ class ConfinedRoute(Route):
             place.left = ()
         if scope == command.scope:
             return place
-        own = self._places[command.scope] = _Place(place.folders, known=place.known)
+        own = self._places[command.scope] = _SubshellFolder(place.folders, known=place.known)
         return own
 
 
@@ -124,12 +133,12 @@ def _targets(command: SimpleCommand) -> list[str]:
 
 def _few(folders: tuple[str, ...]) -> tuple[str, ...]:
     if len(folders) > _MOST_FOLDERS:
-        raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
+        raise CallDenied(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
     return folders
 
 
-def _outside() -> Refused:
-    return Refused(
+def _outside() -> CallDenied:
+    return CallDenied(
         BuiltInRule.OUTSIDE_WORKSPACE, "cd may only go to one folder in the workspace", Tier.T2
     )
 
@@ -144,16 +153,16 @@ _MOST_PATHS = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CallFacts:
     """A call as the gate sees it."""
 
     call: Call
     context: GateContext
-    path_touches: tuple[Touch, ...]
+    path_touches: tuple[TouchedPath, ...]
     real_paths: Mapping[str, tuple[str, ...]]
     """Real paths by the argument that names them."""
     uses: tuple[CommandUse, ...]
-    refusal: Refused | None
+    refusal: CallDenied | None
     """What a built-in check has against the call's commands."""
 
     @property
@@ -162,57 +171,59 @@ class Facts:
         named = tool is not None and tool.command_argument is not None
         return named or bool(self.call.commands) or bool(self.call.undecidable)
 
-    def touches(self) -> Iterator[Touch]:
+    def touches(self) -> Iterator[TouchedPath]:
         yield from self.path_touches
         for use in self.uses:
             yield from use.touches
 
 
-def gather(call: Call, context: GateContext) -> Facts:
+def gather(call: Call, context: GateContext) -> CallFacts:
     """Read a call's paths and commands. What is refused on the way is kept as `refusal`."""
     touches = tuple(_path_touch(path, context.root) for path in call.paths)
     uses: list[CommandUse] = []
-    refusal: Refused | None = None
+    refusal: CallDenied | None = None
     try:
         _read_commands(call, context, uses)
-    except Refused as refused:
+    except CallDenied as refused:
         refusal = refused
-    return Facts(call, context, touches, _real_paths(call), tuple(uses), refusal)
+    return CallFacts(call, context, touches, _real_paths(call), tuple(uses), refusal)
 
 
 def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> None:
     if call.undecidable:
-        raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(call.undecidable))
+        raise CallDenied(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(call.undecidable))
     tool = context.tool
     if tool is not None and tool.command_argument is not None and not call.commands:
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND, f"{call.tool!r} was given no command that can be read"
         )
     folder = next((use.real for use in call.paths if use.argument == FOLDER_ARGUMENT), context.root)
     variables = _environment(call)
     paths = 0
-    route = Route(context.root, folder)
+    route = CommandRoute(context.root, folder)
     for reading in _readings(call, tool):
         if context.confined:
-            route = ConfinedRoute(context.root, folder, reading.commands, unsteady=reading.unsteady)
+            route = ConfinedCommandRoute(
+                context.root, folder, reading.commands, unsteady=reading.unsteady
+            )
         elif reading.beyond_plain is not None:
-            raise Refused(*reading.beyond_plain)
+            raise CallDenied(*reading.beyond_plain)
         for command in reading.commands:
             use = _read(command, route, context, variables)
             paths += sum(len(touch.paths) for touch in use.touches)
             if paths > _MOST_PATHS:
-                raise Refused(
+                raise CallDenied(
                     BuiltInRule.UNDECIDABLE_COMMAND,
                     f"its words may name more than {_MOST_PATHS} paths; do it in several calls",
                 )
             uses.append(use)
         if reading.refusal is not None:
-            raise Refused(*reading.refusal)
+            raise CallDenied(*reading.refusal)
 
 
 def _read(
     command: SimpleCommand,
-    route: Route,
+    route: CommandRoute,
     context: GateContext,
     variables: tuple[tuple[str, str], ...],
 ) -> CommandUse:
@@ -223,7 +234,7 @@ def _read(
     return use
 
 
-def _readings(call: Call, tool: ToolSpec | None) -> Iterator[Reading]:
+def _readings(call: Call, tool: ToolSpec | None) -> Iterator[ParsedLine]:
     """The line that a shell would be given, or the words of each program that is started without one."""
     name = tool.command_argument if tool is not None else None
     given = call.arguments.get(name) if name is not None else None
@@ -233,7 +244,7 @@ def _readings(call: Call, tool: ToolSpec | None) -> Iterator[Reading]:
     _refuse_too_much(call)
     for argv in call.commands:
         if not argv or not argv[0]:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
             )
         yield read_words(argv, assigns=given is None and "/" not in argv[0])
@@ -245,7 +256,7 @@ def _refuse_too_much(call: Call) -> None:
         words > MOST_WORDS
         or sum(len(word) for argv in call.commands for word in argv) > LONGEST_PLAIN_LINE
     ):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
             f"more than {MOST_WORDS} words or {LONGEST_PLAIN_LINE} characters are not read; use less",
         )
@@ -265,31 +276,31 @@ def _real_paths(call: Call) -> Mapping[str, tuple[str, ...]]:
     return real
 
 
-def _path_touch(path: PathUse, root: str) -> Touch:
+def _path_touch(path: PathUse, root: str) -> TouchedPath:
     """The real path; and the given one too when it lies in the workspace, where it may be a link."""
     given = resolve(path.given, root)
     if given != path.real and relative_to(given, root) is not None:
-        return Touch(path.given, (path.real, given), path.access)
-    return Touch(path.given, (path.real,), path.access)
+        return TouchedPath(path.given, (path.real, given), path.access)
+    return TouchedPath(path.given, (path.real,), path.access)
 
 
-def refuse_places(facts: Facts, zones: ZoneSet, writable: WritablePlaces) -> Refused | None:
+def refuse_places(facts: CallFacts, zones: ZoneSet, writable: WritablePlaces) -> CallDenied | None:
     """What zones and the workspace's edge have against the call."""
     root = facts.context.root
     confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():
         for zone in zones.near(touch, root):
             if zone.closes(touch, root, held=confined and facts.context.holds_zones):
-                return Refused(f"{zone.kind}-zone:{zone.name}", _closed(touch, zone))
+                return CallDenied(f"{zone.kind}-zone:{zone.name}", _closed(touch, zone))
             if zone.kind in ("forbidden", "read-only") and zone.would_move(touch, root):
-                return Refused(
+                return CallDenied(
                     f"{zone.kind}-zone:{zone.name}",
                     f"{touch.given!r} holds the {zone.kind} zone {zone.name!r}; leave it in place",
                 )
         if touch.access in (Access.WRITE, Access.DELETE) and not all(
             writable.hold(path, root) or (confined and _is_own(path, root)) for path in touch.paths
         ):
-            return Refused(
+            return CallDenied(
                 BuiltInRule.OUTSIDE_WORKSPACE,
                 f"{touch.given!r} is outside what may be written here; stay in the workspace",
             )
@@ -303,7 +314,7 @@ def refuse_places(facts: Facts, zones: ZoneSet, writable: WritablePlaces) -> Ref
                 for path in touch.paths
             )
         ):
-            return Refused(
+            return CallDenied(
                 BuiltInRule.OUTSIDE_WORKSPACE,
                 f"{touch.given!r} is not there for a confined command; stay in the workspace",
             )
@@ -314,7 +325,7 @@ def _is_own(path: str, root: str) -> bool:
     return relative_to(path, root) is None and is_private(path)
 
 
-def _closed(touch: Touch, zone: CompiledZone) -> str:
+def _closed(touch: TouchedPath, zone: CompiledZone) -> str:
     if zone.kind == "read-only":
         return f"{touch.given!r} lies in {zone.name!r}, which may be read and not written"
     return f"{touch.given!r} lies in the forbidden zone {zone.name!r}; do without it"

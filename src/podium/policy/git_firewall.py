@@ -18,11 +18,11 @@ from typing import NamedTuple
 from podium.core.decisions import Access, BuiltInRule, Tier, TierTerm
 from podium.core.git_targets import GitTarget, is_network_address, local_path, read_target
 from podium.policy import git_tables as words
-from podium.policy.command_paths import Standing, path_parts
+from podium.policy.command_paths import CommandLocation, path_parts
 from podium.policy.programs import names
-from podium.policy.refusal import Refused
+from podium.policy.refusal import CallDenied
 from podium.policy.shell import ANY, COMPUTED, DERIVED
-from podium.policy.zones import Touch, is_private, relative_to
+from podium.policy.zones import TouchedPath, is_private, relative_to
 
 RULE = BuiltInRule.GIT_FIREWALL
 
@@ -45,7 +45,7 @@ def read_git(
 ) -> GitUse:
     """Judge the words after `git`. `inside` says whether a folder lies in the workspace.
 
-    Raises `Refused` for everything that is not on the list.
+    Raises `CallDenied` for everything that is not on the list.
     """
     folder, at = _global_options(arguments, inside)
     if any(_marked(word) for word in arguments[: at + 1]):
@@ -71,8 +71,8 @@ def read_git(
     return GitUse(writes, folder, terms, named, plain if name == "mv" else ())
 
 
-def _refused(reason: str, tier: Tier = Tier.T2) -> Refused:
-    return Refused(RULE, reason, tier)
+def _refused(reason: str, tier: Tier = Tier.T2) -> CallDenied:
+    return CallDenied(RULE, reason, tier)
 
 
 def _global_options(
@@ -98,7 +98,7 @@ def _global_options(
 
 
 def check_setting(setting: str) -> None:
-    """Raise `Refused` for a setting of `-c` that is not known to be harmless."""
+    """Raise `CallDenied` for a setting of `-c` that is not known to be harmless."""
     key, equals, value = setting.partition("=")
     key = key.lower()
     known = key in words.SETTING_KEYS or key.startswith(words.SETTING_SECTIONS)
@@ -115,7 +115,7 @@ def _parted(given: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def check_options(name: str, options: Sequence[str]) -> None:
-    """Raise `Refused` for options that write elsewhere or start a program."""
+    """Raise `CallDenied` for options that write elsewhere or start a program."""
     for option in options:
         bare = option.partition("=")[0]
         if not option.startswith("--"):
@@ -267,8 +267,8 @@ _RUNNING = {"submodule": "foreach", "bisect": "run", "rebase": "--exec"}
 
 
 def scratch_target(
-    arguments: Sequence[str], standing: Standing
-) -> tuple[GitTarget, Standing] | None:
+    arguments: Sequence[str], standing: CommandLocation
+) -> tuple[GitTarget, CommandLocation] | None:
     """The command and where it runs, if all that it is about lies in places that are the run's own; else None."""
     target = read_target(list(arguments))
     if target is None or target.name not in _COMMANDS or not standing.known:
@@ -277,7 +277,7 @@ def scratch_target(
     for folder in target.folders:
         if _unknown(folder):
             return None
-        where = Standing(where.root, where.touch(folder, None).paths)
+        where = CommandLocation(where.root, where.touch(folder, None).paths)
     about = [*target.locations, *target.changed()]
     about += [] if target.makes_repository else ["."]
     if not all(_is_scratch(local_path(word), where) for word in about):
@@ -287,8 +287,8 @@ def scratch_target(
     return target, where
 
 
-def scratch_touches(target: GitTarget, where: Standing) -> Iterator[Touch]:
-    """What the command reads and makes. Raises `Refused` for settings and options that start programs."""
+def scratch_touches(target: GitTarget, where: CommandLocation) -> Iterator[TouchedPath]:
+    """What the command reads and makes. Raises `CallDenied` for settings and options that start programs."""
     for setting in target.settings:
         check_setting(setting)
     check_options(target.name, [word for word in target.words if word.startswith("-")])
@@ -301,7 +301,7 @@ def scratch_touches(target: GitTarget, where: Standing) -> Iterator[Touch]:
             yield from (where.touch(part, Access.READ) for part in parts)
 
 
-def _is_scratch(word: str, standing: Standing) -> bool:
+def _is_scratch(word: str, standing: CommandLocation) -> bool:
     if _unknown(word):
         return False
     paths = standing.touch(word, None).paths

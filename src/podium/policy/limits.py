@@ -15,9 +15,9 @@ from podium.core.decisions import (
     GateContext,
     Tier,
 )
-from podium.policy.facts import Facts
+from podium.policy.facts import CallFacts
 from podium.policy.policy import Undecidable
-from podium.policy.refusal import Refused
+from podium.policy.refusal import CallDenied
 
 ACTING_MODES = frozenset({"supervised", "autonomous"})
 LOOKING_MODES = frozenset({"sensing", "dry-run"})
@@ -26,7 +26,7 @@ DEFAULT_APPROVAL_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PolicyLimits:
     """How far calls may go without a person."""
 
     tiers: Mapping[str, Tier]
@@ -45,7 +45,7 @@ class Limits:
         return min(limit, self.caps.get(mode, Tier.T4))
 
 
-def refuse_by_mode(facts: Facts, wished: Decision, inherent: Tier) -> Refused | None:
+def refuse_by_mode(facts: CallFacts, wished: Decision, inherent: Tier) -> CallDenied | None:
     """In modes that only look, nothing passes but reads that nobody need be asked about."""
     mode = facts.context.mode
     if mode not in LOOKING_MODES:
@@ -55,14 +55,14 @@ def refuse_by_mode(facts: Facts, wished: Decision, inherent: Tier) -> Refused | 
     if inherent is Tier.T0 and not writes and wished.effect is Effect.ALLOW:
         return None
     if mode == "sensing":
-        return Refused("mode:sensing", "sensing only reads: nothing above T0 is done")
+        return CallDenied("mode:sensing", "sensing only reads: nothing above T0 is done")
     if _for_review(facts, wished):
         return None
     would = f"{wished.effect} by rule {wished.rule!r}"
-    return Refused("mode:dry-run", f"a dry run changes nothing; this would be {would}")
+    return CallDenied("mode:dry-run", f"a dry run changes nothing; this would be {would}")
 
 
-def _for_review(facts: Facts, wished: Decision) -> bool:
+def _for_review(facts: CallFacts, wished: Decision) -> bool:
     """Whether a dry run goes so far: a file for people to review, or a question whose yes is only recorded."""
     tool = facts.context.tool
     if tool is None or tool.in_dry_run == "nothing":
@@ -72,16 +72,16 @@ def _for_review(facts: Facts, wished: Decision) -> bool:
     return wished.effect is Effect.ASK and granted(facts, wished) is None
 
 
-def refuse_by_spending(context: GateContext) -> Refused | None:
+def refuse_by_spending(context: GateContext) -> CallDenied | None:
     """The first budget or quota that has nothing left."""
     for state in context.budgets:
         if (what := _exhausted(state)) is not None:
             scope = state.budget.scope
-            return Refused(f"budget:{scope}", f"the budget of this {scope}, {what}, is spent")
+            return CallDenied(f"budget:{scope}", f"the budget of this {scope}, {what}, is spent")
     for used in context.quotas:
         quota = used.quota
         if used.used >= quota.limit:
-            return Refused(
+            return CallDenied(
                 f"quota:{quota.name}",
                 f"{quota.name!r} happened {used.used} times within {quota.seconds:g} seconds and "
                 f"{quota.limit} are allowed; try again later",
@@ -102,7 +102,7 @@ def _exhausted(state: BudgetState) -> str | None:
     return None
 
 
-def granted(facts: Facts, asked: Decision) -> Decision | None:
+def granted(facts: CallFacts, asked: Decision) -> Decision | None:
     """The question answered with yes, when people approved exactly this call and in time."""
     approval, context = facts.context.approval, facts.context
     if approval is None or approval.status is not ApprovalStatus.GRANTED:

@@ -11,12 +11,12 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from podium.core.decisions import Access, Budget, Effect, Tier, Zone, ZoneKind
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.processes import NetworkPolicy
 from podium.core.protected_paths import AUTOMATION, PROTECTED_NAMES, SETTINGS, zone_globs
 from podium.core.work import Mode
 from podium.policy.patterns import CommandPattern
-from podium.policy.programs import Kind
+from podium.policy.programs import CommandKind
 from podium.policy.zones import check_glob
 
 Origin = Literal["built-in", "user", "project"]
@@ -60,7 +60,7 @@ PathGlobs = Annotated[tuple[Annotated[str, AfterValidator(check_glob)], ...], _O
 RuleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
-class ArgumentMatch(Noun):
+class ArgumentMatch(FrozenModel):
     """What one argument must be. Several conditions must all hold.
 
     In YAML a plain text is a `glob`, another scalar is `equals`, a list is `one_of`.
@@ -97,7 +97,7 @@ class ArgumentMatch(Noun):
         return self
 
 
-class Example(Noun):
+class PolicyExample(FrozenModel):
     """A call a rule must fit, or must not. In YAML a plain text is a `command`."""
 
     command: str = ""
@@ -129,7 +129,7 @@ class Example(Noun):
         return {"command": value} if isinstance(value, str) else value
 
 
-class Matcher(Noun):
+class CallMatcher(FrozenModel):
     """Which calls are meant. All conditions that are given must hold."""
 
     tool: Names = ()
@@ -139,7 +139,8 @@ class Matcher(Noun):
     but_not: Commands = ()
     """Patterns of commands to exclude."""
     kind: Annotated[
-        tuple[Kind, ...], BeforeValidator(_listed, json_schema_input_type=Kind | tuple[Kind, ...])
+        tuple[CommandKind, ...],
+        BeforeValidator(_listed, json_schema_input_type=CommandKind | tuple[CommandKind, ...]),
     ] = ()
     """What the command does, such as `git-read`."""
     arguments: dict[str, ArgumentMatch] = Field(default_factory=dict)
@@ -174,7 +175,7 @@ class Matcher(Noun):
         return self
 
 
-class Rule(Matcher):
+class PolicyRule(CallMatcher):
     """Allow, deny or ask for the calls that are meant."""
 
     name: RuleName
@@ -189,9 +190,9 @@ class Rule(Matcher):
     """With `allow`: nobody is asked up to this tier. Not for a project's policy."""
     approvals: Names = ()
     """With `ask`: groups that must approve, in order."""
-    match: tuple[Example, ...] = ()
+    match: tuple[PolicyExample, ...] = ()
     """Examples that the rule must match; tried on loading."""
-    not_match: tuple[Example, ...] = ()
+    not_match: tuple[PolicyExample, ...] = ()
     """Examples that it must not match; tried on loading."""
 
     @model_validator(mode="after")
@@ -203,7 +204,7 @@ class Rule(Matcher):
         return self
 
 
-class QuotaSpec(Matcher):
+class QuotaSpec(CallMatcher):
     """How often calls that are meant may happen within a window, over all processes."""
 
     name: RuleName
@@ -214,7 +215,7 @@ class QuotaSpec(Matcher):
     """Length of the window."""
 
 
-class ZoneSpec(Noun):
+class ZoneSpec(FrozenModel):
     """A named place. In YAML a list stands for its `paths`."""
 
     paths: PathGlobs
@@ -248,7 +249,7 @@ class ZoneSpec(Noun):
 _KIND_BY_NAME: dict[str, ZoneKind] = {"safe": "safe", "forbidden": "forbidden"}
 
 
-class TierLimits(Noun):
+class TierLimits(FrozenModel):
     """The highest tier that passes without asking, by mode."""
 
     supervised: TierName | None = None
@@ -257,10 +258,10 @@ class TierLimits(Noun):
     """In mode `autonomous`."""
 
 
-class Policy(Noun):
+class Policy(FrozenModel):
     """One layer's rules, places and limits: the `policy` key of a settings file."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     """Rules, the first match first; a deny wins over all."""
     zones: dict[RuleName, ZoneSpec] = Field(default_factory=dict)
     """Named places."""
@@ -276,7 +277,7 @@ class Policy(Noun):
     """What to do with a confined command whose effect is known only when it runs. `sandbox` unless set."""
 
 
-class PolicyLayer(Noun):
+class PolicyLayer(FrozenModel):
     """A policy and who wrote it. Later layers know more; a project's may only tighten."""
 
     origin: Origin

@@ -13,7 +13,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-class Kind(StrEnum):
+class CommandKind(StrEnum):
     """What a simple command does, as far as its words show. Rules may match on it."""
 
     GIT_READ = "git-read"

@@ -8,7 +8,7 @@ from podium.core.decisions import Tier
 from podium.core.errors import BadInput
 
 
-class Refused(Exception):
+class CallDenied(Exception):
     """A built-in check denies the call. Raised and answered inside the gate, never beyond it."""
 
     def __init__(self, rule: str, reason: str, tier: Tier = Tier.T4) -> None:

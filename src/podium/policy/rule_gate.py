@@ -18,22 +18,22 @@ from podium.core.decisions import (
     TierTerm,
 )
 from podium.core.model import Json
-from podium.policy.facts import Facts, gather, refuse_places
+from podium.policy.facts import CallFacts, gather, refuse_places
 from podium.policy.limits import (
     ACTING_MODES,
     LOOKING_MODES,
-    Limits,
+    PolicyLimits,
     granted,
     refuse_by_mode,
     refuse_by_spending,
 )
-from podium.policy.refusal import Refused
-from podium.policy.rules import CompiledMatcher, RuleBook, Verdict
+from podium.policy.refusal import CallDenied
+from podium.policy.rules import CompiledMatcher, PolicyRules, RuleVerdict
 from podium.policy.shell import shown
 from podium.policy.zones import (
     HARMLESS_PATHS,
     CompiledZone,
-    Touch,
+    TouchedPath,
     WritablePlaces,
     ZoneSet,
     plain_path,
@@ -43,7 +43,7 @@ from podium.policy.zones import (
 _SECRET = re.compile(r"secret://(\w*)")
 
 
-class Arithmetic:
+class TierComputation:
     """How risky a call is, and why."""
 
     def __init__(self, terms: tuple[TierTerm, ...], provenance: tuple[str, ...] = ()) -> None:
@@ -65,16 +65,16 @@ class Arithmetic:
     def main_reason(self) -> str:
         return next((term.because for term in self.shown if term.tier == self.tier), "not known")
 
-    def plus(self, terms: Sequence[TierTerm]) -> Arithmetic:
-        return Arithmetic((*self.terms, *terms), self.provenance) if terms else self
+    def plus(self, terms: Sequence[TierTerm]) -> TierComputation:
+        return TierComputation((*self.terms, *terms), self.provenance) if terms else self
 
 
-def add_up(facts: Facts, zones: ZoneSet) -> Arithmetic:
+def add_up(facts: CallFacts, zones: ZoneSet) -> TierComputation:
     """The terms that a call's tool, paths and commands give."""
-    return Arithmetic(tuple(_terms(facts, zones)), facts.call.provenance)
+    return TierComputation(tuple(_terms(facts, zones)), facts.call.provenance)
 
 
-def _terms(facts: Facts, zones: ZoneSet) -> Iterator[TierTerm]:
+def _terms(facts: CallFacts, zones: ZoneSet) -> Iterator[TierTerm]:
     tool = facts.context.tool
     if tool is not None:
         yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
@@ -101,7 +101,9 @@ def _handed_on(tier: Json) -> TierTerm:
     return TierTerm(tier=Tier.T4, because="what it hands on adds up to nobody knows what")
 
 
-def _place_terms(touch: Touch, zones: ZoneSet, root: str, *, confined: bool) -> Iterator[TierTerm]:
+def _place_terms(
+    touch: TouchedPath, zones: ZoneSet, root: str, *, confined: bool
+) -> Iterator[TierTerm]:
     """A confined command finds nothing outside but what is there for everybody."""
     if not confined and any(
         relative_to(path, root) is None and path not in HARMLESS_PATHS for path in touch.paths
@@ -135,11 +137,11 @@ class RuleGate:
 
     def __init__(
         self,
-        rules: RuleBook,
+        rules: PolicyRules,
         zones: Sequence[CompiledZone],
         writable: WritablePlaces,
         quotas: Sequence[tuple[CompiledMatcher, Quota]],
-        limits: Limits,
+        limits: PolicyLimits,
     ) -> None:
         self._rules = rules
         self._zones = tuple(zones)
@@ -230,25 +232,27 @@ class RuleGate:
             return _answer(Effect.DENY, BuiltInRule.NO_RULE, _nothing_said(facts, verdicts), risk)
         return self._within_limits(facts, spoken, risk)
 
-    def _refusal(self, facts: Facts) -> Refused | None:
+    def _refusal(self, facts: CallFacts) -> CallDenied | None:
         """The first built-in check that says no."""
         context = facts.context
         if context.tool is None:
-            return Refused(BuiltInRule.UNKNOWN_TOOL, f"no tool {facts.call.tool!r} is registered")
+            return CallDenied(
+                BuiltInRule.UNKNOWN_TOOL, f"no tool {facts.call.tool!r} is registered"
+            )
         if context.tool.name != facts.call.tool:
-            return Refused(
+            return CallDenied(
                 BuiltInRule.UNKNOWN_TOOL, f"{facts.call.tool!r} was looked up as another tool"
             )
         if context.mode not in ACTING_MODES | LOOKING_MODES:
-            return Refused(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
+            return CallDenied(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
         if facts.refusal is not None:
             return facts.refusal
         if self._limits.undecidable == "deny" and (unknown := _only_known_later(facts)):
-            return Refused(BuiltInRule.UNDECIDABLE_COMMAND, f"{unknown}; write it out")
+            return CallDenied(BuiltInRule.UNDECIDABLE_COMMAND, f"{unknown}; write it out")
         return refuse_places(facts, self._guarded, self._writable)
 
     def _within_limits(
-        self, facts: Facts, verdicts: Sequence[Verdict], risk: Arithmetic
+        self, facts: CallFacts, verdicts: Sequence[RuleVerdict], risk: TierComputation
     ) -> Decision:
         """What the rules let through or ask about, held against mode, budgets, quotas and tier."""
         wished = self._wished(facts, verdicts, risk)
@@ -260,7 +264,9 @@ class RuleGate:
             return granted(facts, wished) or wished
         return wished
 
-    def _wished(self, facts: Facts, verdicts: Sequence[Verdict], risk: Arithmetic) -> Decision:
+    def _wished(
+        self, facts: CallFacts, verdicts: Sequence[RuleVerdict], risk: TierComputation
+    ) -> Decision:
         mode = facts.context.mode
         asking = [verdict for verdict in verdicts if verdict.effect is Effect.ASK]
         if asking:
@@ -279,7 +285,7 @@ class RuleGate:
         return _answer(Effect.ALLOW, _named(verdicts), _reasons(verdicts), risk)
 
 
-def _only_known_later(facts: Facts) -> str:
+def _only_known_later(facts: CallFacts) -> str:
     """Which command has words that are only known when it runs; empty when none has."""
     for use in facts.uses:
         if use.computed:
@@ -289,7 +295,7 @@ def _only_known_later(facts: Facts) -> str:
 
 
 def _answer(
-    effect: Effect, rule: str, reason: str, risk: Arithmetic, approvers: tuple[str, ...] = ()
+    effect: Effect, rule: str, reason: str, risk: TierComputation, approvers: tuple[str, ...] = ()
 ) -> Decision:
     return Decision(
         effect=effect,
@@ -301,7 +307,7 @@ def _answer(
     )
 
 
-def _rule_terms(verdicts: Sequence[Verdict]) -> list[TierTerm]:
+def _rule_terms(verdicts: Sequence[RuleVerdict]) -> list[TierTerm]:
     return [
         TierTerm(tier=verdict.rule.tier, because=f"rule {verdict.rule.name!r} says at least that")
         for verdict in verdicts
@@ -309,21 +315,21 @@ def _rule_terms(verdicts: Sequence[Verdict]) -> list[TierTerm]:
     ]
 
 
-def _approvers(asking: Sequence[Verdict], context: GateContext) -> tuple[str, ...]:
+def _approvers(asking: Sequence[RuleVerdict], context: GateContext) -> tuple[str, ...]:
     """The groups that rules ask for, in order; else those of the tool."""
     named = tuple(dict.fromkeys(name for verdict in asking for name in verdict.approvers))
     return named or (context.tool.approvals if context.tool is not None else ())
 
 
-def _named(verdicts: Sequence[Verdict]) -> str:
+def _named(verdicts: Sequence[RuleVerdict]) -> str:
     return "+".join(dict.fromkeys(verdict.rule.name for verdict in verdicts))
 
 
-def _reasons(verdicts: Sequence[Verdict]) -> str:
+def _reasons(verdicts: Sequence[RuleVerdict]) -> str:
     return "; ".join(dict.fromkeys(verdict.rule.reason for verdict in verdicts))
 
 
-def _nothing_said(facts: Facts, verdicts: Sequence[Verdict | None]) -> str:
+def _nothing_said(facts: CallFacts, verdicts: Sequence[RuleVerdict | None]) -> str:
     if not facts.uses:
         return f"no rule speaks about {facts.call.tool!r}, and what no rule allows is denied"
     unspoken = facts.uses[list(verdicts).index(None)]

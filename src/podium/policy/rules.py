@@ -16,10 +16,10 @@ from functools import partial
 from podium.core.decisions import Effect
 from podium.core.model import Json
 from podium.policy.classification import CommandUse
-from podium.policy.facts import Facts
+from podium.policy.facts import CallFacts
 from podium.policy.patterns import CommandPatterns, NamePatterns, command_patterns, text_glob
-from podium.policy.policy import ArgumentMatch, Matcher, Origin, Rule
-from podium.policy.zones import CompiledZone, PlaceGlob, Touch, check_glob
+from podium.policy.policy import ArgumentMatch, CallMatcher, Origin, PolicyRule
+from podium.policy.zones import CompiledZone, PlaceGlob, TouchedPath, check_glob
 
 _LONGEST_TEXT = 10_000
 """Longer texts are not put to regular expressions."""
@@ -41,7 +41,7 @@ class ArgumentTest:
             (_text_glob_test(match.glob), *self._tests) if match.glob else self._tests
         )
 
-    def fits(self, facts: Facts) -> bool:
+    def fits(self, facts: CallFacts) -> bool:
         value = look_up(facts.call.arguments, self._name)
         if value is _MISSING or self._present is False:
             return value is _MISSING and self._present is False
@@ -139,7 +139,7 @@ class CompiledMatcher:
 
     def __init__(
         self,
-        matcher: Matcher,
+        matcher: CallMatcher,
         zones: Mapping[str, CompiledZone],
         *,
         lenient: bool,
@@ -166,7 +166,7 @@ class CompiledMatcher:
     def means_tool(self, tool: str) -> bool:
         return self._tools.fit(tool)
 
-    def fits(self, facts: Facts, use: CommandUse | None) -> bool:
+    def fits(self, facts: CallFacts, use: CommandUse | None) -> bool:
         """Whether the call is meant; `use` is the one of its commands that is looked at."""
         call, context = facts.call, facts.context
         return (
@@ -180,7 +180,7 @@ class CompiledMatcher:
             and (not (self._zones or self._access) or self._fits_places(facts, use))
         )
 
-    def _fits_arguments(self, facts: Facts) -> bool:
+    def _fits_arguments(self, facts: CallFacts) -> bool:
         return all(test.fits(facts) for test in self._arguments)
 
     def _fits_command(self, use: CommandUse) -> bool:
@@ -199,7 +199,7 @@ class CompiledMatcher:
         fit = patterns.may_fit if use.computed else patterns.fit
         return any(map(fit, use.readings))
 
-    def _fits_places(self, facts: Facts, use: CommandUse | None) -> bool:
+    def _fits_places(self, facts: CallFacts, use: CommandUse | None) -> bool:
         root = facts.context.root
         if self._lenient:
             named = use.touches if use is not None else ()
@@ -211,7 +211,7 @@ class CompiledMatcher:
             and all(self._fits_touch(touch, root) for touch in facts.path_touches)
         )
 
-    def _fits_touch(self, touch: Touch, root: str) -> bool:
+    def _fits_touch(self, touch: TouchedPath, root: str) -> bool:
         doubtful = self._lenient and touch.access is None
         if self._access and touch.access not in self._access and not doubtful:
             return False
@@ -229,7 +229,7 @@ class CompiledRule(CompiledMatcher):
 
     def __init__(
         self,
-        rule: Rule,
+        rule: PolicyRule,
         origin: Origin,
         zones: Mapping[str, CompiledZone],
         *,
@@ -247,7 +247,7 @@ class CompiledRule(CompiledMatcher):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """What the rules of all layers say about a call or one of its commands."""
 
     rule: CompiledRule
@@ -258,14 +258,14 @@ class Verdict:
         return self.rule.effect
 
 
-class RuleBook:
+class PolicyRules:
     """The rules of all layers, in order: built-in, user, project."""
 
     def __init__(self, rules: Iterable[CompiledRule]) -> None:
         self._rules = tuple(rules)
         self._by_tool: dict[str, tuple[tuple[CompiledRule, ...], tuple[CompiledRule, ...]]] = {}
 
-    def judge(self, facts: Facts) -> list[Verdict | None]:
+    def judge(self, facts: CallFacts) -> list[RuleVerdict | None]:
         """A verdict for each command of the call, or one for a call that starts none.
 
         None: no rule speaks about it.
@@ -287,15 +287,15 @@ class RuleBook:
 
     @staticmethod
     def _verdict(
-        facts: Facts,
+        facts: CallFacts,
         use: CommandUse | None,
         denying: Sequence[CompiledRule],
         others: Sequence[CompiledRule],
-    ) -> Verdict | None:
+    ) -> RuleVerdict | None:
         for rule in denying:
             if rule.fits(facts, use):
-                return Verdict(rule)
-        standing: Verdict | None = None
+                return RuleVerdict(rule)
+        standing: RuleVerdict | None = None
         answered: Origin | None = None
         for rule in others:
             if rule.origin != answered and rule.fits(facts, use):
@@ -304,16 +304,16 @@ class RuleBook:
         return standing
 
 
-def _weighed(standing: Verdict | None, rule: CompiledRule) -> Verdict:
+def _weighed(standing: RuleVerdict | None, rule: CompiledRule) -> RuleVerdict:
     """What holds when a later layer speaks too. A user overrules the built-in policy.
 
     A project overrules it as well, but never the user's: against that it can only add questions.
     """
     if standing is None:
-        return Verdict(rule, rule.approvals)
+        return RuleVerdict(rule, rule.approvals)
     both_ask = standing.effect is Effect.ASK and rule.effect is Effect.ASK
     approvers = tuple(dict.fromkeys((*standing.approvers, *rule.approvals))) if both_ask else ()
     firm = rule.origin == "project" and standing.rule.origin == "user"
     if firm and not (standing.effect is Effect.ALLOW and rule.effect is Effect.ASK):
-        return Verdict(standing.rule, approvers or standing.approvers)
-    return Verdict(rule, approvers or rule.approvals)
+        return RuleVerdict(standing.rule, approvers or standing.approvers)
+    return RuleVerdict(rule, approvers or rule.approvals)

@@ -20,7 +20,7 @@ _BENEATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-
 """Names beneath a folder, none of which is `.` or `..`."""
 
 
-class Touch(NamedTuple):
+class TouchedPath(NamedTuple):
     """Something a call touches, under every path it may turn out to be."""
 
     given: str
@@ -135,10 +135,10 @@ class CompiledZone:
         loose = [glob for glob in zone.paths if not plain_path(glob)]
         self._loose = PlaceGlob(loose, ignore_case=zone.guards, but_not=zone.but_not)
 
-    def holds(self, touch: Touch, root: str) -> bool:
+    def holds(self, touch: TouchedPath, root: str) -> bool:
         return _holds(self.places, touch, root)
 
-    def closes(self, touch: Touch, root: str, *, held: bool = False) -> bool:
+    def closes(self, touch: TouchedPath, root: str, *, held: bool = False) -> bool:
         """Whether the zone denies it. `held`: the kernel keeps places with plain names from being written, so that a
         command that only names one, such as a test runner, may read it."""
         if self.kind == "forbidden":
@@ -147,18 +147,18 @@ class CompiledZone:
             return False
         return _holds(self._loose if held and touch.access is None else self.places, touch, root)
 
-    def lies_below(self, touch: Touch, root: str) -> bool:
+    def lies_below(self, touch: TouchedPath, root: str) -> bool:
         """A folder above the zone is copied or filled with all that lies in it."""
         return touch.whole and any(self.places.lies_below(path, root) for path in touch.paths)
 
-    def would_move(self, touch: Touch, root: str) -> bool:
+    def would_move(self, touch: TouchedPath, root: str) -> bool:
         """A folder above the zone is to be moved or removed."""
         return touch.access is Access.DELETE and any(
             self.places.lies_below(path, root) for path in touch.paths
         )
 
 
-def _holds(places: PlaceGlob, touch: Touch, root: str) -> bool:
+def _holds(places: PlaceGlob, touch: TouchedPath, root: str) -> bool:
     for path in touch.paths:
         if places.covers(path, root):
             return True
@@ -175,7 +175,7 @@ class ZoneSet:
         self._zones = tuple(zones)
         self._all = _in_any_case(tuple(g for zone in self._zones for g in zone.globs))
 
-    def near(self, touch: Touch, root: str) -> Sequence[CompiledZone]:
+    def near(self, touch: TouchedPath, root: str) -> Sequence[CompiledZone]:
         """The zones that may have something against a touch."""
         if touch.whole or touch.access is Access.DELETE:
             return self._zones

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from podium.core.keyboards import KeyboardHold
     from podium.core.terminals import (
-        KeyboardWish,
+        KeyboardRequest,
         KeysPressed,
-        NewSize,
+        PairSize,
         PaneView,
         Terminal,
-        TerminalNews,
         TerminalPicture,
         TerminalState,
+        TerminalUpdate,
         TextPasted,
     )
     from podium.core.turns import Reply, Turn
@@ -36,7 +36,7 @@ class Agent(Protocol):
         ...
 
 
-class Terminals(Protocol):
+class TerminalPairs(Protocol):
     """Pairs of programs on terminals, by their names.
 
     All raise `BadInput` for a pair that nobody knows, and `NotPossibleNow` or `AgentLost` when a program has to be up
@@ -63,13 +63,13 @@ class Terminals(Protocol):
         """What the program shows; with `whole` everything that its pane still has."""
         ...
 
-    async def resize(self, size: NewSize) -> None: ...
+    async def resize(self, size: PairSize) -> None: ...
 
     async def resume(self, terminal: Terminal) -> TerminalState:
         """Start the program again in its conversation. Raises as `start` does."""
         ...
 
-    def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
+    def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
         """How both programs stand now, then whatever changes, until the iterator is closed. Starts nothing.
 
         Whoever reads slowly misses what lay between, and never the last.
@@ -77,7 +77,7 @@ class Terminals(Protocol):
         ...
 
 
-class Mirror(Protocol):
+class PaneMirror(Protocol):
     """Panes of pairs for people who look on, and now and then take the keyboard. Starts nothing.
 
     All raise `BadInput` for a pair that nobody knows.
@@ -98,7 +98,7 @@ class Mirror(Protocol):
         """Put in words as one paste, in brackets where the program asked for them. Raises as `press` does."""
         ...
 
-    async def take(self, wish: KeyboardWish) -> KeyboardHold:
+    async def take(self, wish: KeyboardRequest) -> KeyboardHold:
         """Have the keyboard, or more time with it. On return Podium types nothing there; that survives a crash.
 
         Raises `NotPossibleNow` when another person has it, or the pair is not up.

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 
 if TYPE_CHECKING:
     from podium.core.errors import StoreFull
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from podium.core.model import Json
     from podium.core.work import QueueSpec, Run, Schedule, Signal
     from podium.ports.gate import Checkpoint
-    from podium.ports.store import RunQuery, Tx
+    from podium.ports.store import RunQuery, Transaction
 
 
 T = TypeVar("T")
 
 
-class Retry(Noun):
+class Retry(FrozenModel):
     """How often a step is tried again, for errors that pass by themselves."""
 
     attempts: int = 1
@@ -34,7 +34,7 @@ ONCE = Retry()
 """No second try."""
 
 
-class Step(Protocol):
+class StepContext(Protocol):
     """The step a function runs in."""
 
     @property
@@ -52,7 +52,7 @@ class Step(Protocol):
         ...
 
 
-StepFunction = Callable[[Step], Awaitable[T]]
+StepFunction = Callable[[StepContext], Awaitable[T]]
 
 
 class FlowContext(Protocol):
@@ -185,7 +185,7 @@ class Engine(Protocol):
         delay_seconds: float = 0.0,
         settings: dict[str, Json] | None = None,
         run_id: str | None = None,
-        along: Callable[[Tx], None] | None = None,
+        along: Callable[[Transaction], None] | None = None,
     ) -> Run:
         """Store a run. Without a queue this process hosts it at once; with one, a worker will.
 

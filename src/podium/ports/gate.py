@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from podium.core.model import Json, Noun, digest_of
-from podium.ports.store import Tx
+from podium.core.model import FrozenModel, Json, digest_of
+from podium.ports.store import Transaction
 
 if TYPE_CHECKING:
     from podium.core.decisions import (
         Budget,
         Call,
+        CallOutcome,
         Decision,
-        DoorAnswer,
         GateContext,
-        Outcome,
+        HookAnswer,
         Permit,
         Quota,
         Receipt,
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     )
     from podium.core.events import ProgressKind
     from podium.core.model import Json
-    from podium.core.turns import Finish, ModelAnswer, Stop, Turn
+    from podium.core.turns import Finish, ModelAnswer, Turn, TurnStop
 
 
-Checkpoint = Callable[[Tx, Noun], None]
+Checkpoint = Callable[[Transaction, FrozenModel], None]
 """Writes a step's record, with this as its output, inside the transaction that makes it true."""
 
 
@@ -73,7 +73,7 @@ class ToolDoor(Protocol):
         ...
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
         """Record how a permitted call ended, consume its approval and write its receipt, in one transaction."""
         ...
@@ -113,7 +113,9 @@ class Toolbox(Protocol):
         """
         ...
 
-    async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
+    async def perform(
+        self, call: Call, checkpoint: Checkpoint | None = None
+    ) -> CallOutcome | Refusal:
         """Request, act, settle. A call that was settled before is not performed again."""
         ...
 
@@ -130,7 +132,7 @@ def nameless_use(tool: str, arguments: dict[str, Json]) -> str:
     return digest_of([tool, arguments])
 
 
-class TurnDoor(Protocol):
+class HookDoor(Protocol):
     """A turn's door, open for as long as the turn lasts.
 
     Processes come in by the socket that `env` names, the agent itself by the methods; both are
@@ -169,7 +171,7 @@ class TurnDoor(Protocol):
 
     async def request(
         self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
-    ) -> DoorAnswer:
+    ) -> HookAnswer:
         """May the agent's own program do this itself? `ref` is its name for this use of the tool."""
         ...
 
@@ -177,7 +179,7 @@ class TurnDoor(Protocol):
         """How a permitted call ended. One that is not open, or was settled before, is let be."""
         ...
 
-    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:
         """Let Podium do it. With allow, `outcome` says how it ended."""
         ...
 
@@ -187,7 +189,7 @@ class TurnDoor(Protocol):
         ...
 
     @property
-    def stopped(self) -> Stop | None:
+    def stopped(self) -> TurnStop | None:
         """The limit that this turn's calls have come to. From then on every call is denied."""
         ...
 
@@ -207,12 +209,12 @@ class TurnDoor(Protocol):
         ...
 
 
-class HookDoors(Protocol):
+class HookServers(Protocol):
     """Opens a door for each turn."""
 
     def open(
         self, turn: Turn, *, agent: str = "", translate: Translate | None = None
-    ) -> AbstractAsyncContextManager[TurnDoor]:
+    ) -> AbstractAsyncContextManager[HookDoor]:
         """While open, calls of the turn are judged, performed and receipted.
 
         Raises `CallInDoubt`, on entering or on leaving, when only a person can say what became of

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from podium.core.processes import Confinement, Ended, Held, Spawn
+    from podium.core.processes import Confinement, FolderConfinement, ProcessExit, ProcessSpec
 
 
 class Process(Protocol):
@@ -35,11 +35,11 @@ class Process(Protocol):
         """Let an interactive process see the end of its input. What was sent arrives first."""
         ...
 
-    async def wait(self) -> Ended:
+    async def wait(self) -> ProcessExit:
         """Wait for the end, or for the limits. On return no process of the tree is alive."""
         ...
 
-    async def end(self, grace_seconds: float = 5.0) -> Ended:
+    async def end(self, grace_seconds: float = 5.0) -> ProcessExit:
         """TERM, wait for the grace, KILL; all descendants, also those that called `setsid`."""
         ...
 
@@ -47,16 +47,16 @@ class Process(Protocol):
 class Launcher(Protocol):
     """Starts process trees that cannot outlive their turn or Podium itself."""
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         """Start it. Raises `ToolMissing` when the program is not there, and `CallRefused` when the rules of its
         confinement keep it from being started."""
         ...
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         """Start, wait, and end the whole tree; also when cancelled."""
         ...
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         """The command by which somebody else starts it, once, as the first program of a terminal, within minutes.
 
         It brings its folder, variables, limits and confinement along; of who starts it only `TERM` and `COLORTERM`, where
@@ -68,7 +68,7 @@ class Launcher(Protocol):
         ...
 
 
-class Enclosures(Protocol):
+class ConfinementProvider(Protocol):
     """Knows for every folder that agents work in how it is fenced."""
 
     async def confinement(self, root: str) -> Confinement:
@@ -78,7 +78,7 @@ class Enclosures(Protocol):
         """
         ...
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         """How commands there are held, when the kernel holds them and git's own data is out of reach.
 
         None: they are not held so, and the gate has to judge them by their words alone.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 
 
-class NoticePart(Noun):
+class NoticeItem(FrozenModel):
     """One thing that is told."""
 
     text: str
@@ -16,14 +16,14 @@ class NoticePart(Noun):
     """Where it can be answered or seen. Podium's own words, to be shown as they are."""
 
 
-class Notice(Noun):
+class Notice(FrozenModel):
     """What is told in one message."""
 
     title: str
-    parts: tuple[NoticePart, ...]
+    parts: tuple[NoticeItem, ...]
 
 
-class Told(Noun):
+class DeliveryStatus(FrozenModel):
     """What became of a message."""
 
     done: bool
@@ -33,7 +33,7 @@ class Told(Noun):
     """It may have arrived all the same: the line went away before the answer."""
 
 
-class Outlet(Protocol):
+class NoticeChannel(Protocol):
     """A place where people are told: a chat, a mailbox, a phone."""
 
     @property
@@ -41,12 +41,12 @@ class Outlet(Protocol):
         """How a person calls it. Holds no secret."""
         ...
 
-    async def tell(self, notice: Notice) -> Told:
+    async def tell(self, notice: Notice) -> DeliveryStatus:
         """Hand over one message, in bounded time. Never raises for what the other side does."""
         ...
 
 
-class ToldMark(Noun):
+class DeliveryPosition(FrozenModel):
     """How far an outlet was told, as positions in the journal."""
 
     told: int
@@ -55,13 +55,13 @@ class ToldMark(Noun):
     """Above `told`: a message about what lies between was begun, and nobody knows what became of it."""
 
 
-class ToldBook(Protocol):
+class DeliveryLog(Protocol):
     """Remembers the marks over restarts. All methods are quick and may block."""
 
-    def mark(self, outlet: str) -> ToldMark | None:
+    def mark(self, outlet: str) -> DeliveryPosition | None:
         """None: nothing is remembered of it."""
         ...
 
-    def save(self, outlet: str, mark: ToldMark) -> None:
+    def save(self, outlet: str, mark: DeliveryPosition) -> None:
         """On return it survives a crash."""
         ...

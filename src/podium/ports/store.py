@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import RunStatus
 
 if TYPE_CHECKING:
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
         CallRecord,
         CallStatus,
         Receipt,
-        Spent,
+        UsageSums,
     )
     from podium.core.events import Event, EventBody
     from podium.core.turns import Turn
     from podium.core.work import (
+        QueueCounts,
         QueueSpec,
-        QueueTally,
         Run,
         Schedule,
         Signal,
         StepRecord,
-        WorkerBeat,
+        WorkerHeartbeat,
     )
 
 
 T = TypeVar("T")
 
 
-class RunQuery(Noun):
+class RunQuery(FrozenModel):
     """Which runs to list, newest first."""
 
     statuses: tuple[RunStatus, ...] = ()
@@ -52,7 +52,7 @@ class RunQuery(Noun):
     limit: int = 50
 
 
-class EventQuery(Noun):
+class EventQuery(FrozenModel):
     """Which events to read, in the order they were committed."""
 
     run_id: str | None = None
@@ -67,7 +67,7 @@ class EventQuery(Noun):
     limit: int = 1000
 
 
-class View(Protocol):
+class StoreView(Protocol):
     """What can be read. All answers of one view are of one moment."""
 
     def now(self) -> datetime:
@@ -147,11 +147,11 @@ class View(Protocol):
         """When a worker next has something to do of itself: a delayed run, a deadline, a schedule."""
         ...
 
-    def tallies(self) -> list[QueueTally]:
+    def tallies(self) -> list[QueueCounts]:
         """Every queue that has runs which have not ended, by name."""
         ...
 
-    def spent(self, since: datetime, after_position: int, limit: int) -> list[Spent]:
+    def spent(self, since: datetime, after_position: int, limit: int) -> list[UsageSums]:
         """Usage recorded since then and behind a position, in the order it was committed."""
         ...
 
@@ -164,10 +164,10 @@ class View(Protocol):
         ...
 
     def schedules(self) -> list[Schedule]: ...
-    def workers(self) -> list[WorkerBeat]: ...
+    def workers(self) -> list[WorkerHeartbeat]: ...
 
 
-class Tx(View, Protocol):
+class Transaction(StoreView, Protocol):
     """A transaction: reads see its own writes; all of it becomes durable on commit, or none."""
 
     def append(self, run_id: str, body: EventBody) -> int:
@@ -232,14 +232,14 @@ class Tx(View, Protocol):
 
     def save_schedule(self, schedule: Schedule) -> None: ...
     def drop_schedule(self, name: str) -> None: ...
-    def save_worker(self, beat: WorkerBeat) -> None: ...
+    def save_worker(self, beat: WorkerHeartbeat) -> None: ...
     def drop_worker(self, worker_id: str) -> None: ...
 
 
 class Store(Protocol):
     """One database shared by processes. All writing goes through `write`."""
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in one transaction. On return it is durable; when `work` raises nothing is.
 
         Transactions are serial: whatever one reads no other process changes before it is committed.
@@ -250,7 +250,7 @@ class Store(Protocol):
         """
         ...
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         """Run `work` on one consistent view, outside the event loop's thread."""
         ...
 
@@ -312,11 +312,11 @@ class Presence(Protocol):
         """Let go of the mark. Harmless when none is held."""
         ...
 
-    def present(self, view: View, workers: list[WorkerBeat]) -> set[str]:
+    def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
         """Ids of those whose mark stands."""
         ...
 
-    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+    def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
         """Whether a worker's process has ended, and all that it started with it.
 
         None: it has said goodbye, or never was.

@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from podium.core.forge import Preflight, PullRequest, PullRequestWish, RemoteBase
+    from podium.core.forge import Preflight, PullRequest, PullRequestDraft, RemoteBase
     from podium.core.processes import Confinement
     from podium.core.workspaces import (
-        Collision,
-        CommitSeen,
+        BranchConflict,
         Delivery,
         Leftover,
-        Merge,
-        Recovered,
-        RefsSeen,
-        Removal,
+        MergeResult,
+        RecoveredBranch,
         RemovedWorkspace,
-        Snapshot,
+        RepositoryRefs,
         TurnEnd,
+        WorkspaceCommit,
         WorkspaceListing,
         WorkspaceRecord,
-        WorkspaceWish,
-        WorktreeState,
+        WorkspaceRemoval,
+        WorkspaceSpec,
+        WorktreeSnapshot,
+        WorktreeStatus,
     )
 
 
@@ -40,11 +40,11 @@ class Workspace(Protocol):
         """
         ...
 
-    async def begin_turn(self) -> RefsSeen:
+    async def begin_turn(self) -> RepositoryRefs:
         """See what the user's repository holds before an agent works."""
         ...
 
-    async def end_turn(self, seen: RefsSeen) -> TurnEnd:
+    async def end_turn(self, seen: RepositoryRefs) -> TurnEnd:
         """Tidy up when all processes are dead: planted repositories go, changed refs come back."""
         ...
 
@@ -61,15 +61,15 @@ class Workspace(Protocol):
         """The commit that came back last; the base when none did."""
         ...
 
-    async def snapshot(self, why: str) -> Snapshot:
+    async def snapshot(self, why: str) -> WorktreeSnapshot:
         """Keep everything in the worktree, untracked files included."""
         ...
 
-    async def restore(self, snapshot: Snapshot) -> None:
+    async def restore(self, snapshot: WorktreeSnapshot) -> None:
         """Put the worktree back to a snapshot. What is there now is kept as another one first."""
         ...
 
-    async def state(self) -> WorktreeState:
+    async def state(self) -> WorktreeStatus:
         """How the worktree stands. Like all below: only while no process of an agent lives in it."""
         ...
 
@@ -117,7 +117,7 @@ class Workspace(Protocol):
         """Whether `commit` made one with these trailers that is on the branch. No agent can forge that."""
         ...
 
-    async def history(self, since: str) -> Sequence[CommitSeen]:
+    async def history(self, since: str) -> Sequence[WorkspaceCommit]:
         """Commits of the branch that `since` does not contain, oldest first."""
         ...
 
@@ -127,7 +127,7 @@ class Workspace(Protocol):
 
     async def merge(
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
-    ) -> Merge:
+    ) -> MergeResult:
         """Merge a commit or branch of the user's repository into the branch. Conflicts are left to be solved.
 
         What a `trusted` commit holds counts as the user's own, although no branch of his has it: it is the
@@ -149,7 +149,7 @@ class Workspace(Protocol):
 
     async def stand_at(
         self, commit: str, why: str, *, tip: str = "", keep: Sequence[str] = ()
-    ) -> Snapshot | None:
+    ) -> WorktreeSnapshot | None:
         """Let the user's branch be at `commit` again, and the worktree at `tip`, which holds it. Empty: the same.
 
         Unlike `reset` it takes back what was delivered. Where the branch was is kept as a snapshot, which
@@ -161,7 +161,7 @@ class Workspace(Protocol):
 class Workspaces(Protocol):
     """All workspaces of a user."""
 
-    async def create(self, wish: WorkspaceWish) -> Workspace:
+    async def create(self, wish: WorkspaceSpec) -> Workspace:
         """Make one, whole or not at all."""
         ...
 
@@ -174,8 +174,8 @@ class Workspaces(Protocol):
         ...
 
     async def rebuild(
-        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
-    ) -> tuple[Workspace, Snapshot | None]:
+        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+    ) -> tuple[Workspace, WorktreeSnapshot | None]:
         """Make one that is gone again, under its old id and on its branch, which holds `commit` then.
 
         Commits that only what is left of it had are kept as a snapshot, which is given too. Raises
@@ -199,7 +199,7 @@ class Workspaces(Protocol):
         """All of them, or those of one repository, oldest first."""
         ...
 
-    async def remove(self, workspace_id: str) -> Removal:
+    async def remove(self, workspace_id: str) -> WorkspaceRemoval:
         """Remove one whose work is safe elsewhere, snapshotting what is not committed first.
 
         One whose work is not, or that somebody works in, stays as it is, and the answer says why.
@@ -210,7 +210,7 @@ class Workspaces(Protocol):
         """What killed processes left of workspaces that were being made or removed."""
         ...
 
-    async def clear(self, leftover_id: str) -> Removal:
+    async def clear(self, leftover_id: str) -> WorkspaceRemoval:
         """Finish what a killed process began. Raises `UnknownId`."""
         ...
 
@@ -218,18 +218,18 @@ class Workspaces(Protocol):
         """Those that are no more and whose snapshots are still there, oldest first."""
         ...
 
-    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+    async def recover(self, workspace_id: str, branch: str) -> RecoveredBranch:
         """Make a branch of the newest snapshot of a workspace, also of one that was removed.
 
         It holds what git would carry; the snapshot has the rest.
         """
         ...
 
-    async def forget(self, workspace_id: str) -> Sequence[Snapshot]:
+    async def forget(self, workspace_id: str) -> Sequence[WorktreeSnapshot]:
         """Drop all snapshots of a workspace that was removed, and give them. They cannot come back."""
         ...
 
-    async def collisions(self, workspace_id: str) -> Sequence[Collision]:
+    async def collisions(self, workspace_id: str) -> Sequence[BranchConflict]:
         """Other workspaces of the same repository whose delivered branches conflict with this one's."""
         ...
 
@@ -248,7 +248,7 @@ class Forge(Protocol):
         """
         ...
 
-    async def deliver(self, wish: PullRequestWish) -> PullRequest:
+    async def deliver(self, wish: PullRequestDraft) -> PullRequest:
         """Push the one branch and open a pull request, or write the local equivalent.
 
         Looks at the remote's base branch right before the push. One with commits that the branch does not contain

@@ -12,7 +12,7 @@ from podium.core.protected_paths import GUARDED_TOOL
 from podium.render.text import counted, shown_line, shown_text
 
 if TYPE_CHECKING:
-    from podium.core.plan_approval import AskedCall, PlanQuestion
+    from podium.core.plan_approval import ApprovedCall, PlanQuestion
 
 
 LONGEST_VALUE = 60
@@ -147,7 +147,7 @@ def _plan_line(question: PlanQuestion) -> str:
     from podium.core.plan_approval import marked_names
     from podium.render.argument_text import shown
 
-    def words(call: AskedCall) -> str:
+    def words(call: ApprovedCall) -> str:
         given = (f"{name}={shown(call.arguments[name], LONGEST_VALUE)}" for name in call.arguments)
         return f"{call.tool} ({call.tier}) {', '.join(given)}".rstrip()
 

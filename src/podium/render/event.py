@@ -12,7 +12,7 @@ from podium.core.forge import check_ending
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.run_cost import CostMeter
-from podium.core.turns import Stop
+from podium.core.turns import TurnStop
 from podium.core.work import AGENT_LOST, RATE_LIMIT
 from podium.render.approval import arguments_line, summary_line
 from podium.render.message_event import of_a_duet
@@ -165,7 +165,7 @@ def _answered(body: e.ModelAnswered) -> str:
     return f"{body.role} ({body.agent}){model} #{answer.number}{wishes} [{used}]{said}"
 
 
-def stop_words(stop: Stop) -> str:
+def stop_words(stop: TurnStop) -> str:
     """Which limit ended a turn."""
     return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.core import events as e
-from podium.core.turns import Message
+from podium.core.turns import MessageBlock
 from podium.render.text import shown_line
 
 DuetEvent = (
@@ -43,5 +43,5 @@ def _heard(body: e.MessageHeard) -> str:
     return f"{body.message.type} of {body.sender}, {how}: {first_line(body.message)}"
 
 
-def first_line(message: Message) -> str:
+def first_line(message: MessageBlock) -> str:
     return message.body.strip().partition("\n")[0]

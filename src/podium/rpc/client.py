@@ -13,11 +13,11 @@ from grpc import aio
 from podium.core.errors import AgentLost, BadInput
 from podium.core.terminals import (
     KeysPressed,
-    NewSize,
+    PairSize,
     Terminal,
-    TerminalNews,
     TerminalPicture,
     TerminalState,
+    TerminalUpdate,
 )
 from podium.core.turns import Side
 from podium.platform.private_sockets import refuse_long
@@ -103,7 +103,7 @@ class RemoteTerminals:
             told = await self._stub.Capture(request, timeout=_QUICK_SECONDS)
         return picture_in(told.picture)
 
-    async def resize(self, size: NewSize) -> None:
+    async def resize(self, size: PairSize) -> None:
         request = pb.ResizeRequest(pair=size.pair, columns=size.columns, rows=size.rows)
         with hearing(self._where):
             await self._stub.Resize(request, timeout=_QUICK_SECONDS)
@@ -114,17 +114,17 @@ class RemoteTerminals:
             told = await self._stub.Resume(request, timeout=_START_SECONDS)
         return state_in(told.state)
 
-    def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
+    def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
         return self._heard(pair, None)
 
     async def _heard(
         self, pair: str, timeout_seconds: float | None
-    ) -> AsyncGenerator[TerminalNews, None]:
+    ) -> AsyncGenerator[TerminalUpdate, None]:
         call = self._stub.Watch(pb.WatchRequest(pair=pair), timeout=timeout_seconds)
         try:
             with hearing(self._where):
                 async for told in call:
                     picture = picture_in(told.picture) if told.HasField("picture") else None
-                    yield TerminalNews(state=state_in(told.state), picture=picture)
+                    yield TerminalUpdate(state=state_in(told.state), picture=picture)
         finally:
             call.cancel()

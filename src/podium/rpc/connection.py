@@ -8,12 +8,12 @@ import grpc
 
 from podium import __version__
 from podium.core.errors import BadInput
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 
 _MOST_BYTES = 1_000_000
 
 
-class Certificates(Noun):
+class Certificates(FrozenModel):
     """Files of one end, in PEM form."""
 
     key: Path
@@ -51,7 +51,7 @@ def _read(file: Path) -> bytes:
     return content
 
 
-class Greeting(Noun):
+class Greeting(FrozenModel):
     """Which Podium it is. Two with the same one do the same."""
 
     version: str = __version__

@@ -11,9 +11,9 @@ import grpc
 from grpc import aio
 
 from podium.core.errors import NotPossibleNow
-from podium.core.terminals import KeysPressed, NewSize
+from podium.core.terminals import KeysPressed, PairSize
 from podium.platform.private_sockets import sole_server
-from podium.ports import Terminals
+from podium.ports import TerminalPairs
 from podium.rpc.connection import Certificates, Greeting
 from podium.rpc.generated import podium_pb2 as pb
 from podium.rpc.generated.podium_pb2_grpc import (
@@ -32,7 +32,7 @@ _SOME_PODIUM = Greeting()
 
 @asynccontextmanager
 async def serve(
-    terminals: Terminals, socket: Path, greeting: Greeting = _SOME_PODIUM
+    terminals: TerminalPairs, socket: Path, greeting: Greeting = _SOME_PODIUM
 ) -> AsyncIterator[None]:
     """Answer at this socket, which this user alone can reach, until left.
 
@@ -49,7 +49,7 @@ async def serve(
 
 @asynccontextmanager
 async def serve_tls(
-    terminals: Terminals,
+    terminals: TerminalPairs,
     host: str,
     port: int,
     certificates: Certificates,
@@ -71,7 +71,7 @@ async def serve_tls(
         yield bound
 
 
-def _server(terminals: Terminals, greeting: Greeting) -> aio.Server:
+def _server(terminals: TerminalPairs, greeting: Greeting) -> aio.Server:
     server = aio.server(maximum_concurrent_rpcs=_MOST_CALLS, options=(("grpc.so_reuseport", 0),))
     add_TerminalsServicer_to_server(_TerminalsDoor(terminals, greeting), server)
     return server
@@ -89,7 +89,7 @@ async def _running(server: aio.Server) -> AsyncIterator[None]:
 class _TerminalsDoor(TerminalsServicer):
     """Turns calls into the port's words and back. Decides nothing."""
 
-    def __init__(self, terminals: Terminals, greeting: Greeting) -> None:
+    def __init__(self, terminals: TerminalPairs, greeting: Greeting) -> None:
         self._terminals = terminals
         self._greeting = greeting
 
@@ -128,7 +128,7 @@ class _TerminalsDoor(TerminalsServicer):
     ) -> pb.ResizeResponse:
         async with telling(context):
             pair = request.pair or DEFAULT_PAIR
-            size = NewSize(pair=pair, columns=request.columns, rows=request.rows)
+            size = PairSize(pair=pair, columns=request.columns, rows=request.rows)
             await self._terminals.resize(size)
             return pb.ResizeResponse()
 

@@ -5,24 +5,29 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.sandbox.confining.canary import Mechanism, Trial
+    from podium.sandbox.confining.canary import Mechanism, MechanismTrial
     from podium.sandbox.confining.proxy import serve_network
     from podium.sandbox.confining.toolchains import seen_places
     from podium.sandbox.environment import LauncherSettings
     from podium.sandbox.guard.cgroups import can_make_groups
-    from podium.sandbox.hook_server import HookDoor, HookDoorSettings, TurnDoor, hook_command
+    from podium.sandbox.hook_server import (
+        HookServer,
+        HookServerSettings,
+        TurnHookServer,
+        hook_command,
+    )
     from podium.sandbox.launcher import ProcessLauncher
     from podium.sandbox.mcp_door import mcp_server_command
     from podium.sandbox.orphans import end_left_server, end_orphans
 
 __all__ = [
-    "HookDoor",
-    "HookDoorSettings",
+    "HookServer",
+    "HookServerSettings",
     "LauncherSettings",
     "Mechanism",
+    "MechanismTrial",
     "ProcessLauncher",
-    "Trial",
-    "TurnDoor",
+    "TurnHookServer",
     "can_make_groups",
     "end_left_server",
     "end_orphans",
@@ -36,12 +41,12 @@ export_lazily(
     __name__,
     {
         "Mechanism": "confining.canary",
-        "Trial": "confining.canary",
+        "MechanismTrial": "confining.canary",
         "serve_network": "confining.proxy",
         "seen_places": "confining.toolchains",
-        "HookDoor": "hook_server",
-        "HookDoorSettings": "hook_server",
-        "TurnDoor": "hook_server",
+        "HookServer": "hook_server",
+        "HookServerSettings": "hook_server",
+        "TurnHookServer": "hook_server",
         "hook_command": "hook_server",
         "can_make_groups": "guard.cgroups",
         "ProcessLauncher": "launcher",

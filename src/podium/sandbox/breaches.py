@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from podium.sandbox.guard.kernel import signal
 from podium.sandbox.guard.limits import MEMORY, PROCESSES, TEMPORARY_FULL, TEMPORARY_TOTAL
-from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.order import GuardOrder
 
 _BY_SIGNAL = 128
 _MEGABYTE = 1_000_000
 
 
-def breaches_of(order: Order, beyond: int, exit_code: int, signum: int) -> tuple[str, ...]:
+def breaches_of(order: GuardOrder, beyond: int, exit_code: int, signum: int) -> tuple[str, ...]:
     """What the guard measured, and the signal by which the kernel ends a program whose file grows too large.
 
     -1: no such code or signal. What a program prints counts for nothing: it may be about anything.

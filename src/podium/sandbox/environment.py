@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError, ToolMissing, UserMustAct
-from podium.core.model import Noun
-from podium.core.processes import Confinement, Spawn
+from podium.core.model import FrozenModel
+from podium.core.processes import Confinement, ProcessSpec
 from podium.sandbox.guard.kernel import ON_LINUX
 
 
-class LauncherSettings(Noun):
+class LauncherSettings(FrozenModel):
     """Settings of a `ProcessLauncher`."""
 
     allowed_names: tuple[str, ...] = (
@@ -54,7 +54,7 @@ def no_secrets(name: str) -> str:
 
 
 def environment_for(
-    spawn: Spawn,
+    spawn: ProcessSpec,
     settings: LauncherSettings,
     parent: Mapping[str, str],
     resolve_secret: ResolveSecret,
@@ -115,7 +115,7 @@ def find_program(name: str, cwd: str, search_path: str) -> str:
     raise ToolMissing(f"no program {name!r} {where}; install it, or name it by its full path")
 
 
-def refuse_what_cannot_be_enforced(spawn: Spawn) -> None:
+def refuse_what_cannot_be_enforced(spawn: ProcessSpec) -> None:
     """Raise for a spawn that asks for more protection than there is, instead of weakening it."""
     confinement = spawn.confinement
     if confinement.kind == "none" and confinement != Confinement():
@@ -139,7 +139,7 @@ def refuse_what_cannot_be_enforced(spawn: Spawn) -> None:
         )
 
 
-def refusal_of(spawn: Spawn, stage: str, number: int, said: str = "") -> PodiumError:
+def refusal_of(spawn: ProcessSpec, stage: str, number: int, said: str = "") -> PodiumError:
     """The error for a program that failed between fork and exec, by stage and errno.
 
     `said` is what it wrote to its stderr.

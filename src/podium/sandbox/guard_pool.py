@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import IO
 
 from podium.core.errors import NotPossibleNow
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox.guard.kernel import ON_LINUX
-from podium.sandbox.guard.processes import Entry
+from podium.sandbox.guard.processes import ProcessEntry
 from podium.sandbox.orphans import MARK_NAME, new_mark
 
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """All that an interpreter in an unusual place may need of the environment."""
 
 
-class Nursery:
+class GuardPool:
     """Podium's line to that process. It is started when first needed, and again when it is lost.
 
     A guard does not need it any more once it is forked.
@@ -100,7 +100,7 @@ def _start_process(requests: int) -> subprocess.Popen[bytes]:
 
 
 # One for all launchers of this process, as it lives and dies with the process.
-_nursery = Nursery()
+_nursery = GuardPool()
 atexit.register(_nursery.kill)
 
 
@@ -114,11 +114,11 @@ class RunningGuard:
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
-        self._process: Entry | None = None
+        self._process: ProcessEntry | None = None
 
     def is_process(self, pid: int, start: int) -> None:
         """Remember who it is, as it said itself. The start is 0 where that is not to be known."""
-        self._process = Entry(pid, 0, "", 0, start)
+        self._process = ProcessEntry(pid, 0, "", 0, start)
 
     def kill(self) -> None:
         """End it, also one that never came up. Its control socket comes to an end."""
@@ -133,7 +133,7 @@ class RunningGuard:
                 os.kill(self._process.pid, signal.SIGKILL)
 
 
-def start_guard(spawn: Spawn) -> RunningGuard:
+def start_guard(spawn: ProcessSpec) -> RunningGuard:
     """Start a guard that waits for its order. Its stdin, stdout and stderr will be the program's."""
     try:
         return _forked()

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from podium.core.decisions import (
     BuiltInRule,
     Call,
-    Outcome,
+    CallOutcome,
     Permit,
     Receipt,
     Refusal,
@@ -37,10 +37,10 @@ from podium.ports import Journal, Toolbox, ToolDoor, Translate, nameless_use
 from podium.sandbox.hook_messages import (
     Answer,
     AnyMessage,
-    Faults,
     PerformMessage,
     RequestMessage,
     SettleMessage,
+    TurnProblems,
     denial,
     mistake,
     outcome_answer,
@@ -49,7 +49,7 @@ from podium.sandbox.hook_messages import (
     refusal_answer,
     tools_answer,
 )
-from podium.sandbox.hook_state import FINISH, CallLimits, ExpectedUses, Progress, TurnMemory
+from podium.sandbox.hook_state import FINISH, CallLimits, ExpectedUses, ProgressNotes, TurnMemory
 
 T = TypeVar("T")
 
@@ -119,8 +119,8 @@ class TurnCalls:
         self._performing: set[asyncio.Task[Any]] = set()
         self._asked: Counter[str] = Counter()
         self.waiting_approvals: list[str] = []
-        self.faults = Faults()
-        self.progress = Progress(journal, turn, agent, redact)
+        self.faults = TurnProblems()
+        self.progress = ProgressNotes(journal, turn, agent, redact)
         self._paths = {spec.name: spec.paths for spec in toolbox.specs()}
         self._observed_only = {spec.name for spec in toolbox.specs() if spec.observed_only}
         self._tiers = {spec.name: spec.tier for spec in toolbox.specs()}
@@ -160,7 +160,7 @@ class TurnCalls:
             return self._turn.contract is None
         return not spec.observed_only
 
-    async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
+    async def settle(self, call_key: str, outcome: CallOutcome) -> Receipt:
         """Settle an open call by its key. Raises `BadInput` when there is none."""
         call = self._open.pop(call_key, None)
         if call is None:
@@ -270,7 +270,7 @@ class TurnCalls:
             named = message.call or message.ref or message.tool
             raise BadInput(f"no open call {named!r} in this turn; it may be settled already")
         seconds = asyncio.get_running_loop().time() - meant[0].began
-        outcome = Outcome(
+        outcome = CallOutcome(
             ok=message.ok, result=message.result, error=message.error, duration_seconds=seconds
         )
         work = self.settle(meant[0].permit.call.key, outcome)

@@ -37,19 +37,19 @@ LONGEST_REASON_CHARACTERS = 4_000
 LONGEST_DOOR_FILE_BYTES = 10_000
 
 
-class Denied(Exception):
+class HookDenied(Exception):
     """No. The text is what the agent is told."""
 
     label = "Permission Denied: "
 
 
-class Mistaken(Denied):
+class InvalidHookCall(HookDenied):
     """No call at all: nothing forbids what was meant."""
 
     label = "Error: "
 
 
-class Waiting(Denied):
+class HookApprovalPending(HookDenied):
     """Not yet: a person is asked. The text says so."""
 
     label = ""
@@ -74,30 +74,30 @@ def main(denial_form: str = "") -> None:
     os._exit(0)
 
 
-def _refusal(answer: dict[str, object]) -> Denied:
-    kind = Waiting if answer.get("decision") == "ask" else Denied
+def _refusal(answer: dict[str, object]) -> HookDenied:
+    kind = HookApprovalPending if answer.get("decision") == "ask" else HookDenied
     if answer.get("mistake"):
-        kind = Mistaken
+        kind = InvalidHookCall
     return kind(str(answer.get("say") or "denied without a reason"))
 
 
 def _deny(error: BaseException) -> None:
     try:
-        if not isinstance(error, Denied):
-            error = Denied(f"the hook failed ({error!r}); denied")
+        if not isinstance(error, HookDenied):
+            error = HookDenied(f"the hook failed ({error!r}); denied")
         # Begins with our name: a reason that happened to be JSON would be read as an answer.
         _write_all(2, f"podium: {_reason(error)}\n")
     finally:
         os._exit(2)
 
 
-def _reason(error: Denied) -> str:
+def _reason(error: HookDenied) -> str:
     return f"{error.label}{_plain(str(error))[:LONGEST_REASON_CHARACTERS]}"
 
 
 def _out_of_time(*_: object) -> None:
     # Leaves from here: an error raised at any moment might be raised outside of all handlers.
-    _deny(Denied("Podium did not answer in time; denied, try again later"))
+    _deny(HookDenied("Podium did not answer in time; denied, try again later"))
 
 
 def _deadline_seconds() -> float:
@@ -111,7 +111,7 @@ def _deadline_seconds() -> float:
 def _read_event() -> dict[str, object]:
     event = json.loads(sys.stdin.buffer.read())
     if not isinstance(event, dict):
-        raise Denied("the hook's input is not a JSON object; denied")
+        raise HookDenied("the hook's input is not a JSON object; denied")
     return event
 
 
@@ -119,15 +119,15 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
     name = event.get("hook_event_name")
     tool, arguments = event.get("tool_name"), event.get("tool_input")
     if name not in BEFORE:
-        raise Denied(f"this hook is for what comes before a tool, not for {name!r}; denied")
+        raise HookDenied(f"this hook is for what comes before a tool, not for {name!r}; denied")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
-        raise Denied("the hook's input names no tool and arguments; denied")
+        raise HookDenied("the hook's input names no tool and arguments; denied")
     use = str(event.get("tool_use_id") or "")
     return {"op": "request", "tool": tool, "arguments": arguments, "ref": use}
 
 
 def ask_door(message: dict[str, object]) -> dict[str, object]:
-    """What the door answers. Raises `Denied` where it cannot be asked."""
+    """What the door answers. Raises `HookDenied` where it cannot be asked."""
     place, token = _door_of_this_turn()
     line = json.dumps({"token": token, **message})
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -136,12 +136,12 @@ def ask_door(message: dict[str, object]) -> dict[str, object]:
         door.sendall(line.encode() + b"\n")
         heard = _read_line(door)
     except OSError as error:
-        raise Denied(f"Podium is not there ({error.strerror or error}); denied") from None
+        raise HookDenied(f"Podium is not there ({error.strerror or error}); denied") from None
     finally:
         door.close()
     answer = json.loads(heard)
     if not isinstance(answer, dict):
-        raise Denied("Podium's answer is not a JSON object; denied")
+        raise HookDenied("Podium's answer is not a JSON object; denied")
     return answer
 
 
@@ -158,7 +158,7 @@ def _door_of_this_turn() -> tuple[str, str]:
             return place, token
     except (OSError, ValueError, LookupError, TypeError):
         pass
-    raise Denied("no turn of Podium's is on; denied, wait until you are given work")
+    raise HookDenied("no turn of Podium's is on; denied, wait until you are given work")
 
 
 def _read_line(door: socket.socket) -> bytes:
@@ -166,7 +166,7 @@ def _read_line(door: socket.socket) -> bytes:
     while not heard.endswith(b"\n"):
         chunk = door.recv(65536)
         if not chunk or len(heard) > LONGEST_ANSWER_BYTES:
-            raise Denied("Podium's answer was cut off or too long; denied")
+            raise HookDenied("Podium's answer was cut off or too long; denied")
         heard += chunk
     return heard
 

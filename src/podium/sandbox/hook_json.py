@@ -7,7 +7,7 @@ C half is no promise of Python's, so where it is not as known the whole of `json
 from __future__ import annotations
 
 
-class _Reading:
+class _ScanState:
     """What the scanner wants to know. Numbers that JSON does not have are read as Python does."""
 
     strict = True
@@ -26,7 +26,7 @@ def _refuse(value: object) -> object:
 try:
     import _json
 
-    _scan: _json.make_scanner | None = _json.make_scanner(_Reading)  # type: ignore[arg-type]  # anything with these names
+    _scan: _json.make_scanner | None = _json.make_scanner(_ScanState)  # type: ignore[arg-type]  # anything with these names
     _write: _json.make_encoder | None = _json.make_encoder(
         {}, _refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True
     )

@@ -10,15 +10,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from podium.core.decisions import Outcome, Permit, Receipt, Refusal, ToolSpec, canonical_json
+from podium.core.decisions import CallOutcome, Permit, Receipt, Refusal, ToolSpec, canonical_json
 from podium.core.errors import AgentMustAct, BadInput
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 
 Answer = dict[str, Json]
 """A reply. `decision` is always there: allow, deny or ask; with the last two, `say` has the words."""
 
 
-class RequestMessage(Noun):
+class RequestMessage(FrozenModel):
     """May the asking program do this itself?"""
 
     op: Literal["request"]
@@ -28,7 +28,7 @@ class RequestMessage(Noun):
     """The program's own name for this use of the tool, to settle by later."""
 
 
-class SettleMessage(Noun):
+class SettleMessage(FrozenModel):
     """How a permitted call ended. Named by `call`, by `ref`, or by the same tool and arguments."""
 
     op: Literal["settle"]
@@ -41,7 +41,7 @@ class SettleMessage(Noun):
     error: str = ""
 
 
-class PerformMessage(Noun):
+class PerformMessage(FrozenModel):
     """Podium shall do this."""
 
     op: Literal["perform"]
@@ -49,7 +49,7 @@ class PerformMessage(Noun):
     arguments: dict[str, Json] = Field(default_factory=dict)
 
 
-class ToolsMessage(Noun):
+class ToolsMessage(FrozenModel):
     """Which tools are there?"""
 
     op: Literal["tools"]
@@ -141,7 +141,7 @@ def refusal_answer(refusal: Refusal) -> Answer:
     }
 
 
-def outcome_answer(call_key: str, outcome: Outcome) -> Answer:
+def outcome_answer(call_key: str, outcome: CallOutcome) -> Answer:
     return {"decision": "allow", "call": call_key, "outcome": outcome.model_dump(mode="json")}
 
 
@@ -162,7 +162,7 @@ _SHOWN = 5
 _LONGEST_WORDS = 300
 
 
-class Faults:
+class TurnProblems:
     """The newest faults of a turn, up to a hundred."""
 
     def __init__(self) -> None:

@@ -17,11 +17,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from podium.core.decisions import DoorAnswer, Permit, ToolSpec
+from podium.core.decisions import HookAnswer, Permit, ToolSpec
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from podium.core.events import ProgressKind
-from podium.core.model import Json, Noun, whole_text
-from podium.core.turns import Finish, ModelAnswer, Stop, Turn
+from podium.core.model import FrozenModel, Json, whole_text
+from podium.core.turns import Finish, ModelAnswer, Turn, TurnStop
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.finishing import to_the_end
 from podium.sandbox.hook_calls import TurnCalls, as_it_is
@@ -32,12 +32,12 @@ _LONGEST_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""
 
 _PREFIX = "podium-"
-_TOLD = tuple(DoorAnswer.model_fields)
+_TOLD = tuple(HookAnswer.model_fields)
 _YOUNG_SECONDS = 60.0
 
 
-class HookDoorSettings(Noun):
-    """Settings of a `HookDoor`."""
+class HookServerSettings(FrozenModel):
+    """Settings of a `HookServer`."""
 
     folder: str | None = None
     """Where the turns' private folders are made. None: the system's folder for temporary files."""
@@ -55,7 +55,7 @@ class HookDoorSettings(Noun):
     """How long an asker waits for what Podium performs; the tools' own limits come first."""
 
 
-class HookDoor:
+class HookServer:
     """Opens a door for each turn. Judging, performing and recording are handed to it."""
 
     def __init__(
@@ -63,7 +63,7 @@ class HookDoor:
         tool_door: ToolDoor,
         toolbox: Toolbox,
         journal: Journal,
-        settings: HookDoorSettings | None = None,
+        settings: HookServerSettings | None = None,
         *,
         redact: Callable[[str], str] = str,
         hands: bool = True,
@@ -78,7 +78,7 @@ class HookDoor:
         self._tool_door = tool_door
         self._toolbox = toolbox
         self._journal = journal
-        self._settings = settings or HookDoorSettings()
+        self._settings = settings or HookServerSettings()
         self._swept = False
 
     @asynccontextmanager
@@ -88,7 +88,7 @@ class HookDoor:
         *,
         agent: str = "",
         translate: Translate | None = None,
-    ) -> AsyncIterator[TurnDoor]:
+    ) -> AsyncIterator[TurnHookServer]:
         """A door for this turn. On leaving, the socket is gone and no call of the turn is open.
 
         End the turn's processes before leaving; what they have not settled is abandoned. Raises
@@ -116,30 +116,30 @@ class HookDoor:
             raise calls.doubt
 
     @asynccontextmanager
-    async def _listening(self, calls: TurnCalls) -> AsyncIterator[TurnDoor]:
+    async def _listening(self, calls: TurnCalls) -> AsyncIterator[TurnHookServer]:
         if not self._swept:
             self._swept = True
             await asyncio.to_thread(remove_stale_doors, self._settings.folder)
         folder = _private_folder(self._settings.folder)
         try:
-            door = TurnDoor(str(folder / "door"), calls, self._settings)
+            door = TurnHookServer(str(folder / "door"), calls, self._settings)
             async with door.listening():
                 yield door
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     @asynccontextmanager
-    async def _inside(self, calls: TurnCalls) -> AsyncIterator[TurnDoor]:
+    async def _inside(self, calls: TurnCalls) -> AsyncIterator[TurnHookServer]:
         try:
-            yield TurnDoor("", calls, self._settings)
+            yield TurnHookServer("", calls, self._settings)
         finally:
             await to_the_end(calls.close())
 
 
-class TurnDoor:
+class TurnHookServer:
     """The door of one turn: a socket that only holders of the token get an answer at."""
 
-    def __init__(self, socket_path: str, calls: TurnCalls, settings: HookDoorSettings) -> None:
+    def __init__(self, socket_path: str, calls: TurnCalls, settings: HookServerSettings) -> None:
         self.socket_path = socket_path
         # The beginning lets the redactor know it where a program prints its environment.
         self.token = f"pdt_{secrets.token_urlsafe(32)}"
@@ -175,7 +175,7 @@ class TurnDoor:
         return self._calls.finished_with
 
     @property
-    def stopped(self) -> Stop | None:
+    def stopped(self) -> TurnStop | None:
         return self._calls.limits.stopped
 
     def said_before(self, number: int, request: str) -> ModelAnswer | None:
@@ -202,13 +202,13 @@ class TurnDoor:
 
     async def request(
         self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
-    ) -> DoorAnswer:
+    ) -> HookAnswer:
         """May the agent's own program do this itself?"""
         return await self._asked(
             {"op": "request", "tool": tool, "arguments": arguments, "ref": ref}
         )
 
-    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:
         """Let Podium do it."""
         return await self._asked({"op": "perform", "tool": tool, "arguments": arguments})
 
@@ -227,13 +227,13 @@ class TurnDoor:
     def tell(self, kind: ProgressKind, text: str) -> None:
         self._calls.progress.tell(kind, text)
 
-    async def _asked(self, message: dict[str, Json]) -> DoorAnswer:
+    async def _asked(self, message: dict[str, Json]) -> HookAnswer:
         """Answer the agent as a program at the socket would be answered, without the socket."""
         try:
             answer = await self._calls.answer(checked_message(message))
         except Exception as error:
             answer = self._denied(error)
-        return DoorAnswer.model_validate(
+        return HookAnswer.model_validate(
             {name: answer.get(name) for name in _TOLD if answer.get(name)}
         )
 
@@ -315,7 +315,7 @@ class TurnDoor:
 
 
 def hook_command() -> tuple[str, ...]:
-    """The command to configure as a CLI's tool hook. It needs the variables of `TurnDoor.hook_env`."""
+    """The command to configure as a CLI's tool hook. It needs the variables of `TurnHookServer.hook_env`."""
     start = str(Path(__file__).with_name("isolated.py"))
     return (sys.executable, "-IS", start, "podium.sandbox.hook_client")
 

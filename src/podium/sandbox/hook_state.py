@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from podium.core.decisions import BuiltInRule, Call, Outcome, Refusal, Usage, digest_of
+from podium.core.decisions import BuiltInRule, Call, CallOutcome, Refusal, Usage, digest_of
 from podium.core.errors import CallRefused
 from podium.core.events import (
     AgentProgressed,
@@ -18,7 +18,7 @@ from podium.core.events import (
     ToolRefused,
     UsageRecorded,
 )
-from podium.core.turns import ModelAnswer, Stop, StopKind, Turn, TurnLimits
+from podium.core.turns import ModelAnswer, StopKind, Turn, TurnLimits, TurnStop
 from podium.ports import ANY_USE, EventQuery, Journal
 
 
@@ -81,7 +81,7 @@ class CallLimits:
         self._same = limits.same_results
         self._made = 0
         self._seen: Counter[str] = Counter()
-        self.stopped: Stop | None = None
+        self.stopped: TurnStop | None = None
 
     def begin(self, tool: str) -> None:
         """Count a wish. Raises `CallRefused` when the turn may have no more of them."""
@@ -93,7 +93,7 @@ class CallLimits:
             raise CallRefused(f"the limit is reached: {self.stopped.reason}; end your turn now")
         self._made += 1
 
-    def ended(self, call: Call, answer: Outcome | Refusal, *, changes: bool) -> None:
+    def ended(self, call: Call, answer: CallOutcome | Refusal, *, changes: bool) -> None:
         """Learn what came of a call. `changes` says that it may have changed something.
 
         What was seen before such a call says nothing about what will be seen after it.
@@ -102,7 +102,7 @@ class CallLimits:
             return
         came_to = digest_of([call.fingerprint, _result(answer)])
         times = self._seen[came_to] + 1
-        if changes and isinstance(answer, Outcome) and answer.ok:
+        if changes and isinstance(answer, CallOutcome) and answer.ok:
             self._seen.clear()
         self._seen[came_to] = times
         if times >= self._same and self.stopped is None and call.tool != FINISH:
@@ -111,10 +111,10 @@ class CallLimits:
             )
 
     def _stop(self, kind: StopKind, reason: str) -> None:
-        self.stopped = Stop(kind=kind, reason=reason)
+        self.stopped = TurnStop(kind=kind, reason=reason)
 
 
-def _result(answer: Outcome | Refusal) -> object:
+def _result(answer: CallOutcome | Refusal) -> object:
     if isinstance(answer, Refusal):
         return [answer.decision.rule, answer.decision.reason]
     return [answer.ok, answer.result, answer.error]
@@ -204,7 +204,7 @@ MOST_EVENTS = 1_000
 """A turn that says more is followed by its transcript alone."""
 
 
-class Progress:
+class ProgressNotes:
     """Gathers pieces and notes them in the run's journal. Never waits and never raises."""
 
     def __init__(

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
-from podium.core.processes import Ended, Spawn
-from podium.sandbox.confining.canary import Canary, Mechanism, Trial, survey
-from podium.sandbox.confining.preparation import Prepared, Serve, prepare
+from podium.core.processes import ProcessExit, ProcessSpec
+from podium.sandbox.confining.canary import Canary, Mechanism, MechanismTrial, survey
+from podium.sandbox.confining.preparation import PreparedStart, Serve, prepare
 from podium.sandbox.environment import (
     LauncherSettings,
     ResolveSecret,
@@ -20,7 +20,7 @@ from podium.sandbox.environment import (
     refuse_what_cannot_be_enforced,
 )
 from podium.sandbox.guard.kernel import ON_LINUX
-from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.orphans import MARK_NAME, new_mark, new_server_mark
 from podium.sandbox.process import GuardedProcess
 from podium.sandbox.terminal.attendant_launch import (
@@ -28,7 +28,7 @@ from podium.sandbox.terminal.attendant_launch import (
     papers_for,
     prepare_for_terminal,
 )
-from podium.sandbox.terminal.papers import Folder, remove_stale_papers
+from podium.sandbox.terminal.papers import LaunchFolder, remove_stale_papers
 
 _VERDICTS: dict[str, Mechanism] = {}
 """Of the canaries of this process. All launchers confine in the same way."""
@@ -62,7 +62,7 @@ class ProcessLauncher:
         self._mechanism = mechanism
         self._canary = Canary(self._run_by, memory, _VERDICTS)
 
-    async def start(self, spawn: Spawn) -> GuardedProcess:
+    async def start(self, spawn: ProcessSpec) -> GuardedProcess:
         """Start it. Raises `ToolMissing` when the program is not there or cannot be executed,
         `NotPossibleNow` when its folder or a limit it wants is not to be had, and of these
         `NoSandbox` when it is to be confined and nothing here can do that; `CallRefused` when its
@@ -72,12 +72,12 @@ class ProcessLauncher:
             return await self._start(spawn, None)
         return await self._start(spawn, self._mechanism or await self._canary.mechanism())
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         """Start, wait, and end the whole tree; also when cancelled."""
         process = await self.start(spawn)
         return await process.wait()
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         """The command by which somebody else starts it as the first program of a terminal; see `Launcher`."""
         refuse_what_cannot_be_enforced(spawn)
         mechanism = None
@@ -89,10 +89,10 @@ class ProcessLauncher:
         return await asyncio.to_thread(self._handed_over, spawn, env, mechanism)
 
     def _handed_over(
-        self, spawn: Spawn, env: dict[str, str], mechanism: Mechanism | None
+        self, spawn: ProcessSpec, env: dict[str, str], mechanism: Mechanism | None
     ) -> tuple[str, ...]:
         remove_stale_papers()
-        folder = Folder.make()
+        folder = LaunchFolder.make()
         try:
             confined = prepare_for_terminal(spawn, env, mechanism, folder) if mechanism else None
             order = self._order_for(spawn, env, "", confined)
@@ -103,15 +103,15 @@ class ProcessLauncher:
             raise
         return attendant_command(folder)
 
-    async def survey(self) -> tuple[Trial, ...]:
+    async def survey(self) -> tuple[MechanismTrial, ...]:
         """Try every way of confining on this machine, whatever is remembered."""
         return await survey(self._run_by)
 
-    async def _run_by(self, spawn: Spawn, mechanism: Mechanism) -> Ended:
+    async def _run_by(self, spawn: ProcessSpec, mechanism: Mechanism) -> ProcessExit:
         process = await self._start(spawn, mechanism)
         return await process.wait()
 
-    async def _start(self, spawn: Spawn, mechanism: Mechanism | None) -> GuardedProcess:
+    async def _start(self, spawn: ProcessSpec, mechanism: Mechanism | None) -> GuardedProcess:
         mark = new_server_mark(spawn.leaves_server) if spawn.leaves_server else new_mark()
         env = environment_for(spawn, self._settings, self._parent_env, self._resolve_secret)
         env[MARK_NAME] = mark
@@ -127,15 +127,15 @@ class ProcessLauncher:
         return process
 
     def _order_for(
-        self, spawn: Spawn, env: dict[str, str], mark: str, confined: Prepared | None
-    ) -> Order:
+        self, spawn: ProcessSpec, env: dict[str, str], mark: str, confined: PreparedStart | None
+    ) -> GuardOrder:
         limits = spawn.limits
         if confined is None:
             _refuse_missing_folder(spawn)
             program = find_program(spawn.argv[0], spawn.cwd, env.get("PATH", os.defpath))
         else:
             program = confined.program
-        return Order(
+        return GuardOrder(
             program=program,
             argv=list(spawn.argv),
             cwd=confined.cwd if confined else spawn.cwd,
@@ -155,7 +155,7 @@ class ProcessLauncher:
         )
 
 
-def _refuse_missing_folder(spawn: Spawn) -> None:
+def _refuse_missing_folder(spawn: ProcessSpec) -> None:
     if not os.path.isdir(spawn.cwd):  # noqa: PTH112 — `Path.is_dir` raises where one may not look
         raise NotPossibleNow(
             f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: there is no such folder; create it first"

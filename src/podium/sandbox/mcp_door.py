@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from podium.core import tool_replies
-from podium.sandbox.hook_client import Denied, ask_door
+from podium.sandbox.hook_client import HookDenied, ask_door
 
 LONGEST_NAME = 48
 """CLIs put `mcp__podium__` before it, and providers take 64 characters in all."""
@@ -20,7 +20,7 @@ FINISH = "finish"
 FINISHED = "you have said that you are done, and nothing more is performed; end your turn"
 
 
-class Unreachable(Exception):
+class DoorUnreachable(Exception):
     """The door did not answer, or with nonsense. The text says so."""
 
 
@@ -30,7 +30,7 @@ def mcp_server_command() -> tuple[str, ...]:
     return (sys.executable, "-IS", start, "podium.sandbox.mcp_server")
 
 
-class DoorToolbox:
+class McpToolbox:
     """The tools of this turn, under names that every CLI and provider takes."""
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class DoorToolbox:
         self._is_finished = False
 
     def listed(self) -> list[dict[str, object]]:
-        """The tools as the protocol lists them. Raises `Unreachable`."""
+        """The tools as the protocol lists them. Raises `DoorUnreachable`."""
         answer = _asked({"op": "tools"})
         found = answer.get("tools")
         if answer.get("decision") != "allow" or not isinstance(found, list):
-            raise Unreachable(
+            raise DoorUnreachable(
                 f"Podium shows no tools: {answer.get('say') or tool_replies.NO_REASON}"
             )
         specs = {str(spec["name"]): spec for spec in found if isinstance(spec, dict)}
@@ -85,7 +85,7 @@ def _schema(spec: dict[str, object]) -> dict[str, object]:
 def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     try:
         answer = _asked({"op": "perform", "tool": tool, "arguments": arguments})
-    except Unreachable as error:
+    except DoorUnreachable as error:
         return failed(f"{error}. Whether it was done is not known; end your turn and say so")
     outcome, say = answer.get("outcome"), str(answer.get("say") or "")
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
@@ -112,8 +112,8 @@ def shown(text: str, *, ok: bool) -> dict[str, object]:
 def _asked(message: dict[str, object]) -> dict[str, object]:
     try:
         return ask_door(message)
-    except Denied as error:
+    except HookDenied as error:
         # What a hook is told: there it means no. Here something may have been done already.
-        raise Unreachable(str(error).removesuffix("; denied")) from None
+        raise DoorUnreachable(str(error).removesuffix("; denied")) from None
     except (ValueError, RecursionError) as error:
-        raise Unreachable(f"Podium's answer cannot be read ({type(error).__name__})") from None
+        raise DoorUnreachable(f"Podium's answer cannot be read ({type(error).__name__})") from None

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
-from podium.sandbox.mcp_door import DoorToolbox, Unreachable, failed
+from podium.sandbox.mcp_door import DoorUnreachable, McpToolbox, failed
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Versions whose `initialize`, `tools` and `ping` are as they are here, the newest first."""
@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 Answer = dict[str, object]
 
 
-class Fault(Exception):
+class JsonRpcFault(Exception):
     """A request that cannot be answered; the number is one of JSON-RPC's."""
 
     def __init__(self, code: int, words: str) -> None:
@@ -59,14 +59,14 @@ class McpServer:
         self._calls = ThreadPoolExecutor(1)
         self._lists = ThreadPoolExecutor(1)
         self._waiting = threading.Semaphore(MOST_WAITING)
-        self._toolbox = DoorToolbox()
+        self._toolbox = McpToolbox()
 
     def serve(self) -> None:
         """Answer until the CLI has closed the line."""
         while line := self._heard.readline(LONGEST_LINE_BYTES + 1):
             if len(line) > LONGEST_LINE_BYTES:
                 self._skip_rest(line)
-                self._complain(None, Fault(PARSE_ERROR, "the line is too long; send less"))
+                self._complain(None, JsonRpcFault(PARSE_ERROR, "the line is too long; send less"))
             elif line.strip():
                 self._take(line)
 
@@ -80,7 +80,7 @@ class McpServer:
             request = _read(line)
             number = request.get("id")
             self._begin(request, len(line))
-        except Fault as fault:
+        except JsonRpcFault as fault:
             self._complain(number, fault)
 
     def _begin(self, request: Answer, size: int) -> None:
@@ -88,14 +88,14 @@ class McpServer:
         if method is None and ("result" in request or "error" in request):
             return  # an answer, and we never ask
         if not isinstance(method, str):
-            raise Fault(INVALID_REQUEST, "the request names no method; name one")
+            raise JsonRpcFault(INVALID_REQUEST, "the request names no method; name one")
         if "id" not in request:
             return  # news: none of it changes what we do
         if not _is_id(number):
-            raise Fault(INVALID_REQUEST, "the id is neither a text nor a whole number")
+            raise JsonRpcFault(INVALID_REQUEST, "the id is neither a text nor a whole number")
         params = {} if request.get("params") is None else request["params"]
         if not isinstance(params, dict):
-            raise Fault(INVALID_PARAMS, "params is no object; send one")
+            raise JsonRpcFault(INVALID_PARAMS, "params is no object; send one")
         if method == "tools/call":
             self._call(number, params, size)
         elif method == "tools/list":
@@ -107,7 +107,7 @@ class McpServer:
         name, arguments = params.get("name"), params.get("arguments")
         arguments = {} if arguments is None else arguments
         if not isinstance(name, str) or not name:
-            raise Fault(INVALID_PARAMS, "the call names no tool; name one of tools/list")
+            raise JsonRpcFault(INVALID_PARAMS, "the call names no tool; name one of tools/list")
         if not isinstance(arguments, dict):
             words = "the arguments are not an object; nothing was done, call it again"
             self._say({"id": number, "result": failed(words)})
@@ -123,20 +123,22 @@ class McpServer:
     ) -> None:
         """Do it beside what else is asked."""
         if not self._waiting.acquire(blocking=False):
-            raise Fault(NOT_REACHED, "too many at once; nothing was done, try again")
+            raise JsonRpcFault(NOT_REACHED, "too many at once; nothing was done, try again")
         worker.submit(self._work, number, work)
 
     def _work(self, number: object, work: Callable[[], Answer]) -> None:
         try:
             self._say({"id": number, "result": work()})
-        except Unreachable as error:
-            self._complain(number, Fault(NOT_REACHED, str(error)))
+        except DoorUnreachable as error:
+            self._complain(number, JsonRpcFault(NOT_REACHED, str(error)))
         except Exception as error:
-            self._complain(number, Fault(NOT_REACHED, f"the call broke ({error!r}); end your turn"))
+            self._complain(
+                number, JsonRpcFault(NOT_REACHED, f"the call broke ({error!r}); end your turn")
+            )
         finally:
             self._waiting.release()
 
-    def _complain(self, number: object, fault: Fault) -> None:
+    def _complain(self, number: object, fault: JsonRpcFault) -> None:
         number = number if _is_id(number) else None
         self._say({"id": number, "error": {"code": fault.code, "message": str(fault)}})
 
@@ -158,9 +160,11 @@ def _read(line: bytes) -> Answer:
     try:
         request = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
-        raise Fault(PARSE_ERROR, f"the line is not JSON ({type(error).__name__})") from None
+        raise JsonRpcFault(PARSE_ERROR, f"the line is not JSON ({type(error).__name__})") from None
     if not isinstance(request, dict):
-        raise Fault(INVALID_REQUEST, "the line is no request; send one JSON object on one line")
+        raise JsonRpcFault(
+            INVALID_REQUEST, "the line is no request; send one JSON object on one line"
+        )
     return request
 
 
@@ -168,7 +172,7 @@ def _at_once(method: str, params: Answer) -> Answer:
     if method == "ping":
         return {}
     if method != "initialize":
-        raise Fault(METHOD_NOT_FOUND, f"there is no {method[:100]!r} here; there are tools")
+        raise JsonRpcFault(METHOD_NOT_FOUND, f"there is no {method[:100]!r} here; there are tools")
     wished = params.get("protocolVersion")
     return {
         "protocolVersion": wished if wished in PROTOCOLS else PROTOCOLS[0],

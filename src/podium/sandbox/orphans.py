@@ -20,7 +20,7 @@ from pathlib import Path
 from podium.core.errors import NotPossibleNow
 from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.processes import (
-    Entry,
+    ProcessEntry,
     all_entries,
     descendants_of,
     entry_of,
@@ -61,7 +61,7 @@ def end_left_server(name: str) -> int:
     return len(found)
 
 
-def _of_server(name: str) -> list[Entry]:
+def _of_server(name: str) -> list[ProcessEntry]:
     first = [entry for entry, mark in _marked() if mark.startswith(_beginning_for(name))]
     below = descendants_of(*(entry.pid for entry in first))
     return list({entry.identity: entry for entry in (*first, *below)}.values())
@@ -93,7 +93,7 @@ def end_orphans() -> int:
     return len(orphans) - len(left)
 
 
-def _ask_to_end(orphans: list[Entry]) -> None:
+def _ask_to_end(orphans: list[ProcessEntry]) -> None:
     """A git among them takes its locks away, if it is not killed first."""
     for entry in orphans:
         entry.send(signal.SIGTERM)
@@ -102,12 +102,12 @@ def _ask_to_end(orphans: list[Entry]) -> None:
         time.sleep(_SWEEP_PAUSE_SECONDS)
 
 
-def _lives(entry: Entry) -> bool:
+def _lives(entry: ProcessEntry) -> bool:
     now = entry_of(entry.pid)
     return now is not None and now.start == entry.start and not now.is_zombie
 
 
-def _end_all(look: Callable[[], list[Entry]]) -> tuple[int, ...]:
+def _end_all(look: Callable[[], list[ProcessEntry]]) -> tuple[int, ...]:
     deadline = time.monotonic() + _SWEEP_SECONDS
     while left := look():
         if time.monotonic() > deadline:
@@ -117,7 +117,7 @@ def _end_all(look: Callable[[], list[Entry]]) -> tuple[int, ...]:
     return ()
 
 
-def _orphans() -> list[Entry]:
+def _orphans() -> list[ProcessEntry]:
     here = _owner_mark(os.getpid()).split("-")[0]
     return [entry for entry, mark in _marked() if _is_orphan(mark, here)]
 
@@ -138,7 +138,7 @@ def _owner_mark(pid: int) -> str:
     return f"{namespace}-{pid}-{owner.start if owner and not owner.is_zombie else 'gone'}"
 
 
-def _marked() -> list[tuple[Entry, str]]:
+def _marked() -> list[tuple[ProcessEntry, str]]:
     if not ON_LINUX:
         return []
     pairs = [(entry, _mark_of(entry.pid)) for entry in all_entries()]

@@ -77,7 +77,7 @@ class OutputPipe(ABC):
         return True
 
 
-class KeptPipe(OutputPipe):
+class HeadPipe(OutputPipe):
     """Keeps the head of what came and counts the rest."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes], keep_bytes: int) -> None:

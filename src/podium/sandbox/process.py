@@ -10,15 +10,15 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from podium.core.errors import CallRefused, NotPossibleNow, PodiumError
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox.breaches import breaches_of
-from podium.sandbox.confining.preparation import MOST_PORTS, Prepared
+from podium.sandbox.confining.preparation import MOST_PORTS, PreparedStart
 from podium.sandbox.environment import LauncherSettings, refusal_of
 from podium.sandbox.finishing import to_the_end
-from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard_pool import start_guard
 from podium.sandbox.orphans import end_lost_tree
-from podium.sandbox.pipes import InputPipe, KeptPipe, LinePipe, OutputPipe, TailPipe
+from podium.sandbox.pipes import HeadPipe, InputPipe, LinePipe, OutputPipe, TailPipe
 
 
 class GuardedProcess:
@@ -26,11 +26,11 @@ class GuardedProcess:
 
     def __init__(
         self,
-        spawn: Spawn,
-        order: Order,
+        spawn: ProcessSpec,
+        order: GuardOrder,
         mark: str,
         settings: LauncherSettings,
-        confined: Prepared | None = None,
+        confined: PreparedStart | None = None,
     ) -> None:
         """Start the guard. The program runs once `started` returned."""
         self._loop = asyncio.get_running_loop()
@@ -42,7 +42,7 @@ class GuardedProcess:
         self._listeners: list[socket.socket] = []
         self._refused_execs: list[str] = []
         self._up: asyncio.Future[None] = self._loop.create_future()
-        self._over: asyncio.Future[Ended] = self._loop.create_future()
+        self._over: asyncio.Future[ProcessExit] = self._loop.create_future()
         self._refusal: PodiumError | None = None
         self._report: list[int] | None = None
         self._refused_at = ""
@@ -87,7 +87,7 @@ class GuardedProcess:
         """Let the process see the end of its input, after all that was sent."""
         self._stdin.end()
 
-    async def wait(self) -> Ended:
+    async def wait(self) -> ProcessExit:
         """Wait for the end, or for the limits. On return no process of the tree is alive.
 
         When the waiting task is cancelled the tree is ended first. To only look for a while, wait
@@ -99,7 +99,7 @@ class GuardedProcess:
             await self._end_quietly(self._order.grace_seconds)
             raise
 
-    async def end(self, grace_seconds: float = 5.0) -> Ended:
+    async def end(self, grace_seconds: float = 5.0) -> ProcessExit:
         """TERM, wait for the grace, KILL; all descendants, also those that called `setsid`."""
         self._ask_to_end(grace_seconds)
         return await to_the_end(self._over)
@@ -128,8 +128,8 @@ class GuardedProcess:
             self._stdout = LinePipe(self._loop, guard.stdout, self._spawn.limits.line_bytes)
             self._stderr = TailPipe(self._loop, guard.stderr, keep)
         else:
-            self._stdout = KeptPipe(self._loop, guard.stdout, keep)
-            self._stderr = KeptPipe(self._loop, guard.stderr, keep)
+            self._stdout = HeadPipe(self._loop, guard.stdout, keep)
+            self._stderr = HeadPipe(self._loop, guard.stderr, keep)
         self._stdin = InputPipe(self._loop, guard.stdin, self._spawn.stdin, last=not talks)
         self._loop.add_reader(guard.control, self._hear)
         writing_end = os.fdopen(os.dup(guard.control.fileno()), "wb", buffering=0)
@@ -234,13 +234,13 @@ class GuardedProcess:
         if not self._up.done():
             self._up.set_result(None)
 
-    def _as_ended(self) -> Ended:
+    def _as_ended(self) -> ProcessExit:
         lost = [-1, int(signal.SIGKILL), 0, 0, 0]
         exit_code, signum, timed_out, survivors, beyond = self._report or lost
         stderr = self._stderr.kept
         breaches = breaches_of(self._order, beyond, exit_code, signum)
         stderr += "".join(f"\npodium: {breach}\n" for breach in breaches).encode()
-        return Ended(
+        return ProcessExit(
             exit_code=None if exit_code < 0 else exit_code,
             signal=None if signum < 0 else signum,
             stdout=self._stdout.kept,

@@ -30,7 +30,7 @@ _IN_NONBLOCK = os.O_NONBLOCK
 _IN_CLOEXEC = os.O_CLOEXEC
 
 
-class Doorbell:
+class CommitSignal:
     """One bell for all processes on a store."""
 
     def __init__(self, path: Path) -> None:
@@ -72,9 +72,9 @@ class Doorbell:
             os.close(self._file)
             self._file = None
 
-    def listen(self, connection: sqlite3.Connection, heard: Callable[[], None]) -> Listening:
+    def listen(self, connection: sqlite3.Connection, heard: Callable[[], None]) -> SignalListener:
         """Call `heard` in this event loop after commits of any process, until stopped."""
-        return Listening(self._path, connection, heard)
+        return SignalListener(self._path, connection, heard)
 
 
 def _opened(path: Path) -> int | None:
@@ -87,7 +87,7 @@ def _opened(path: Path) -> int | None:
         raise
 
 
-class Listening:
+class SignalListener:
     """One process's ear at the bell."""
 
     def __init__(

@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from podium.core.decisions import Approval, CallRecord, Receipt
 from podium.core.events import read_body
-from podium.core.model import Noun
-from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerBeat
-from podium.store.database_copy import Proof, Tell, chain_faults, current_version
+from podium.core.model import FrozenModel
+from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerHeartbeat
+from podium.store.database_copy import ReceiptKeys, Tell, chain_faults, current_version
 from podium.store.database_snapshot import (
-    Reading,
     Row,
+    SnapshotReader,
     WholeDatabase,
     selection,
 )
@@ -29,7 +29,7 @@ FAULTS_KEPT = 200
 _RESTORE = "restore it from a backup, or move the project without it (`podium db copy`)"
 
 
-class DatabaseFault(Noun):
+class DatabaseProblem(FrozenModel):
     """Something that is not as Podium writes it."""
 
     table: str
@@ -39,13 +39,13 @@ class DatabaseFault(Noun):
     remedy: str
 
 
-class Checked(Noun):
+class DatabaseCheck(FrozenModel):
     """What was looked at and what was found."""
 
     database: str
     version: int
     rows: int
-    faults: tuple[DatabaseFault, ...] = ()
+    faults: tuple[DatabaseProblem, ...] = ()
     more_faults: int = 0
     """Faults beyond those that are named."""
 
@@ -54,7 +54,7 @@ class Checked(Noun):
         return not self.faults
 
 
-class _Kind(NamedTuple):
+class _TableCheck(NamedTuple):
     """How the rows of a table are read, which columns name one, and which repeat what its body says."""
 
     read: Callable[[str], Any]
@@ -71,19 +71,23 @@ _OF_RUNS = ("id", "status", "priority", "owner", "fence", "cancel_requested", *_
 
 # Columns that may hold what people type are left out: bodies are kept without secrets, they are not.
 _KINDS = {
-    "events": _Kind(_event, ("run_id", "seq"), ("type",)),
-    "runs": _Kind(Run.model_validate_json, ("id",), _OF_RUNS),
-    "steps": _Kind(
+    "events": _TableCheck(_event, ("run_id", "seq"), ("type",)),
+    "runs": _TableCheck(Run.model_validate_json, ("id",), _OF_RUNS),
+    "steps": _TableCheck(
         StepRecord.model_validate_json,
         ("run_id", "key"),
         ("run_id", "ordinal", "status"),
     ),
-    "signals": _Kind(Signal.model_validate_json, ("run_id", "name", "id"), ("run_id", "id")),
-    "calls": _Kind(CallRecord.model_validate_json, ("key",), ("run_id", "status")),
-    "approvals": _Kind(Approval.model_validate_json, ("id",), ("id", "run_id", "digest", "status")),
-    "receipts": _Kind(Receipt.model_validate_json, ("run_id", "number"), ("run_id", "number")),
-    "schedules": _Kind(Schedule.model_validate_json, ("name",), ()),
-    "workers": _Kind(WorkerBeat.model_validate_json, ("id",), ("id",)),
+    "signals": _TableCheck(Signal.model_validate_json, ("run_id", "name", "id"), ("run_id", "id")),
+    "calls": _TableCheck(CallRecord.model_validate_json, ("key",), ("run_id", "status")),
+    "approvals": _TableCheck(
+        Approval.model_validate_json, ("id",), ("id", "run_id", "digest", "status")
+    ),
+    "receipts": _TableCheck(
+        Receipt.model_validate_json, ("run_id", "number"), ("run_id", "number")
+    ),
+    "schedules": _TableCheck(Schedule.model_validate_json, ("name",), ()),
+    "workers": _TableCheck(WorkerHeartbeat.model_validate_json, ("id",), ("id",)),
 }
 
 _RULES = (
@@ -124,16 +128,16 @@ _RULES = (
 
 def check_database(
     database: WholeDatabase,
-    proof: Proof | None,
+    proof: ReceiptKeys | None,
     *,
     tell: Tell = lambda doing, rows, of: None,
-) -> Checked:
+) -> DatabaseCheck:
     """Read everything. Changes nothing, and work may go on meanwhile.
 
     `proof` holds the key of the receipts; None: there is none here, so their chains are not proved.
     """
     version = current_version(database)
-    found = _Faults()
+    found = _ProblemList()
     for damage in database.damage():
         found.add("", "", damage.problem, damage.remedy)
     with database.reading() as reading:
@@ -141,7 +145,7 @@ def check_database(
         _check_rules(reading, found)
         for run_id, problem in chain_faults(reading, proof):
             found.add("receipts", run_id, problem, "see `podium receipts verify`")
-    return Checked(
+    return DatabaseCheck(
         database=database.name,
         version=version,
         rows=rows,
@@ -150,22 +154,22 @@ def check_database(
     )
 
 
-class _Faults:
+class _ProblemList:
     """The first faults, and how many there are beyond them."""
 
     def __init__(self) -> None:
-        self.kept: list[DatabaseFault] = []
+        self.kept: list[DatabaseProblem] = []
         self.more = 0
 
     def add(self, table: str, row: str, problem: str, remedy: str = _RESTORE) -> None:
         if len(self.kept) < FAULTS_KEPT:
-            fault = DatabaseFault(table=table, row=row, problem=problem, remedy=remedy)
+            fault = DatabaseProblem(table=table, row=row, problem=problem, remedy=remedy)
             self.kept.append(fault)
         else:
             self.more += 1
 
 
-def _check_table(reading: Reading, table: Table, found: _Faults, tell: Tell) -> int:
+def _check_table(reading: SnapshotReader, table: Table, found: _ProblemList, tell: Tell) -> int:
     seen = 0
     counted = reading.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - our own names
     kind, columns = _KINDS.get(table.name), table.columns
@@ -179,7 +183,7 @@ def _check_table(reading: Reading, table: Table, found: _Faults, tell: Tell) -> 
 
 
 def _unlike(
-    kind: _Kind, columns: tuple[str, ...], rows: Iterable[Row]
+    kind: _TableCheck, columns: tuple[str, ...], rows: Iterable[Row]
 ) -> Iterator[tuple[str, str]]:
     """Rows whose body cannot be read, or says something else than the columns beside it."""
     for row in rows:
@@ -206,7 +210,7 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:200]
 
 
-def _check_rules(reading: Reading, found: _Faults) -> None:
+def _check_rules(reading: SnapshotReader, found: _ProblemList) -> None:
     for table, statement, words in _RULES:
         for batch in reading.batches(statement):
             for row in batch:

@@ -11,24 +11,24 @@ from typing import NamedTuple
 
 from podium.core.decisions import Receipt
 from podium.core.errors import BadInput, NotPossibleNow, StoreUnusable
-from podium.core.model import Noun
-from podium.core.work import Run, WorkerBeat
+from podium.core.model import FrozenModel
+from podium.core.work import Run, WorkerHeartbeat
 from podium.store.database_snapshot import (
-    Filling,
-    Reading,
     Row,
+    SnapshotReader,
+    SnapshotWriter,
     SqliteFile,
     WholeDatabase,
     selection,
 )
-from podium.store.receipts import Anchors, Head, Sealer, load_or_create_key, verify
-from podium.store.rows import Connection
+from podium.store.receipts import Anchors, ChainHead, Sealer, load_or_create_key, verify
+from podium.store.rows import StoreConnection
 from podium.store.schema import TABLES, Table
 from podium.store.sqlite import SCHEMA_VERSION
 from podium.store.view import SqlView
 
 
-class Proof(NamedTuple):
+class ReceiptKeys(NamedTuple):
     """What receipts are proved with."""
 
     sealer: Sealer
@@ -37,23 +37,27 @@ class Proof(NamedTuple):
     """No other machine seals: a chain without a head beside it lost the file that held it."""
 
 
-def proof_with(key: Path, vault: Path, *, alone: bool) -> Proof | None:
+def proof_with(key: Path, vault: Path, *, alone: bool) -> ReceiptKeys | None:
     """The key in this file with the heads in `vault`; None when there is no key yet."""
-    return Proof(Sealer(load_or_create_key(key)), Anchors(vault), alone) if key.exists() else None
+    return (
+        ReceiptKeys(Sealer(load_or_create_key(key)), Anchors(vault), alone)
+        if key.exists()
+        else None
+    )
 
 
-def fitting(proof: Proof | None, reading: Reading) -> Proof | None:
+def fitting(proof: ReceiptKeys | None, reading: SnapshotReader) -> ReceiptKeys | None:
     """The proof, unless the database says that another key sealed its receipts."""
     print_ = reading.key_print()
     return proof if proof and print_ in ("", proof.sealer.fingerprint) else None
 
 
-def count_chains(reading: Reading) -> int:
+def count_chains(reading: SnapshotReader) -> int:
     """Runs that have receipts."""
     return int(reading.execute("SELECT count(DISTINCT run_id) FROM receipts").fetchone()[0])
 
 
-def chain_faults(reading: Reading, proof: Proof | None) -> Iterator[tuple[str, str]]:
+def chain_faults(reading: SnapshotReader, proof: ReceiptKeys | None) -> Iterator[tuple[str, str]]:
     """Run and problem of everything that is wrong with a chain. Memory holds one chain at a time."""
     proof = fitting(proof, reading)
     if proof is None:
@@ -63,16 +67,20 @@ def chain_faults(reading: Reading, proof: Proof | None) -> Iterator[tuple[str, s
     seen: set[str] = set()
     for run_id, receipts in _chains(reading):
         seen.add(run_id)
-        heads = _HeadsAlone(proof.anchors, ())
+        heads = _PartialAnchors(proof.anchors, ())
         for finding in verify({run_id: receipts}, proof.sealer, heads, alone=proof.alone):
             number = "" if finding.number is None else f"receipt {finding.number}: "
             yield finding.run_id, f"{finding.kind}: {number}{finding.problem}"
-    emptied = _HeadsAlone(proof.anchors, [run for run in proof.anchors.runs() if run not in seen])
+    emptied = _PartialAnchors(
+        proof.anchors, [run for run in proof.anchors.runs() if run not in seen]
+    )
     for finding in verify({}, proof.sealer, emptied):
         yield finding.run_id, f"{finding.kind}: {finding.problem}"
 
 
-def anchor_chains(reading: Reading, proof: Proof, unproved: Collection[str]) -> Iterator[OSError]:
+def anchor_chains(
+    reading: SnapshotReader, proof: ReceiptKeys, unproved: Collection[str]
+) -> Iterator[OSError]:
     """Note the end of every chain but the unproved, where this machine knows none or an earlier one.
 
     Gives what could not be written.
@@ -89,21 +97,21 @@ def anchor_chains(reading: Reading, proof: Proof, unproved: Collection[str]) -> 
                 yield error
 
 
-def _chains(reading: Reading) -> Iterator[tuple[str, list[Receipt]]]:
+def _chains(reading: SnapshotReader) -> Iterator[tuple[str, list[Receipt]]]:
     view = SqlView(reading, reading.now())
     for batch in reading.batches("SELECT DISTINCT run_id FROM receipts"):
         for (run_id,) in batch:
             yield run_id, view.receipts(run_id)
 
 
-class _HeadsAlone(Anchors):
+class _PartialAnchors(Anchors):
     """The anchored heads, with only some runs counted among those that must have receipts."""
 
     def __init__(self, anchors: Anchors, runs: Sequence[str]) -> None:
         self._anchors = anchors
         self._runs = list(runs)
 
-    def heads(self, run_id: str) -> list[Head]:
+    def heads(self, run_id: str) -> list[ChainHead]:
         return self._anchors.heads(run_id)
 
     def runs(self) -> list[str]:
@@ -119,7 +127,7 @@ _HEARTBEATS = "workers"
 Tell = Callable[[str, int, int], None]
 """Takes what is being done with a table, rows so far and rows in all."""
 
-Enqueue = Callable[[Connection, Run, datetime], None]
+Enqueue = Callable[[StoreConnection, Run, datetime], None]
 """Hands a queued run to whoever dispatches the queues of the target."""
 
 
@@ -127,7 +135,7 @@ _one_text = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 """The same text for the same row, whichever database it comes from."""
 
 
-class TableCopied(Noun):
+class TableCopy(FrozenModel):
     """A table that is the same on both sides."""
 
     name: str
@@ -136,12 +144,12 @@ class TableCopied(Noun):
     """Of all rows, whatever their order, in hex."""
 
 
-class Copied(Noun):
+class DatabaseCopy(FrozenModel):
     """What was moved, all of it read back and compared before it was committed."""
 
     source: str
     target: str
-    tables: tuple[TableCopied, ...]
+    tables: tuple[TableCopy, ...]
     chains: int = 0
     """Runs that have receipts."""
     proved: bool = False
@@ -160,9 +168,9 @@ def copy_database(
     *,
     tell: Tell = lambda doing, rows, of: None,
     enqueue: Enqueue | None = None,
-    proof: Proof | None = None,
+    proof: ReceiptKeys | None = None,
     anchor: bool = False,
-) -> Copied:
+) -> DatabaseCopy:
     """Copy everything into an empty database, in one transaction.
 
     Raises `NotPossibleNow` when somebody works in either, or when the target holds anything, and
@@ -194,7 +202,7 @@ def copy_database(
             unproved = {run_id for run_id, _ in faults}
             for error in anchor_chains(arrived, proof, unproved):
                 faults.append(("", f"copied, but the end of a chain could not be noted: {error}"))
-    return Copied(
+    return DatabaseCopy(
         source=source.name,
         target=target.name,
         tables=tuple(sent),
@@ -248,10 +256,10 @@ def current_version(database: WholeDatabase) -> int:
     return version
 
 
-def _refuse_workers(reading: Reading, database: WholeDatabase) -> None:
+def _refuse_workers(reading: SnapshotReader, database: WholeDatabase) -> None:
     since = reading.now() - STILL_ALIVE
     beats = [
-        WorkerBeat.model_validate_json(row[0])
+        WorkerHeartbeat.model_validate_json(row[0])
         for row in reading.execute("SELECT body FROM workers ORDER BY id").fetchall()
     ]
     alive = [beat for beat in beats if beat.beat_at > since]
@@ -263,7 +271,7 @@ def _refuse_workers(reading: Reading, database: WholeDatabase) -> None:
         )
 
 
-def _refuse_filled(filling: Filling, target: WholeDatabase) -> None:
+def _refuse_filled(filling: SnapshotWriter, target: WholeDatabase) -> None:
     _refuse_workers(filling, target)
     for table in TABLES:
         statement = f"SELECT 1 FROM {table.name} LIMIT 1"  # noqa: S608 - our own names
@@ -274,18 +282,20 @@ def _refuse_filled(filling: Filling, target: WholeDatabase) -> None:
             )
 
 
-def _copy_table(reading: Reading, filling: Filling, table: Table, tell: Tell) -> TableCopied:
+def _copy_table(
+    reading: SnapshotReader, filling: SnapshotWriter, table: Table, tell: Tell
+) -> TableCopy:
     digest = RowDigest()
     passing = _passing(reading, table, digest, f"copying {table.name}", tell)
     filling.insert(table.name, table.columns, passing)
-    return TableCopied(name=table.name, rows=digest.rows, digest=digest.hex())
+    return TableCopy(name=table.name, rows=digest.rows, digest=digest.hex())
 
 
 def _compare(
-    filling: Filling,
+    filling: SnapshotWriter,
     target: WholeDatabase,
     wanted: list[Table],
-    sent: list[TableCopied],
+    sent: list[TableCopy],
     tell: Tell,
 ) -> None:
     """Read everything back before it is committed."""
@@ -303,7 +313,7 @@ def _compare(
 
 
 def _passing(
-    reading: Reading, table: Table, digest: RowDigest, doing: str, tell: Tell
+    reading: SnapshotReader, table: Table, digest: RowDigest, doing: str, tell: Tell
 ) -> Iterator[Row]:
     """Every row of a table, taken down in `digest` on its way."""
     counted = reading.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - our own names
@@ -313,7 +323,7 @@ def _passing(
         tell(doing, digest.rows, counted)
 
 
-def _enqueue_waiting(filling: Filling, enqueue: Enqueue) -> None:
+def _enqueue_waiting(filling: SnapshotWriter, enqueue: Enqueue) -> None:
     statement = "SELECT body FROM runs WHERE queue IS NOT NULL AND status = 'queued' ORDER BY id"
     now = filling.now()
     for batch in filling.batches(statement):

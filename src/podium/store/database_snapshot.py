@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from podium.core.errors import StoreReadOnly, StoreUnusable
-from podium.store.rows import Connection, Rows
+from podium.store.rows import RowCursor, StoreConnection
 from podium.store.schema import Table
 from podium.store.sqlite import (
     APPLICATION_ID,
@@ -27,17 +27,17 @@ BATCH_ROWS = 2000
 """Rows that are in memory at a time."""
 
 
-class Damage(NamedTuple):
+class DatabaseDamage(NamedTuple):
     """Something the database itself finds wrong, and what to do about it."""
 
     problem: str
     remedy: str
 
 
-class Reading(Connection, Protocol):
+class SnapshotReader(StoreConnection, Protocol):
     """One view of everything, of one moment."""
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows: ...
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> RowCursor: ...
 
     def batches(self, statement: str) -> Iterator[list[Row]]:
         """All rows that a statement finds, never more than `BATCH_ROWS` in memory."""
@@ -52,7 +52,7 @@ class Reading(Connection, Protocol):
         ...
 
 
-class Filling(Reading, Protocol):
+class SnapshotWriter(SnapshotReader, Protocol):
     """The one transaction that fills an empty database. Nobody else writes meanwhile."""
 
     def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None: ...
@@ -86,13 +86,13 @@ class WholeDatabase(Protocol):
         """Make or lift the schema to today's."""
         ...
 
-    def reading(self) -> AbstractContextManager[Reading]: ...
+    def reading(self) -> AbstractContextManager[SnapshotReader]: ...
 
-    def filling(self) -> AbstractContextManager[Filling]:
+    def filling(self) -> AbstractContextManager[SnapshotWriter]:
         """Committed at the end of the block, or left as it was when the block raises."""
         ...
 
-    def damage(self) -> list[Damage]:
+    def damage(self) -> list[DatabaseDamage]:
         """What the database finds wrong with its own files and indexes."""
         ...
 
@@ -138,32 +138,34 @@ class SqliteFile:
         prepare(self._path)
 
     @contextmanager
-    def reading(self) -> Iterator[Reading]:
+    def reading(self) -> Iterator[SnapshotReader]:
         if not self._path.exists():
             raise StoreUnusable(self.name, "there is no such file", "name one that is there")
         with self._transaction("BEGIN") as session:
             yield session
 
     @contextmanager
-    def filling(self) -> Iterator[Filling]:
+    def filling(self) -> Iterator[SnapshotWriter]:
         # Whoever writes takes this lock, too: they wait, and find the file filled.
         with self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
-    def damage(self) -> list[Damage]:
+    def damage(self) -> list[DatabaseDamage]:
         found = quick_check(self._path)
         if found == "ok":
             return []
         return [
-            Damage(found, "restore a copy; `sqlite3 FILE .recover` saves what is still readable")
+            DatabaseDamage(
+                found, "restore a copy; `sqlite3 FILE .recover` saves what is still readable"
+            )
         ]
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[_Session]:
+    def _transaction(self, begin: str) -> Iterator[_SqliteSession]:
         with explained(self._path), closing(connect(self._path)) as connection:
             connection.execute(begin)
             try:
-                yield _Session(connection)
+                yield _SqliteSession(connection)
             except BaseException:
                 connection.rollback()
                 raise
@@ -177,13 +179,13 @@ class SqliteFile:
         )
 
 
-class _Session:
+class _SqliteSession:
     """A connection within a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> Rows:
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> RowCursor:
         return self._connection.execute(statement, parameters or {})
 
     def batches(self, statement: str) -> Iterator[list[Row]]:

@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.5
 """How long it is taken for granted that there is still no room."""
 
 
-class Reserve:
+class DiskReserve:
     """A file of nothing that is shortened when the disk is full, and made whole when there is room again.
 
     Processes that share the folder share it. Every method may be called from any thread.

@@ -11,7 +11,7 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from podium.store.receipts import Anchors
-from podium.store.rows import ClosableConnection, Connection
+from podium.store.rows import ClosableConnection, StoreConnection
 from podium.store.trace import TraceWriter
 from podium.store.view import StoredEvent, stored_events
 from podium.store.writer import Writer
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from podium.core.errors import BadInput
     from podium.core.model import EventBody
-    from podium.ports import Clock, Ids, Tx, View
+    from podium.ports import Clock, Ids, StoreView, Transaction
     from podium.store.receipts import Sealer
     from podium.store.redaction import Redactor
     from podium.store.rows import ClosableConnection
     from podium.store.transaction import SqlTransaction
-    from podium.store.writer import Driver
+    from podium.store.writer import StoreDriver
 
 
 PAUSE_SECONDS = 0.1
@@ -107,7 +107,7 @@ class TraceListener:
             self._connection = None
 
 
-def _after(connection: Connection, run_id: str, seq: int) -> Sequence[StoredEvent]:
+def _after(connection: StoreConnection, run_id: str, seq: int) -> Sequence[StoredEvent]:
     return stored_events(connection, run_id, seq, PAGE)
 
 
@@ -168,7 +168,7 @@ class OpenStore(ABC):
         self._unreadable: dict[str, str] = {}
         self._writer: Writer
 
-    def _start(self, driver: Driver, pausing: Callable[[], None]) -> None:
+    def _start(self, driver: StoreDriver, pausing: Callable[[], None]) -> None:
         """Begin to write. `pausing` is called when no commit has followed for a while."""
         self._writer = Writer(
             driver,
@@ -180,10 +180,10 @@ class OpenStore(ABC):
         )
 
     @abstractmethod
-    async def write(self, work: Callable[[Tx], T]) -> T: ...
+    async def write(self, work: Callable[[Transaction], T]) -> T: ...
 
     @abstractmethod
-    async def read(self, work: Callable[[View], T]) -> T: ...
+    async def read(self, work: Callable[[StoreView], T]) -> T: ...
 
     def note(self, run_id: str, body: EventBody) -> None:
         self._writer.note(run_id, body)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from podium.core.errors import BadInput, StoreUnusable, ToolMissing
-from podium.store.rows import Rows
+from podium.store.rows import RowCursor
 
 if TYPE_CHECKING:
     import psycopg
@@ -65,7 +65,7 @@ class PostgresConnection:
         self.name = name
         """The database in messages: its URL without the password."""
 
-    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> Rows:
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> RowCursor:
         import psycopg
 
         values = values or {}

@@ -28,7 +28,7 @@ LARGEST_MESSAGE = 4_000_000
 what it sends for more than three seconds."""
 
 
-class Answer:
+class PendingRows:
     """Rows of a gathered statement. Asking for them sends everything that was gathered."""
 
     def __init__(self, line: GatheringConnection) -> None:
@@ -64,23 +64,23 @@ class GatheringConnection(PostgresConnection):
     def __init__(self, connection: PostgresConnection) -> None:
         super().__init__(connection.raw, connection.name)
         self._quoting = psycopg.ClientCursor(connection.raw)
-        self._gathered: list[tuple[str, Answer]] = []
+        self._gathered: list[tuple[str, PendingRows]] = []
         self._characters = 0
         self.wrote = False
         """Whether anything may have been changed since this was last set."""
 
-    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> Answer:
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> PendingRows:
         self.wrote = self.wrote or not statement.startswith("SELECT")
         return self.control(statement, **(values or {}))
 
-    def control(self, statement: str, **values: Any) -> Answer:
+    def control(self, statement: str, **values: Any) -> PendingRows:
         """Execute a statement that changes nothing of the record itself."""
         try:
             text = self._quoting.mogrify(translated(statement), values)
         except psycopg.DataError:
             refuse_nul(values)
             raise
-        answer = Answer(self)
+        answer = PendingRows(self)
         self._gathered.append((text, answer))
         self._characters += len(text)
         if self._characters > LARGEST_MESSAGE:
@@ -126,7 +126,7 @@ MICROSECONDS_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGI
 """SQL for the database's time."""
 
 
-class Start(NamedTuple):
+class TransactionStart(NamedTuple):
     """What a transaction begins with, all of it looked up in one exchange."""
 
     now_microseconds: int
@@ -147,7 +147,7 @@ class PostgresDriver:
     def __init__(
         self,
         url: str,
-        begin: Callable[[GatheringConnection, Start], SqlTransaction],
+        begin: Callable[[GatheringConnection, TransactionStart], SqlTransaction],
         figures: StoreFigures,
         patience_seconds: float,
     ) -> None:
@@ -262,7 +262,7 @@ class PostgresDriver:
             self._line = None
             self._was_lost = True
 
-    def _take_turn(self, line: GatheringConnection, runs: Collection[str] = ()) -> Start:
+    def _take_turn(self, line: GatheringConnection, runs: Collection[str] = ()) -> TransactionStart:
         line.control("BEGIN ISOLATION LEVEL READ COMMITTED")
         # A statement of its own: what the next one sees is then of after the lock was given.
         line.control("SELECT pg_advisory_xact_lock(:key)", key=COMMIT_LOCK)
@@ -274,7 +274,7 @@ class PostgresDriver:
         )
         now, position = times.fetchone()
         line.wrote = False
-        return Start(now, position or 0, dict(ends.fetchall()))
+        return TransactionStart(now, position or 0, dict(ends.fetchall()))
 
     def _was_kept(self, error: psycopg.Error) -> bool:
         """Whether the last commit went through although its answer was lost.

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from podium.core.errors import LockHeld
-from podium.core.work import WorkerBeat
-from podium.ports import View
+from podium.core.work import WorkerHeartbeat
+from podium.ports import StoreView
 from podium.store.postgres import explained
 from podium.store.postgres_connection import PostgresConnection, connect
 from podium.store.view import SqlView
@@ -24,7 +24,7 @@ LOOK_SECONDS = 3.0
 """How often the line is tried although nothing came over it."""
 
 
-class StandingLine:
+class PersistentConnection:
     """Set up again whenever it is lost, for as long as it takes.
 
     `set_up` is called on every new connection, `look` now and then, `heard` with the server's numbers of
@@ -135,12 +135,12 @@ class PostgresPresence:
         self._young_seconds = young_seconds
         self._url = url
         self._host = host or socket.gethostname()
-        self._line: StandingLine | None = None
+        self._line: PersistentConnection | None = None
 
     async def enter(self, worker_id: str) -> None:
         await self.leave()
         connection = await asyncio.to_thread(self._marked, worker_id)
-        self._line = StandingLine(
+        self._line = PersistentConnection(
             self._url,
             set_up=lambda line: _take(line, worker_id),
             look=_touch,
@@ -155,13 +155,13 @@ class PostgresPresence:
             line.stop()
             await asyncio.to_thread(line.join)
 
-    def present(self, view: View, workers: list[WorkerBeat]) -> set[str]:
+    def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
         ids = [worker.id for worker in workers]
         if not ids or _age_of_server(view) < self._young_seconds:
             return set(ids)
         return _standing(view, ids)
 
-    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+    def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
         if worker is None:
             return True
         if _standing(view, [worker.id]):
@@ -217,20 +217,20 @@ def _key(worker_id: str) -> int:
     return int.from_bytes(digest[:8], signed=True)
 
 
-def _age_of_server(view: View) -> float:
+def _age_of_server(view: StoreView) -> float:
     [row] = _sql(view).ask(
         "SELECT extract(epoch from clock_timestamp() - pg_postmaster_start_time())"
     )
     return float(row[0])
 
 
-def _sql(view: View) -> SqlView:
+def _sql(view: StoreView) -> SqlView:
     if not isinstance(view, SqlView):
         raise TypeError(f"no view of a PostgreSQL database: {type(view).__name__}")
     return view
 
 
-def _standing(view: View, worker_ids: Sequence[str]) -> set[str]:
+def _standing(view: StoreView, worker_ids: Sequence[str]) -> set[str]:
     """Those of the workers whose lock somebody holds."""
     # A lock on a 64-bit number is shown as two halves.
     rows = _sql(view).ask(

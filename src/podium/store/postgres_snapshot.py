@@ -7,7 +7,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from podium.store.database_snapshot import BATCH_ROWS, Damage, Filling, Reading, Row
+from podium.store.database_snapshot import (
+    BATCH_ROWS,
+    DatabaseDamage,
+    Row,
+    SnapshotReader,
+    SnapshotWriter,
+)
 from podium.store.postgres import (
     COMMIT_LOCK,
     SCHEMA,
@@ -19,7 +25,7 @@ from podium.store.postgres import (
     schema_version,
 )
 from podium.store.postgres_connection import translated
-from podium.store.rows import Rows
+from podium.store.rows import RowCursor
 
 _INVALID_INDEXES = (
     "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
@@ -59,17 +65,17 @@ class PostgresDatabase:
         prepare(self.url)
 
     @contextmanager
-    def reading(self) -> Iterator[Reading]:
+    def reading(self) -> Iterator[SnapshotReader]:
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as session:
             yield session
 
     @contextmanager
-    def filling(self) -> Iterator[Filling]:
+    def filling(self) -> Iterator[SnapshotWriter]:
         with self._transaction("BEGIN") as session:
             session.execute("SELECT pg_advisory_xact_lock(:key)", {"key": COMMIT_LOCK})
             yield session
 
-    def damage(self) -> list[Damage]:
+    def damage(self) -> list[DatabaseDamage]:
         with self._connected() as connection:
             return list(_damage(connection))
 
@@ -83,23 +89,23 @@ class PostgresDatabase:
                 connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[_Session]:
+    def _transaction(self, begin: str) -> Iterator[_PostgresSession]:
         with self._connected() as connection:
             connection.execute(begin)
             # The other side of a copy may take its time with a batch.
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             # Closing the connection without this takes everything back.
-            yield _Session(connection)
+            yield _PostgresSession(connection)
             connection.execute("COMMIT")
 
 
-class _Session:
+class _PostgresSession:
     """A connection within a transaction."""
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> Rows:
+    def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> RowCursor:
         return self._connection.execute(statement, parameters or {})
 
     def batches(self, statement: str) -> Iterator[list[Row]]:
@@ -131,19 +137,19 @@ class _Session:
         )
 
 
-def _damage(connection: PostgresConnection) -> Iterator[Damage]:
+def _damage(connection: PostgresConnection) -> Iterator[DatabaseDamage]:
     for (index,) in connection.execute(_INVALID_INDEXES, {"schema": SCHEMA}).fetchall():
-        yield Damage(f"the index {index!r} is not valid", f"REINDEX INDEX {SCHEMA}.{index}")
+        yield DatabaseDamage(f"the index {index!r} is not valid", f"REINDEX INDEX {SCHEMA}.{index}")
     bad = connection.execute(_BAD_PAGES).fetchone()
     if bad is not None and bad[0]:
-        yield Damage(
+        yield DatabaseDamage(
             f"the server read {bad[0]} damaged pages of this database",
             "look into the server's log and restore a backup",
         )
     if connection.raw.info.server_version < _KNOWS_ITS_SORTING:
         return
     for old, new in connection.execute(_OTHER_SORTING).fetchall():
-        yield Damage(
+        yield DatabaseDamage(
             f"text was sorted by version {old} of the language's rules, the system has {new} now",
             "as its owner, REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION",
         )

@@ -15,7 +15,7 @@ import psycopg
 
 from podium.core.decisions import Receipt
 from podium.core.errors import NotPossibleNow, StoreUnusable
-from podium.ports import Clock, Ids, Tx, View
+from podium.ports import Clock, Ids, StoreView, Transaction
 from podium.store.commit_signal import BURST_SECONDS
 from podium.store.open_store import OpenStore, Redact, environment_redaction
 from podium.store.postgres import explain, explained, is_passing, prepare
@@ -30,11 +30,11 @@ from podium.store.postgres_driver import (
     MICROSECONDS_NOW,
     GatheringConnection,
     PostgresDriver,
-    Start,
+    TransactionStart,
 )
-from podium.store.postgres_presence import StandingLine
+from podium.store.postgres_presence import PersistentConnection
 from podium.store.receipts import Sealer, load_or_create_key
-from podium.store.rows import Connection, moment_of
+from podium.store.rows import StoreConnection, moment_of
 from podium.store.transaction import Queued, SqlTransaction
 from podium.store.view import SqlView
 from podium.store.writer import growing_pauses
@@ -118,12 +118,12 @@ class PostgresStore(OpenStore):
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="podium-reader")
         self._reading = threading.local()
         self._connections: set[GatheringConnection] = set()
-        self._ear: StandingLine | None = None
+        self._ear: PersistentConnection | None = None
         self._counted: object = None
         self._driver = PostgresDriver(url, self._begin, self.figures, patience_seconds)
         self._start(self._driver, pausing=lambda: None)
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         result: T = await self._writer.hand_in(work)
         self._wake()
         return result
@@ -134,7 +134,7 @@ class PostgresStore(OpenStore):
     def make_room(self) -> bool:
         return False
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         self._refuse_when_closed()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
@@ -143,7 +143,7 @@ class PostgresStore(OpenStore):
         if self._closed:
             raise NotPossibleNow(f"the store {name_of(self.url)!r} is closed")
 
-    def _begin(self, line: GatheringConnection, start: Start) -> SqlTransaction:
+    def _begin(self, line: GatheringConnection, start: TransactionStart) -> SqlTransaction:
         return SqlTransaction(
             line,
             moment_of(start.now_microseconds) if self._database_time else self._clock.now(),
@@ -156,7 +156,7 @@ class PostgresStore(OpenStore):
             last_seqs=start.last_seqs,
         )
 
-    def _seal(self, line: Connection, receipt: Receipt, previous: str, number: int) -> Receipt:
+    def _seal(self, line: StoreConnection, receipt: Receipt, previous: str, number: int) -> Receipt:
         return self._sealer_of(line, keep=True).seal(receipt, previous, number)
 
     def _load_sealer(self) -> Sealer:
@@ -167,7 +167,7 @@ class PostgresStore(OpenStore):
             finally:
                 connection.close()
 
-    def _sealer_of(self, sql: Connection, *, keep: bool) -> Sealer:
+    def _sealer_of(self, sql: StoreConnection, *, keep: bool) -> Sealer:
         """The sealer with this machine's key, if that is the key of this database's receipts.
 
         With `keep` a database that has none yet takes this one: all machines must share it.
@@ -201,7 +201,7 @@ class PostgresStore(OpenStore):
     def _listen(self) -> None:
         if self._ear is None:
             loop = asyncio.get_running_loop()
-            self._ear = StandingLine(
+            self._ear = PersistentConnection(
                 self.url,
                 set_up=partial(self._set_up_ear, loop),
                 look=partial(self._look, loop),
@@ -235,7 +235,7 @@ class PostgresStore(OpenStore):
             # Within so long one notice stands for all.
             time.sleep(BURST_SECONDS)
 
-    def _read(self, work: Callable[[View], T]) -> T:
+    def _read(self, work: Callable[[StoreView], T]) -> T:
         pauses = growing_pauses(self._patience_seconds)
         while True:
             try:
@@ -247,7 +247,7 @@ class PostgresStore(OpenStore):
                     raise explain(error, self.url) from error
                 time.sleep(pause)
 
-    def _look_at(self, line: GatheringConnection, work: Callable[[View], T]) -> T:
+    def _look_at(self, line: GatheringConnection, work: Callable[[StoreView], T]) -> T:
         line.control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             (now,) = line.control(f"SELECT {MICROSECONDS_NOW}").fetchone()
@@ -287,12 +287,12 @@ class PostgresStore(OpenStore):
             self._ear.join()
 
 
-def _commits(sql: Connection) -> object:
+def _commits(sql: StoreConnection) -> object:
     """Something that no commit of any process leaves as it was."""
     return sql.execute("SELECT count(*), sum(last), max(at) FROM writers", {}).fetchone()
 
 
-def _has_receipts(sql: Connection) -> bool:
+def _has_receipts(sql: StoreConnection) -> bool:
     return sql.execute("SELECT 1 FROM receipts LIMIT 1", {}).fetchone() is not None
 
 

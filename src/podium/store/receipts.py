@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.core.errors import BadInput, StoreUnusable
-from podium.core.model import Noun, canonical_json
+from podium.core.model import FrozenModel, canonical_json
 from podium.platform import locked_folder, make_private_folder
 from podium.store.sqlite import seals_of
 from podium.store.transcripts import is_plain, plain_name
@@ -91,7 +91,7 @@ BEGUN_ANEW = "begun-anew"
 _LINE = re.compile(rb"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
 
 
-class Head(NamedTuple):
+class ChainHead(NamedTuple):
     """The last receipt of a chain, as it was at some time."""
 
     number: int
@@ -130,11 +130,11 @@ class Anchors:
             os.close(handle)
         self._mark.unlink(missing_ok=True)
 
-    def head(self, run_id: str) -> Head | None:
+    def head(self, run_id: str) -> ChainHead | None:
         """The furthest head of the run, or None when there is none."""
         return max(self.heads(run_id), key=lambda head: head.number, default=None)
 
-    def heads(self, run_id: str) -> list[Head]:
+    def heads(self, run_id: str) -> list[ChainHead]:
         """Every head of the run in the order of writing. Torn lines are passed over."""
         path = self._folder / run_id
         if not is_plain(run_id) or not path.exists():
@@ -147,7 +147,7 @@ class Anchors:
             ) from error
         whole = content.split(b"\n")[:-1]
         matches = [match for line in whole if (match := _LINE.fullmatch(line))]
-        return [Head(int(match[1]), match[2].decode()) for match in matches]
+        return [ChainHead(int(match[1]), match[2].decode()) for match in matches]
 
     def newest(self, limit: int) -> dict[str, int]:
         """Numbers of the furthest heads of the runs that were noted last, at most so many."""
@@ -195,7 +195,15 @@ def _ends_whole(handle: int) -> bool:
     return size == 0 or os.pread(handle, 1, size - 1) == b"\n"
 
 
-__all__ = ["Anchors", "Finding", "FindingKind", "Head", "Sealer", "load_or_create_key", "verify"]
+__all__ = [
+    "Anchors",
+    "ChainFinding",
+    "ChainHead",
+    "FindingKind",
+    "Sealer",
+    "load_or_create_key",
+    "verify",
+]
 
 
 class Sealer:
@@ -256,7 +264,7 @@ class FindingKind(StrEnum):
     """No head is anchored, so that a cut-off end could not be seen."""
 
 
-class Finding(Noun):
+class ChainFinding(FrozenModel):
     """Something wrong with a run's receipts."""
 
     run_id: str
@@ -272,7 +280,7 @@ def verify(
     anchors: Anchors,
     *,
     alone: bool = True,
-) -> list[Finding]:
+) -> list[ChainFinding]:
     """Everything wrong with these chains; nothing when all are as they were written.
 
     Hand in the receipts of all runs: a run that has heads and no receipts is found to be emptied.
@@ -284,12 +292,14 @@ def verify(
     return [
         finding
         for run_id in runs
-        for finding in _Chain(run_id, receipts_by_run.get(run_id, ()), sealer, anchors).findings()
+        for finding in _ReceiptChain(
+            run_id, receipts_by_run.get(run_id, ()), sealer, anchors
+        ).findings()
         if alone or finding.kind is not FindingKind.HEAD_MISSING
     ]
 
 
-class _Chain:
+class _ReceiptChain:
     """One run's receipts beside its anchored heads."""
 
     def __init__(
@@ -307,7 +317,7 @@ class _Chain:
     def _judged(self) -> Iterator[tuple[Receipt, bool]]:
         return zip(self.receipts, self.genuine, strict=True)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ChainFinding]:
         if not self.receipts:
             if self.heads:
                 last = max(head.number for head in self.heads)
@@ -319,7 +329,7 @@ class _Chain:
         yield from self._links()
         yield from self._beside_heads()
 
-    def _content(self, receipt: Receipt, genuine: bool) -> Iterator[Finding]:
+    def _content(self, receipt: Receipt, genuine: bool) -> Iterator[ChainFinding]:
         number = receipt.number
         if receipt.run_id != self.run_id:
             problem = f"it belongs to run {receipt.run_id!r}"
@@ -334,13 +344,13 @@ class _Chain:
                 problem = "its seal was not made with this key for this content"
                 yield self._found(number, FindingKind.FORGED, problem)
 
-    def _order(self) -> Iterator[Finding]:
+    def _order(self) -> Iterator[ChainFinding]:
         for before, after in pairwise(self.receipts):
             if after.number <= before.number:
                 problem = f"it stands behind receipt {before.number}"
                 yield self._found(after.number, FindingKind.REORDERED, problem)
 
-    def _links(self) -> Iterator[Finding]:
+    def _links(self) -> Iterator[ChainFinding]:
         number, seal = 0, ""
         for receipt in sorted(self.receipts, key=lambda one: one.number):
             if receipt.number > number + 1:
@@ -351,7 +361,7 @@ class _Chain:
                 yield self._found(receipt.number, FindingKind.REPLACED, problem)
             number, seal = receipt.number, receipt.seal
 
-    def _beside_heads(self) -> Iterator[Finding]:
+    def _beside_heads(self) -> Iterator[ChainFinding]:
         by_number = {receipt.number: receipt for receipt in self.receipts}
         last = max(by_number)
         if not self.heads and last > 1:
@@ -367,5 +377,5 @@ class _Chain:
             problem = f"the chain ends at {last}, its anchored head is {furthest}"
             yield self._found(last + 1, FindingKind.CUT_OFF, problem)
 
-    def _found(self, number: int | None, kind: FindingKind, problem: str) -> Finding:
-        return Finding(run_id=self.run_id, number=number, kind=kind, problem=problem)
+    def _found(self, number: int | None, kind: FindingKind, problem: str) -> ChainFinding:
+        return ChainFinding(run_id=self.run_id, number=number, kind=kind, problem=problem)

@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 
 from podium.core.encoded_secrets import EncodedSecrets
 from podium.core.errors import BadInput
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.store.secret_shapes import (
     SHORTEST_SECRET,
     TOKEN_SHAPES,
@@ -70,14 +70,14 @@ def _record_classes() -> set[type]:
 def _words_of(thing: type) -> Iterator[str]:
     if issubclass(thing, Enum):
         yield from (str(member) for member in thing)
-    elif issubclass(thing, Noun):
+    elif issubclass(thing, FrozenModel):
         yield from thing.model_fields
         for each in _annotations(thing):
             yield from _literals(each)
 
 
 def _annotations(thing: type) -> list[Any]:
-    if not issubclass(thing, Noun):
+    if not issubclass(thing, FrozenModel):
         return []
     return [field.annotation for field in thing.model_fields.values()]
 

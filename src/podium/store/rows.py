@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ValidationError
 
 from podium.core.errors import StoreUnusable
-from podium.core.model import Noun
-from podium.core.work import StepRecord, WorkerBeat
+from podium.core.model import FrozenModel
+from podium.core.work import StepRecord, WorkerHeartbeat
 
 AT_ONCE = 500
 """Ids that one statement is about: databases allow so many bound values only."""
@@ -20,20 +20,20 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Rows(Protocol):
+class RowCursor(Protocol):
     """What a driver gives back."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
 
 
-class Connection(Protocol):
+class StoreConnection(Protocol):
     """What is needed of a driver."""
 
-    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows: ...
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> RowCursor: ...
 
 
-class ClosableConnection(Connection, Protocol):
+class ClosableConnection(StoreConnection, Protocol):
     """A connection of its user's own."""
 
     def close(self) -> None: ...
@@ -61,7 +61,7 @@ def named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:
     return ", ".join(f":{each}" for each in names)
 
 
-N = TypeVar("N", bound=Noun)
+N = TypeVar("N", bound=FrozenModel)
 
 Report = Callable[[str, str], None]
 """Takes what cannot be read, and why."""
@@ -91,7 +91,7 @@ def read_or_refuse(noun: type[N], body: Any, looked_up: Mapping[str, Any]) -> N:
 
 
 def _read(noun: type[N], body: Any) -> N:
-    if noun is not WorkerBeat:
+    if noun is not WorkerHeartbeat:
         # What is not known of a run or a schedule would be lost when it is saved again.
         return noun.model_validate_json(body)
     # Others only look at a beat: workers of two versions must know of each other.
@@ -101,8 +101,8 @@ def _read(noun: type[N], body: Any) -> N:
     return noun.model_validate(found)
 
 
-def _named(noun: type[Noun], key: str) -> str:
-    name = {WorkerBeat: "worker", StepRecord: "step"}.get(noun, noun.__name__.lower())
+def _named(noun: type[FrozenModel], key: str) -> str:
+    name = {WorkerHeartbeat: "worker", StepRecord: "step"}.get(noun, noun.__name__.lower())
     return f"{name} {key[:_LONGEST_NAME]!r}"
 
 

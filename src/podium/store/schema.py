@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 
-class Dialect(NamedTuple):
+class SqlDialect(NamedTuple):
     """How a database writes the column types below."""
 
     types: Mapping[str, str]
@@ -17,12 +17,12 @@ class Dialect(NamedTuple):
     """What follows a table whose key is no row number."""
 
 
-SQLITE = Dialect(
+SQLITE = SqlDialect(
     # An INTEGER primary key is the row's own address: no second tree to write.
     {"TEXT": "TEXT", "POSITION": "INTEGER", "DOUBLE": "DOUBLE"},
     key_table=" WITHOUT ROWID",
 )
-POSTGRESQL = Dialect(
+POSTGRESQL = SqlDialect(
     # Compared byte by byte: ids sort by time, and a database sorts by some language's rules otherwise.
     {"TEXT": 'TEXT COLLATE "C"', "POSITION": "BIGINT", "DOUBLE": "DOUBLE PRECISION"},
     key_table="",
@@ -44,7 +44,7 @@ class Table(NamedTuple):
     def columns(self) -> tuple[str, ...]:
         return tuple(definition.split()[0] for definition in self.definitions)
 
-    def statements(self, dialect: Dialect) -> Iterator[str]:
+    def statements(self, dialect: SqlDialect) -> Iterator[str]:
         """Statements that make the table and its indexes."""
         columns = (
             " ".join(dialect.types.get(word, word) for word in definition.split())
@@ -186,7 +186,7 @@ TABLES = (
 """Every table, in the order of their names."""
 
 
-def creation_statements(dialect: Dialect) -> Iterator[str]:
+def creation_statements(dialect: SqlDialect) -> Iterator[str]:
     """Statements that make an empty database of this schema."""
     for table in TABLES:
         yield from table.statements(dialect)

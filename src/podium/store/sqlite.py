@@ -25,7 +25,7 @@ from podium.core.errors import (
     StoreUnusable,
 )
 from podium.platform import make_private_folder
-from podium.store.disk_reserve import Reserve, free_bytes
+from podium.store.disk_reserve import DiskReserve, free_bytes
 from podium.store.rows import microseconds
 from podium.store.schema import SQLITE, creation_statements
 
@@ -76,7 +76,7 @@ def _with_room(work: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[
         try:
             return work(path, *args, **kwargs)
         except StoreFull:
-            if not Reserve(path.parent).release():
+            if not DiskReserve(path.parent).release():
                 raise
         return work(path, *args, **kwargs)
 

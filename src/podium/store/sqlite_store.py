@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from podium.core.errors import NotPossibleNow, StoreUnusable
-from podium.store.commit_signal import BURST_SECONDS, Doorbell
-from podium.store.disk_reserve import Reserve
+from podium.store.commit_signal import BURST_SECONDS, CommitSignal
+from podium.store.disk_reserve import DiskReserve
 from podium.store.open_store import OpenStore, environment_redaction
 from podium.store.receipts import Sealer, load_or_create_key
 from podium.store.sqlite import (
@@ -30,7 +30,7 @@ from podium.store.sqlite import (
 )
 from podium.store.transaction import SqlTransaction
 from podium.store.view import SqlView
-from podium.store.writer import Failed
+from podium.store.writer import WriteFailure
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from podium.core.decisions import Receipt
-    from podium.ports import Clock, Ids, Tx, View
-    from podium.store.commit_signal import Listening
+    from podium.ports import Clock, Ids, StoreView, Transaction
+    from podium.store.commit_signal import SignalListener
     from podium.store.open_store import Redact
 
 
@@ -56,7 +56,7 @@ class SqliteDriver:
         self,
         path: Path,
         begin: Callable[[sqlite3.Connection], SqlTransaction],
-        reserve: Reserve,
+        reserve: DiskReserve,
     ) -> None:
         self._reserve = reserve
         self.name = str(path)
@@ -215,19 +215,19 @@ class SqlStore(OpenStore):
             reader=partial(connect, path),
         )
         self.path = path
-        self._doorbell = Doorbell(path.parent / "doorbell")
+        self._doorbell = CommitSignal(path.parent / "doorbell")
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="podium-reader")
         self._reading = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._listening: Listening | None = None
+        self._listening: SignalListener | None = None
         self._bell_timer: asyncio.TimerHandle | None = None
         self._last_turn = 0.0
-        self._reserve = Reserve(path.parent)
+        self._reserve = DiskReserve(path.parent)
         self._reserve.fill()
         driver = SqliteDriver(path, self._begin, self._reserve)
         self._start(driver, pausing=self._doorbell.ring_last)
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         outcome = self._writer.commit_here(work)
         if outcome is None:
             result: T = await self._writer.hand_in(work)
@@ -236,12 +236,12 @@ class SqlStore(OpenStore):
         self._wake()
         self._ring_when_the_burst_is_over()
         await self._let_others_have_a_turn()
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, WriteFailure):
             raise outcome.error
         done: T = outcome.value
         return done
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         if self._closed:
             raise NotPossibleNow(f"the store {str(self.path)!r} is closed")
         loop = asyncio.get_running_loop()
@@ -296,7 +296,7 @@ class SqlStore(OpenStore):
             self._listening.stop()
             self._listening = None
 
-    def _read(self, work: Callable[[View], T]) -> T:
+    def _read(self, work: Callable[[StoreView], T]) -> T:
         with explained(self.path):
             connection = self._connection()
             connection.execute("BEGIN")

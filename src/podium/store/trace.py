@@ -38,7 +38,7 @@ _BLOCK_BYTES = 8192
 _LINE_START = re.compile(rb'\{"run": "[^"]*", "seq": ([0-9]+), ')
 
 
-class _End(NamedTuple):
+class _TraceEnd(NamedTuple):
     """Where the whole lines of a trace end, and the `seq` of the last of them."""
 
     offset: int
@@ -79,7 +79,7 @@ class TraceWriter:
             side = path.with_name(f".{TRACE_NAME}.new")
             handle = _opened(side, os.O_TRUNC)
             try:
-                count = _append_all(handle, _End(0, 0), read_after)
+                count = _append_all(handle, _TraceEnd(0, 0), read_after)
                 os.fsync(handle)
                 side.rename(path)
             except BaseException:
@@ -121,11 +121,11 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def _append_all(handle: int, end: _End, read_after: ReadAfter) -> int:
+def _append_all(handle: int, end: _TraceEnd, read_after: ReadAfter) -> int:
     count = 0
     while new := [event for event in read_after(end.seq) if event.seq > end.seq]:
         offset = _write_whole(handle, end.offset, b"".join(_line(event) for event in new))
-        end = _End(offset, new[-1].seq)
+        end = _TraceEnd(offset, new[-1].seq)
         count += len(new)
     return count
 
@@ -152,7 +152,7 @@ def _write_whole(handle: int, offset: int, data: bytes) -> int:
     return offset + len(data)
 
 
-def _end_of(handle: int) -> _End:
+def _end_of(handle: int) -> _TraceEnd:
     """The end of the last line that is whole and ours, found from the back."""
     stop = os.fstat(handle).st_size
     while (newline := _last_newline(handle, stop)) >= 0:
@@ -161,9 +161,9 @@ def _end_of(handle: int) -> _End:
         match = _LINE_START.match(line)
         # A power cut may leave a hole of zeroes in what was never forced to disk.
         if match and line.endswith(b"}") and b"\0" not in line:
-            return _End(newline + 1, int(match[1]))
+            return _TraceEnd(newline + 1, int(match[1]))
         stop = newline
-    return _End(0, 0)
+    return _TraceEnd(0, 0)
 
 
 def _last_newline(handle: int, stop: int) -> int:

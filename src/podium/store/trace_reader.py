@@ -34,14 +34,14 @@ _READ_BYTES = 1 << 16
 _LINE_START = re.compile(rb'\{"run": "[^"]*", "seq": ([0-9]{1,18}), ')
 
 
-class Traced(NamedTuple):
+class TraceEntry(NamedTuple):
     """An event of a trace: flat, as `Event.line` gives it, and the line that it was read from."""
 
     data: dict[str, Json]
     line: bytes
 
 
-class TraceReading:
+class TraceReader:
     """One pass over a trace. What was wrong with it is complete once `events` has ended."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -49,14 +49,14 @@ class TraceReading:
         self._file = file
         self._name = name
         self._before: tuple[str, int] | None = None
-        self.first: Traced | None = None
+        self.first: TraceEntry | None = None
         """The first event of the trace, also when only those behind another are given."""
         self.faults: list[str] = []
         self.fault_count = 0
         self.torn = False
         """The last line has no end: whoever writes the trace was cut short, or is still at it."""
 
-    def events(self, after_seq: int = 0) -> Iterator[Traced]:
+    def events(self, after_seq: int = 0) -> Iterator[TraceEntry]:
         """Give the events behind `after_seq`, each as soon as it is read.
 
         Raises `BadInput` when the file does not begin as a trace does.
@@ -93,7 +93,7 @@ class TraceReading:
             else:
                 self.torn = True
 
-    def _event(self, number: int, line: bytes) -> Traced | None:
+    def _event(self, number: int, line: bytes) -> TraceEntry | None:
         event = _parsed(line)
         if event is None:
             self._unread(f"line {number} is no event")
@@ -148,7 +148,7 @@ def _is_passed(line: bytes, after_seq: int) -> bool:
     return found is not None and int(found[1]) <= after_seq
 
 
-def _parsed(line: bytes) -> Traced | None:
+def _parsed(line: bytes) -> TraceEntry | None:
     """The event of a line; None when it is none."""
     try:
         data = _json_of(line)
@@ -163,7 +163,7 @@ def _parsed(line: bytes) -> Traced | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     # Past the class's own `__new__`, which is Python and would take a good part of reading the line.
-    return tuple.__new__(Traced, (data, line)) if whole else None
+    return tuple.__new__(TraceEntry, (data, line)) if whole else None
 
 
 def _json_of(line: bytes) -> Json:

@@ -12,15 +12,15 @@ from podium.core.ids import short_id, tail_of
 from podium.core.model import json_of
 from podium.core.record_limits import refuse_heavy, refuse_long_key, refuse_long_keys
 from podium.core.work import Run, RunStatus, StepRecord
-from podium.store.rows import Connection, microseconds, named, portions
+from podium.store.rows import StoreConnection, microseconds, named, portions
 from podium.store.view import UNENDED, SqlView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from podium.core.decisions import Approval, CallRecord
-    from podium.core.model import EventBody, Noun
-    from podium.core.work import QueueSpec, Schedule, Signal, WorkerBeat
+    from podium.core.model import EventBody, FrozenModel
+    from podium.core.work import QueueSpec, Schedule, Signal, WorkerHeartbeat
     from podium.store.rows import Report
 
 UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
@@ -32,7 +32,7 @@ Clean = Callable[[str], str]
 Seal = Callable[[Receipt, str, int], Receipt]
 """Numbers, chains and seals a receipt."""
 
-Queued = Callable[[Connection, Run, datetime], None]
+Queued = Callable[[StoreConnection, Run, datetime], None]
 """Told of every run that is stored as queued, within the transaction that stores it."""
 
 
@@ -41,7 +41,7 @@ class SqlTransaction(SqlView):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: StoreConnection,
         now: datetime,
         clean: Clean,
         seal: Seal,
@@ -303,7 +303,7 @@ class SqlTransaction(SqlView):
     def drop_schedule(self, name: str) -> None:
         self._sql.execute("DELETE FROM schedules WHERE name = :name", {"name": name})
 
-    def save_worker(self, beat: WorkerBeat) -> None:
+    def save_worker(self, beat: WorkerHeartbeat) -> None:
         refuse_long_keys(beat)
         self._sql.execute(
             "INSERT INTO workers (id, body) VALUES (:id, :body) "
@@ -365,7 +365,7 @@ class SqlTransaction(SqlView):
             queue=run.queue,
         )
 
-    def _text(self, noun: Noun) -> str:
+    def _text(self, noun: FrozenModel) -> str:
         text = json_of(noun)
         refuse_heavy(noun, text)
         return self._clean(text)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from podium.core.decisions import Approval, CallRecord, Receipt, Spent, Tier
+from podium.core.decisions import Approval, CallRecord, Receipt, Tier, UsageSums
 from podium.core.ids import SHORTEST_TAIL
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import (
     APPROVAL_SIGNAL,
-    QueueTally,
+    QueueCounts,
     Run,
     Schedule,
     Signal,
     StepRecord,
-    WorkerBeat,
+    WorkerHeartbeat,
 )
 from podium.store.rows import (
     EPOCH,
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from podium.core.decisions import ApprovalStatus, CallStatus
     from podium.core.events import Event
     from podium.ports import EventQuery, RunQuery
-    from podium.store.rows import Connection, Report
+    from podium.store.rows import Report, StoreConnection
 
-N = TypeVar("N", bound=Noun)
+N = TypeVar("N", bound=FrozenModel)
 
 OF_EVERY_STEP = frozenset({"step_started", "step_completed"})
 """Types of events that the index by type leaves out: there are too many of them."""
@@ -79,7 +79,9 @@ class StoredEvent(NamedTuple):
 class SqlView:
     """Reads. All answers are of the moment the transaction began."""
 
-    def __init__(self, connection: Connection, now: datetime, report: Report | None = None) -> None:
+    def __init__(
+        self, connection: StoreConnection, now: datetime, report: Report | None = None
+    ) -> None:
         """`now` is the transaction's moment, by the clock that all processes on the database share.
 
         `report` is told of rows that lists leave out because they cannot be read.
@@ -341,7 +343,7 @@ class SqlView:
             moments.append(moment_of(row[0]))
         return min(moments, default=None)
 
-    def tallies(self) -> list[QueueTally]:
+    def tallies(self) -> list[QueueCounts]:
         rows = self._sql.execute(
             "SELECT queue, CASE WHEN status = 'queued' AND not_before > :now THEN 'delayed' "  # noqa: S608 - fixed words
             f"ELSE status END AS stands, count(*), min(id) FROM runs WHERE status IN ({UNENDED}) "
@@ -354,11 +356,11 @@ class SqlView:
         for queue, stands, number, _ in rows:
             found.setdefault(queue, {})[stands] = number
         return [
-            QueueTally(queue=queue, oldest_queued_at=made.get(oldest.get(queue)), **counts)
+            QueueCounts(queue=queue, oldest_queued_at=made.get(oldest.get(queue)), **counts)
             for queue, counts in sorted(found.items())
         ]
 
-    def spent(self, since: datetime, after_position: int, limit: int) -> list[Spent]:
+    def spent(self, since: datetime, after_position: int, limit: int) -> list[UsageSums]:
         rows = self._sql.execute(
             "SELECT e.position, e.at, r.flow, e.body FROM events AS e JOIN runs AS r ON r.id = e.run_id "
             # Said in the words of the index by type, which is not used otherwise.
@@ -393,8 +395,8 @@ class SqlView:
     def schedules(self) -> list[Schedule]:
         return self._readable(Schedule, "SELECT name, body FROM schedules ORDER BY name")
 
-    def workers(self) -> list[WorkerBeat]:
-        return self._readable(WorkerBeat, "SELECT id, body FROM workers ORDER BY id")
+    def workers(self) -> list[WorkerHeartbeat]:
+        return self._readable(WorkerHeartbeat, "SELECT id, body FROM workers ORDER BY id")
 
     def _made_at(self, run_ids: Sequence[str]) -> dict[str | None, datetime]:
         values: dict[str, Any] = {}
@@ -436,7 +438,7 @@ class SqlView:
 
 
 def stored_events(
-    connection: Connection, run_id: str, after_seq: int, limit: int
+    connection: StoreConnection, run_id: str, after_seq: int, limit: int
 ) -> list[StoredEvent]:
     """Events of a run as they lie in the database, for whoever only passes them on."""
     rows = connection.execute(
@@ -484,7 +486,7 @@ def _receipt(run_id: str, number: int, body: str) -> Receipt:
     return receipt.model_copy(update={"run_id": run_id, "number": number})
 
 
-def _spent(row: Sequence[Any]) -> Spent:
+def _spent(row: Sequence[Any]) -> UsageSums:
     # Plain, since there may be hundreds of thousands: a noun for each would take seconds.
     from podium.core.events import lifted
 
@@ -493,7 +495,7 @@ def _spent(row: Sequence[Any]) -> Spent:
     usage = said["usage"]
     tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
     usd, complete = usage.get("usd", 0.0), usage.get("complete", True)
-    return Spent(position, moment_of(at), flow, said["source"], usd, tokens, complete)
+    return UsageSums(position, moment_of(at), flow, said["source"], usd, tokens, complete)
 
 
 def _event(row: Sequence[Any]) -> Event:

@@ -36,7 +36,7 @@ _WEIGHT = 0.1
 Work = Callable[[SqlTransaction], Any]
 
 
-class Driver(Protocol):
+class StoreDriver(Protocol):
     """A write connection, and its database's own way of keeping or taking back what is done on it."""
 
     name: str
@@ -87,19 +87,19 @@ class Driver(Protocol):
     def close(self) -> None: ...
 
 
-class Done(NamedTuple):
+class WriteResult(NamedTuple):
     """What a work gave back."""
 
     value: Any
 
 
-class Failed(NamedTuple):
+class WriteFailure(NamedTuple):
     """What a work raised, or the reason why its commit could not be made."""
 
     error: BaseException
 
 
-class _Job(NamedTuple):
+class _WriteJob(NamedTuple):
     work: Work
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
@@ -115,7 +115,7 @@ class Writer:
 
     def __init__(
         self,
-        driver: Driver,
+        driver: StoreDriver,
         *,
         figures: StoreFigures,
         committed: Callable[[SqlTransaction], None],
@@ -129,7 +129,7 @@ class Writer:
         self._delivered = delivered
         self._pausing = pausing
         self._refused = refused
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_WriteJob | None] = SimpleQueue()
         self._waiting = 0
         """Jobs handed in and not committed yet; changed under `_count`."""
         self._count = threading.Lock()
@@ -147,7 +147,7 @@ class Writer:
     def has_notes(self) -> bool:
         return bool(self._notes)
 
-    def commit_here(self, work: Work) -> Done | Failed | None:
+    def commit_here(self, work: Work) -> WriteResult | WriteFailure | None:
         """Commit at once in the calling thread. None: not now, hand it in instead.
 
         A hop to the thread and back costs as much as a commit on a good disk. It is taken when works
@@ -167,7 +167,7 @@ class Writer:
             except BaseException as error:
                 if self._driver.made_room(error):
                     return None
-                return Failed(self._driver.explained(error))
+                return WriteFailure(self._driver.explained(error))
             self._delivered(transaction)
             return outcome
         finally:
@@ -180,7 +180,7 @@ class Writer:
         future: asyncio.Future[Any] = loop.create_future()
         with self._count:
             self._waiting += 1
-        self._jobs.put(_Job(work, loop, future))
+        self._jobs.put(_WriteJob(work, loop, future))
         return future
 
     def note(self, run_id: str, body: EventBody) -> None:
@@ -211,7 +211,7 @@ class Writer:
             for transaction in transactions:
                 self._delivered(transaction)
 
-    def _next_batch(self) -> list[_Job] | None:
+    def _next_batch(self) -> list[_WriteJob] | None:
         try:
             first = self._jobs.get(timeout=BURST_SECONDS)
         except Empty:
@@ -222,7 +222,7 @@ class Writer:
             return None
         return [first, *self._more(LARGEST_BATCH - 1)]
 
-    def _more(self, most: int) -> Iterator[_Job]:
+    def _more(self, most: int) -> Iterator[_WriteJob]:
         """Jobs that wait by now."""
         for _ in range(most):
             try:
@@ -234,19 +234,22 @@ class Writer:
                 return
             yield job
 
-    def _commit_batch(self, batch: list[_Job]) -> list[SqlTransaction]:
+    def _commit_batch(self, batch: list[_WriteJob]) -> list[SqlTransaction]:
         transactions: list[SqlTransaction] = []
         try:
             outcomes = self._commit_patiently(batch, transactions)
         except BaseException as error:
             # Whatever it is, nobody may be left waiting for ever.
-            outcomes = [Failed(self._driver.explained(error))] * len(batch)
+            outcomes = [WriteFailure(self._driver.explained(error))] * len(batch)
         _deliver(batch, outcomes)
         return transactions
 
     def _commit_patiently(
-        self, batch: list[_Job], transactions: list[SqlTransaction], largest: int = LARGEST_BATCH
-    ) -> Sequence[Done | Failed]:
+        self,
+        batch: list[_WriteJob],
+        transactions: list[SqlTransaction],
+        largest: int = LARGEST_BATCH,
+    ) -> Sequence[WriteResult | WriteFailure]:
         """Commit, in spite of what passes. `batch` grows by jobs that came while it waited its turn."""
         pauses = growing_pauses(self._driver.patience_seconds)
         while True:
@@ -268,20 +271,20 @@ class Writer:
                 return outcomes
 
     def _commit_one_by_one(
-        self, batch: list[_Job], transactions: list[SqlTransaction]
-    ) -> Sequence[Done | Failed]:
+        self, batch: list[_WriteJob], transactions: list[SqlTransaction]
+    ) -> Sequence[WriteResult | WriteFailure]:
         """Find the one whose fault it is; the others are kept."""
-        outcomes: list[Done | Failed] = []
+        outcomes: list[WriteResult | WriteFailure] = []
         for job in batch:
             try:
                 outcomes += self._commit_patiently([job], transactions, largest=1)
             except Exception as error:
-                outcomes.append(Failed(self._driver.explained(error)))
+                outcomes.append(WriteFailure(self._driver.explained(error)))
         return outcomes
 
     def _commit(
         self, transaction: SqlTransaction, works: Sequence[Work]
-    ) -> Sequence[Done | Failed]:
+    ) -> Sequence[WriteResult | WriteFailure]:
         """Do works in the transaction that was begun and commit it; none of it when that raises."""
         began = time.perf_counter()
         notes: list[tuple[str, EventBody]] = []
@@ -311,24 +314,24 @@ class Writer:
 
     def _perform(
         self, works: Sequence[Work], transaction: SqlTransaction
-    ) -> Sequence[Done | Failed]:
+    ) -> Sequence[WriteResult | WriteFailure]:
         if len(works) == 1:
-            return [Done(works[0](transaction))]
+            return [WriteResult(works[0](transaction))]
         return [self._perform_apart(work, transaction) for work in works]
 
-    def _perform_apart(self, work: Work, transaction: SqlTransaction) -> Done | Failed:
+    def _perform_apart(self, work: Work, transaction: SqlTransaction) -> WriteResult | WriteFailure:
         """Within a shared commit, a work that raises takes back its own writes only."""
         mark = transaction.mark()
         self._driver.set_mark()
-        outcome: Done | Failed
+        outcome: WriteResult | WriteFailure
         try:
-            outcome = Done(work(transaction))
+            outcome = WriteResult(work(transaction))
         except Exception as error:
             if self._driver.is_own(error):
                 raise
             self._driver.back_to_mark()
             transaction.rewind(mark)
-            outcome = Failed(error)
+            outcome = WriteFailure(error)
         self._driver.drop_mark()
         return outcome
 
@@ -342,7 +345,7 @@ def growing_pauses(patience_seconds: float) -> Iterator[float]:
         pause = min(pause * 1.5, 1.0)
 
 
-def _deliver(batch: list[_Job], outcomes: Sequence[Done | Failed]) -> None:
+def _deliver(batch: list[_WriteJob], outcomes: Sequence[WriteResult | WriteFailure]) -> None:
     for job, outcome in zip(batch, outcomes, strict=True):
         try:
             job.loop.call_soon_threadsafe(_resolve, job.future, outcome)
@@ -351,10 +354,10 @@ def _deliver(batch: list[_Job], outcomes: Sequence[Done | Failed]) -> None:
             continue
 
 
-def _resolve(future: asyncio.Future[Any], outcome: Done | Failed) -> None:
+def _resolve(future: asyncio.Future[Any], outcome: WriteResult | WriteFailure) -> None:
     if future.done():
         return
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, WriteFailure):
         future.set_exception(outcome.error)
     else:
         future.set_result(outcome.value)

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, ParamSpec
 
 from podium.core.events import Event, RunCancelled, RunFailed, RunParked, RunStarted, RunSucceeded
 from podium.core.work import Run
-from podium.ports import EventQuery, Store, View
+from podium.ports import EventQuery, Store, StoreView
 
 P = ParamSpec("P")
 
@@ -32,7 +32,7 @@ MOST_COUNTED = 10_000
 """Events that are counted one by one when a listener is given up."""
 
 
-class Harmless(Generic[P]):
+class GuardedListener(Generic[P]):
     """Calls a listener. What it raises is counted, and the next event is handed to it all the same."""
 
     def __init__(self, name: str, take: Callable[P, None]) -> None:
@@ -74,7 +74,7 @@ async def keep_up(
         await asyncio.sleep(PAUSE_SECONDS)
 
 
-class Listening:
+class ListenerThread:
     """Hands events to one listener in order, in a thread of its own, until it is closed.
 
     A slow listener lags behind: what it has not come to stays in the journal, so that no more than two
@@ -94,7 +94,7 @@ class Listening:
         """`query` says which events, and behind which the first one is. Needs a running event loop."""
         self._store = store
         self._query = query.model_copy(update={"limit": PAGE})
-        self._take = Harmless(name, take)
+        self._take = GuardedListener(name, take)
         self._name = name
         self._patience_seconds = patience_seconds
         self._loop = asyncio.get_running_loop()
@@ -188,7 +188,7 @@ class Listening:
             # How many is not known; that there are some is.
             return 1
 
-    def _left(self, view: View) -> int:
+    def _left(self, view: StoreView) -> int:
         count, query = 0, _behind(self._first, self._last) if self._last else self._first
         while count < MOST_COUNTED and (events := view.events(query)):
             count, query = count + len(events), _behind(query, events[-1])
@@ -255,14 +255,14 @@ class HostedFollower:
         `take` is called in the event loop: it must not wait for anything. `name` is how faults call it.
         """
         position = await store.read(lambda view: view.last_position())
-        return cls(store, worker_id, types, Harmless(name, take), position)
+        return cls(store, worker_id, types, GuardedListener(name, take), position)
 
     def __init__(
         self,
         store: Store,
         worker_id: str,
         types: Sequence[str],
-        take: Harmless[[Event, HostedRun]],
+        take: GuardedListener[[Event, HostedRun]],
         position: int,
     ) -> None:
         self._store = store
@@ -298,12 +298,12 @@ class HostedFollower:
                     self._hand_on(event)
             self.fault = ""
 
-    def unread(self, view: View) -> Event | None:
+    def unread(self, view: StoreView) -> Event | None:
         """The first event that it has not come to."""
         query = EventQuery(types=self._types, after_position=self.position, limit=1)
         return next(iter(view.events(query)), None)
 
-    def _page(self, view: View) -> list[tuple[Event, Run | None]]:
+    def _page(self, view: StoreView) -> list[tuple[Event, Run | None]]:
         query = EventQuery(types=self._types, after_position=self.position, limit=HOSTED_PAGE)
         return [
             (event, view.run(event.run_id) if self._takes(event) else None)

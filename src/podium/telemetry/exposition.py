@@ -29,7 +29,7 @@ LONG_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 8
 Labels = tuple[str, ...]
 
 
-class Family(ABC):
+class MetricFamily(ABC):
     """One metric with all its series. `labels` are the names, in the order values are given in."""
 
     kind = ""
@@ -71,7 +71,7 @@ class Family(ABC):
         )
 
 
-class Counter(Family):
+class CounterFamily(MetricFamily):
     """What only rises. Its name ends in `_total`."""
 
     kind = "counter"
@@ -91,7 +91,7 @@ class Counter(Family):
         return (self._sample(place, value) for place, value in sorted(self._values.items()))
 
 
-class Gauge(Family):
+class Gauge(MetricFamily):
     """What rises and falls."""
 
     kind = "gauge"
@@ -110,7 +110,7 @@ class Gauge(Family):
         return (self._sample(place, value) for place, value in sorted(self._values.items()))
 
 
-class Histogram(Family):
+class Histogram(MetricFamily):
     """How long things take: for each bound the number that took no longer."""
 
     kind = "histogram"
@@ -143,7 +143,7 @@ class Histogram(Family):
             yield self._sample(place, reached, "_count")
 
 
-def exposed(families: Iterable[Family]) -> str:
+def exposed(families: Iterable[MetricFamily]) -> str:
     """All of them as one page."""
     return "".join(f"{line}\n" for family in families for line in family.lines())
 
@@ -178,7 +178,7 @@ class StoreFigures:
             "How long commits of this process took.",
             bounds=SHORT_SECONDS,
         )
-        self._reconnects = Counter(
+        self._reconnects = CounterFamily(
             "podium_store_reconnects_total",
             "Connections to the database that were lost and made anew.",
         )

@@ -28,10 +28,10 @@ from podium.core.events import (
     ToolRequested,
     UsageRecorded,
 )
-from podium.core.work import QueueTally, WorkerBeat
-from podium.ports import View
+from podium.core.work import QueueCounts, WorkerHeartbeat
+from podium.ports import StoreView
 from podium.telemetry.event_feed import HostedRun
-from podium.telemetry.exposition import LONG_SECONDS, Counter, Family, Gauge, Histogram
+from podium.telemetry.exposition import LONG_SECONDS, CounterFamily, Gauge, Histogram, MetricFamily
 
 COUNTED_TYPES = (
     "agent_replied",
@@ -56,18 +56,18 @@ class HostedMetrics:
     """Takes events and counts. No label holds an id, a task's words or anything else without end."""
 
     def __init__(self) -> None:
-        self.started = Counter(
+        self.started = CounterFamily(
             "podium_runs_started_total", "Runs taken for the first time.", ["flow"]
         )
-        self.taken_again = Counter(
+        self.taken_again = CounterFamily(
             "podium_runs_taken_again_total",
             "Runs taken that another host, or an earlier hour, had begun.",
             ["flow"],
         )
-        self.ended = Counter(
+        self.ended = CounterFamily(
             "podium_runs_ended_total", "Runs brought to their end.", ["flow", "status"]
         )
-        self.stopped = Counter(
+        self.stopped = CounterFamily(
             "podium_runs_stopped_total",
             "Runs let go of short of their end: parked at a checkpoint, or for a person.",
             ["flow", "why"],
@@ -78,54 +78,58 @@ class HostedMetrics:
             ["queue"],
             bounds=LONG_SECONDS,
         )
-        self.steps = Counter("podium_steps_total", "Steps by how they went.", ["flow", "outcome"])
+        self.steps = CounterFamily(
+            "podium_steps_total", "Steps by how they went.", ["flow", "outcome"]
+        )
         self.step_seconds = Histogram(
             "podium_step_seconds",
             "How long completed steps took.",
             ["flow"],
             bounds=(0.005, 0.025, *LONG_SECONDS),
         )
-        self.calls = Counter(
+        self.calls = CounterFamily(
             "podium_calls_total", "Calls by what the gate decided.", ["decision", "tier"]
         )
-        self.settled = Counter(
+        self.settled = CounterFamily(
             "podium_calls_settled_total", "Allowed calls by what became of them.", ["outcome"]
         )
-        self.turns = Counter("podium_turns_total", "Turns that agents answered.", ["role", "model"])
-        self.stopped_turns = Counter(
+        self.turns = CounterFamily(
+            "podium_turns_total", "Turns that agents answered.", ["role", "model"]
+        )
+        self.stopped_turns = CounterFamily(
             "podium_turns_stopped_total", "Turns that a limit ended.", ["role", "limit"]
         )
-        self.answers = Counter(
+        self.answers = CounterFamily(
             "podium_model_answers_total", "Answers of models within turns.", ["role", "model"]
         )
-        self.playbooks = Counter(
+        self.playbooks = CounterFamily(
             "podium_playbooks_ended_total", "Playbooks by whether their criteria were met.", ["met"]
         )
         self.turn_seconds = Histogram(
             "podium_turn_seconds", "How long agents took to answer.", ["role"], bounds=LONG_SECONDS
         )
-        self.turn_tokens = Counter(
+        self.turn_tokens = CounterFamily(
             "podium_turn_tokens_total",
             "Tokens of answered turns.",
             ["role", "model", "direction"],
         )
-        self.turn_usd = Counter(
+        self.turn_usd = CounterFamily(
             "podium_turn_usd_total", "Cost of answered turns.", ["role", "model"]
         )
-        self.used_tokens = Counter(
+        self.used_tokens = CounterFamily(
             "podium_usage_tokens_total",
             "All tokens used, also by tools and by turns without an answer.",
             ["source", "direction"],
         )
-        self.used_usd = Counter(
+        self.used_usd = CounterFamily(
             "podium_usage_usd_total",
             "All cost, also of tools and of turns without an answer.",
             ["source"],
         )
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """Everything that is counted, in the order it is shown in."""
-        return [each for each in vars(self).values() if isinstance(each, Family)]
+        return [each for each in vars(self).values() if isinstance(each, MetricFamily)]
 
     def take(self, event: Event, run: HostedRun) -> None:
         """Count one event of a run that this process owns."""
@@ -192,7 +196,7 @@ class HostedMetrics:
                 self.settled.add("abandoned")
 
 
-def _add_tokens(counter: Counter, usage: Usage, *labels: str) -> None:
+def _add_tokens(counter: CounterFamily, usage: Usage, *labels: str) -> None:
     counter.add(*labels, "input", amount=usage.input_tokens)
     counter.add(*labels, "output", amount=usage.output_tokens)
 
@@ -204,7 +208,7 @@ MOST_APPROVALS = 1000
 """More than these are not counted one by one."""
 
 
-def gauges(view: View, worker_id: str) -> list[Family]:
+def gauges(view: StoreView, worker_id: str) -> list[MetricFamily]:
     """The gauges of one moment; `worker_id` is the process that is asked."""
     now = view.now()
     workers = view.workers()
@@ -216,7 +220,7 @@ def gauges(view: View, worker_id: str) -> list[Family]:
     ]
 
 
-def _queues(tallies: Sequence[QueueTally], now: datetime) -> list[Family]:
+def _queues(tallies: Sequence[QueueCounts], now: datetime) -> list[MetricFamily]:
     runs = Gauge(
         "podium_runs", "Runs of queues that have not ended, by status.", ["queue", "status"]
     )
@@ -233,13 +237,13 @@ def _queues(tallies: Sequence[QueueTally], now: datetime) -> list[Family]:
     return [runs, oldest]
 
 
-def _workers(beats: Sequence[WorkerBeat], now: datetime) -> list[Family]:
+def _workers(beats: Sequence[WorkerHeartbeat], now: datetime) -> list[MetricFamily]:
     alive = Gauge("podium_workers", "Processes that host runs and were heard of lately.")
     alive.put(amount=sum(beat.beat_at + LEASE >= now for beat in beats))
     return [alive]
 
 
-def _own(beat: WorkerBeat | None) -> list[Family]:
+def _own(beat: WorkerHeartbeat | None) -> list[MetricFamily]:
     """What this process last said of itself. Nothing before it has."""
     if beat is None:
         return []
@@ -254,7 +258,7 @@ def _own(beat: WorkerBeat | None) -> list[Family]:
     return [hosting, room, load, about]
 
 
-def _approvals(view: View) -> Family:
+def _approvals(view: StoreView) -> MetricFamily:
     waiting = Gauge(
         "podium_approvals_waiting",
         f"Questions that wait for a person; {MOST_APPROVALS} means that many or more.",

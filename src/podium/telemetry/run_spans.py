@@ -34,11 +34,11 @@ from podium.core.events import (
 from podium.telemetry.event_feed import MOST_RUNS, HostedRun
 from podium.telemetry.span_model import (
     Attribute,
-    Begun,
-    Opened,
+    FinishedSpan,
+    OpenRun,
+    OpenStep,
     OpenTurn,
-    Span,
-    SpanPlace,
+    SpanRef,
     current,
     host_place,
     lasting,
@@ -49,7 +49,7 @@ from podium.telemetry.span_model import (
 )
 
 
-def call_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+def call_spans(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[FinishedSpan]:
     match event.body:
         case ToolRequested(call=call):
             # Taken now: a call that is a step of its own is settled with it, after its end.
@@ -59,7 +59,7 @@ def call_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
             place = place_of(run.id, "refused", event.seq)
             parent = _place_of_call(refused.call, run, begun)
             name = f"execute_tool {word(refused.tool)}"
-            yield Span(place, parent, name, event.at, event.at, about)
+            yield FinishedSpan(place, parent, name, event.at, event.at, about)
         case ToolCompleted(call=call, seconds=seconds):
             yield settled(event, run, begun, call, "completed", seconds)
         case ToolFailed(call=call, seconds=seconds):
@@ -71,8 +71,8 @@ def call_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
 
 
 def settled(
-    event: Event, run: HostedRun, begun: Begun, call: str, outcome: str, seconds: float
-) -> Span:
+    event: Event, run: HostedRun, begun: OpenRun, call: str, outcome: str, seconds: float
+) -> FinishedSpan:
     """A call that ended, or will not end here."""
     asked = begun.calls.pop(call, None)
     if turn := turn_in(_step_of(call, run), begun):
@@ -88,7 +88,7 @@ def settled(
         start, requested, parent = asked
         tool = requested.tool
         about = _about_call(tool, "allow", requested.tier, requested.rule)
-    return Span(
+    return FinishedSpan(
         place_of(run.id, "call", call, run.fence, event.seq),
         parent,
         f"execute_tool {word(tool)}",
@@ -109,7 +109,7 @@ def _about_call(tool: str, decision: str, tier: str, rule: str) -> dict[str, Att
     }
 
 
-def _place_of_call(call: str, run: HostedRun, begun: Begun) -> SpanPlace:
+def _place_of_call(call: str, run: HostedRun, begun: OpenRun) -> SpanRef:
     """The turn or else the step that a call was made in."""
     step = _step_of(call, run)
     if turn := turn_in(step, begun):
@@ -123,7 +123,7 @@ def _step_of(call: str, run: HostedRun) -> str:
     return call.removeprefix(f"{run.id}:").rpartition(":")[0]
 
 
-def turn_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+def turn_spans(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[FinishedSpan]:
     match event.body:
         case AgentAsked() as asked:
             begun.turns.append(_opened(event, run, begun, asked.step, asked.role, asked.agent))
@@ -149,17 +149,17 @@ def turn_spans(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
             yield _replied(event, reply, turn)
 
 
-def unanswered(event: Event, begun: Begun) -> Iterator[Span]:
+def unanswered(event: Event, begun: OpenRun) -> Iterator[FinishedSpan]:
     """Turns that no answer will come to."""
     for turn in begun.turns:
         about = {**_about_agent(turn.role, turn.agent), "podium.answers": turn.answers}
         name = f"invoke_agent {word(turn.role)}"
-        yield Span(turn.place, turn.parent, name, turn.since, event.at, about, "no_answer")
+        yield FinishedSpan(turn.place, turn.parent, name, turn.since, event.at, about, "no_answer")
     begun.turns.clear()
 
 
 def _opened(
-    event: Event, run: HostedRun, begun: Begun, step: str, role: str, agent: str
+    event: Event, run: HostedRun, begun: OpenRun, step: str, role: str, agent: str
 ) -> OpenTurn:
     opened = begun.steps.get(step)
     parent = step_place(run, step, opened.attempt) if opened else current(run, begun)
@@ -167,18 +167,18 @@ def _opened(
     return OpenTurn(event.at, place, parent, step, role, agent, heard=event.at)
 
 
-def _turn_of(answered: ModelAnswered, begun: Begun) -> OpenTurn | None:
+def _turn_of(answered: ModelAnswered, begun: OpenRun) -> OpenTurn | None:
     return next((each for each in begun.turns if each.step == answered.step), None)
 
 
-def _first_of(role: str, begun: Begun) -> OpenTurn | None:
+def _first_of(role: str, begun: OpenRun) -> OpenTurn | None:
     return next((each for each in begun.turns if each.role == role), None)
 
 
-def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> Span:
+def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> FinishedSpan:
     answer = answered.answer
     model = word(answer.model)
-    return Span(
+    return FinishedSpan(
         place_of(event.run_id, "chat", event.seq),
         turn.place,
         f"chat {model}".rstrip(),
@@ -197,7 +197,7 @@ def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> Span:
     )
 
 
-def _replied(event: Event, reply: AgentReplied, turn: OpenTurn) -> Span:
+def _replied(event: Event, reply: AgentReplied, turn: OpenTurn) -> FinishedSpan:
     about: dict[str, Attribute] = {
         **_about_agent(reply.role, reply.agent),
         "gen_ai.request.model": word(reply.model),
@@ -207,7 +207,7 @@ def _replied(event: Event, reply: AgentReplied, turn: OpenTurn) -> Span:
     }
     if turn.stop:
         about["podium.stop"] = turn.stop
-    return Span(
+    return FinishedSpan(
         turn.place,
         turn.parent,
         f"invoke_agent {word(reply.role)}",
@@ -257,13 +257,13 @@ class SpanMaker:
     """Takes the events of hosted runs in order, and gives spans as they end."""
 
     def __init__(self) -> None:
-        self._begun: dict[str, Begun] = {}
+        self._begun: dict[str, OpenRun] = {}
 
-    def take(self, event: Event, run: HostedRun) -> list[Span]:
+    def take(self, event: Event, run: HostedRun) -> list[FinishedSpan]:
         """The spans that ended with this event."""
         if isinstance(event.body, RunStarted):
             return self._begin(event, run)
-        begun = self._begun.setdefault(run.id, Begun(run, event.at, event.at))
+        begun = self._begun.setdefault(run.id, OpenRun(run, event.at, event.at))
         begun.latest = event.at
         match event.body:
             case RunSucceeded() | RunFailed() | RunCancelled() | RunParked():
@@ -278,19 +278,19 @@ class SpanMaker:
             case _:
                 return list(call_spans(event, run, begun))
 
-    def close(self) -> list[Span]:
+    def close(self) -> list[FinishedSpan]:
         """The hosting of runs that stopped without being let go of, such as for a person."""
         return [_hosting(self._begun.pop(run_id), "stopped") for run_id in list(self._begun)]
 
-    def _begin(self, event: Event, run: HostedRun) -> list[Span]:
+    def _begin(self, event: Event, run: HostedRun) -> list[FinishedSpan]:
         earlier = self._begun.pop(run.id, None)
-        self._begun[run.id] = Begun(run, event.at, event.at)
+        self._begun[run.id] = OpenRun(run, event.at, event.at)
         while len(self._begun) > MOST_RUNS:  # runs that others took over
             del self._begun[next(iter(self._begun))]
         return [] if earlier is None else [_hosting(earlier, "stopped")]
 
 
-def _let_go(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+def _let_go(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[FinishedSpan]:
     """All that was open, the hosting itself, and the whole run when this is its end."""
     yield from _left_open(event, run, begun)
     error = word(event.body.failure.kind) if isinstance(event.body, RunFailed) else ""
@@ -300,12 +300,12 @@ def _let_go(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
         links = (place_of(run.parent_id),) if run.parent_id else ()
         started = min(run.created_at, event.at)
         name, about = f"run {word(run.flow)}", _about_run(run, outcome)
-        yield Span(place_of(run.id), None, name, started, event.at, about, error, links)
+        yield FinishedSpan(place_of(run.id), None, name, started, event.at, about, error, links)
 
 
-def _hosting(begun: Begun, outcome: str, error: str = "") -> Span:
+def _hosting(begun: OpenRun, outcome: str, error: str = "") -> FinishedSpan:
     run = begun.run
-    return Span(
+    return FinishedSpan(
         host_place(run),
         place_of(run.id),
         f"host {word(run.flow)}",
@@ -326,7 +326,7 @@ def _about_run(run: HostedRun, outcome: str) -> dict[str, Attribute]:
     }
 
 
-def _left_open(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+def _left_open(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[FinishedSpan]:
     """Steps, turns and calls that will not end here."""
     for call in list(begun.calls):
         yield settled(event, run, begun, call, "unsettled", 0.0)
@@ -335,16 +335,16 @@ def _left_open(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
         yield _ended_step(event, run, begun, step, "unfinished")
 
 
-def _step(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
+def _step(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[FinishedSpan]:
     match event.body:
         case StepStarted(step=step, attempt=attempt):
-            begun.steps[step] = Opened(event.at, attempt)
+            begun.steps[step] = OpenStep(event.at, attempt)
             begun.broken.discard(step)
         case StepCompleted(step=step) if step in begun.broken:
             # It recorded that it is tried again later, as another step.
             begun.broken.discard(step)
         case StepCompleted(step=step, seconds=seconds):
-            begun.steps.setdefault(step, Opened(event.at - lasting(seconds), 1))
+            begun.steps.setdefault(step, OpenStep(event.at - lasting(seconds), 1))
             yield _ended_step(event, run, begun, step, "completed")
         case StepBroke(step=step, failure=failure, final=final):
             if not final:
@@ -355,10 +355,10 @@ def _step(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
 
 
 def _ended_step(
-    event: Event, run: HostedRun, begun: Begun, step: str, outcome: str, error: str = ""
-) -> Span:
-    opened = begun.steps.pop(step, Opened(event.at, 1))
-    return Span(
+    event: Event, run: HostedRun, begun: OpenRun, step: str, outcome: str, error: str = ""
+) -> FinishedSpan:
+    opened = begun.steps.pop(step, OpenStep(event.at, 1))
+    return FinishedSpan(
         step_place(run, step, opened.attempt),
         # Not the hosting: that of a process that is killed is never sent.
         place_of(run.id),

@@ -18,7 +18,7 @@ Attribute = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class SpanPlace:
+class SpanRef:
     """Where a span stands: its trace and its own id in it."""
 
     trace_id: int
@@ -26,18 +26,18 @@ class SpanPlace:
 
 
 @dataclass(frozen=True)
-class Span:
+class FinishedSpan:
     """A finished piece of work."""
 
-    place: SpanPlace
-    parent: SpanPlace | None
+    place: SpanRef
+    parent: SpanRef | None
     name: str
     start: datetime
     end: datetime
     attributes: dict[str, Attribute] = field(default_factory=dict)
     error: str = ""
     """The kind of the error it ended with, never its words. Empty: none."""
-    links: tuple[SpanPlace, ...] = ()
+    links: tuple[SpanRef, ...] = ()
 
 
 def trace_of(run_id: str) -> int:
@@ -48,18 +48,18 @@ def trace_of(run_id: str) -> int:
     return int.from_bytes(_digest(run_id)[:16]) or 1
 
 
-def place_of(run_id: str, *parts: str | int) -> SpanPlace:
+def place_of(run_id: str, *parts: str | int) -> SpanRef:
     """The place of a run's span; without `parts`, of the run itself."""
     digest = _digest("\0".join(map(str, (run_id, *parts))))
-    return SpanPlace(trace_of(run_id), int.from_bytes(digest[:8]) or 1)
+    return SpanRef(trace_of(run_id), int.from_bytes(digest[:8]) or 1)
 
 
-def host_place(run: HostedRun) -> SpanPlace:
+def host_place(run: HostedRun) -> SpanRef:
     """The time that one process hosts a run."""
     return place_of(run.id, "host", run.fence)
 
 
-def step_place(run: HostedRun, step: str, attempt: int) -> SpanPlace:
+def step_place(run: HostedRun, step: str, attempt: int) -> SpanRef:
     """One attempt at a step. After a crash it is attempted again, under another fence."""
     return place_of(run.id, "step", step, run.fence, attempt)
 
@@ -78,7 +78,7 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
-class Opened(NamedTuple):
+class OpenStep(NamedTuple):
     """A step that has started."""
 
     at: datetime
@@ -90,8 +90,8 @@ class OpenTurn:
     """A turn that an agent was asked to take and has not answered."""
 
     since: datetime
-    place: SpanPlace
-    parent: SpanPlace
+    place: SpanRef
+    parent: SpanRef
     step: str
     """Empty where the record does not say in which step it is taken."""
     role: str
@@ -104,26 +104,26 @@ class OpenTurn:
 
 
 @dataclass
-class Begun:
+class OpenRun:
     """What of a run this process hosts and has not seen the end of."""
 
     run: HostedRun
     since: datetime
     latest: datetime
-    steps: dict[str, Opened] = field(default_factory=dict)
+    steps: dict[str, OpenStep] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     """Steps whose span was ended by a failure that is not their end."""
     turns: list[OpenTurn] = field(default_factory=list)
-    calls: dict[str, tuple[datetime, ToolRequested, SpanPlace]] = field(default_factory=dict)
+    calls: dict[str, tuple[datetime, ToolRequested, SpanRef]] = field(default_factory=dict)
 
 
-def turn_in(step: str, begun: Begun) -> OpenTurn | None:
+def turn_in(step: str, begun: OpenRun) -> OpenTurn | None:
     """The open turn of a step; None where there is none, or nothing tells it from others."""
     found = [turn for turn in begun.turns if turn.step == step]
     return found[0] if len(found) == 1 else None
 
 
-def current(run: HostedRun, begun: Begun) -> SpanPlace:
+def current(run: HostedRun, begun: OpenRun) -> SpanRef:
     """What is going on: the one open step, or the run when several are open or none is."""
     if len(begun.steps) == 1:
         [(step, opened)] = begun.steps.items()

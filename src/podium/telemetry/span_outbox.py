@@ -27,7 +27,7 @@ from opentelemetry.trace import (
 )
 
 import podium
-from podium.telemetry.span_model import Span, SpanPlace
+from podium.telemetry.span_model import FinishedSpan, SpanRef
 
 MOST_WAITING = 4096
 """Spans that may wait to be sent; more are dropped."""
@@ -53,9 +53,9 @@ class SpanOutbox(SpanProcessor):
     ) -> None:
         """`shown` is what of the endpoint may stand in messages."""
         self._shown = shown
-        self._reasons = _LastWords(redact, _secret_parts(endpoint))
+        self._reasons = _ExporterLog(redact, _secret_parts(endpoint))
         self._exporter: SpanExporter = OTLPSpanExporter(endpoint=endpoint, timeout=SEND_SECONDS)
-        self._ids = _GivenIds()
+        self._ids = _FixedIds()
         self._provider = TracerProvider(
             resource=_resource(worker_id),
             sampler=ALWAYS_ON,
@@ -80,7 +80,7 @@ class SpanOutbox(SpanProcessor):
         why = f" ({self._reasons.latest})" if self._reasons.latest else ""
         return (f"{self.dropped} spans of traces could not be sent to {self._shown}{why}",)
 
-    def put(self, span: Span) -> None:
+    def put(self, span: FinishedSpan) -> None:
         """Leave a span to be sent. Call it from one thread."""
         self._ids.place = span.place
         made = self._tracer.start_span(
@@ -137,10 +137,10 @@ class SpanOutbox(SpanProcessor):
             return [self._waiting.popleft() for _ in range(count)]
 
 
-class _GivenIds(IdGenerator):
+class _FixedIds(IdGenerator):
     """Gives the ids that the next span is to have."""
 
-    place = SpanPlace(1, 1)
+    place = SpanRef(1, 1)
 
     def generate_span_id(self) -> int:
         return self.place.span_id
@@ -149,7 +149,7 @@ class _GivenIds(IdGenerator):
         return self.place.trace_id
 
 
-class _LastWords(logging.Handler):
+class _ExporterLog(logging.Handler):
     """Keeps what the exporter said last, instead of having it in the midst of people's output."""
 
     def __init__(self, redact: Callable[[str], str], hidden: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ def _resource(worker_id: str) -> Resource:
     return Resource.create({**own, **OTELResourceDetector().detect().attributes})
 
 
-def _context(place: SpanPlace) -> SpanContext:
+def _context(place: SpanRef) -> SpanContext:
     return SpanContext(
         place.trace_id, place.span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from podium.core.errors import AgentLost, TimedOut
 from podium.core.turns import Reply, Turn
-from podium.ports import Notice, Told
+from podium.ports import DeliveryStatus, Notice
 
 PreparedReply = Reply | str | Exception | Callable[[Turn], Reply | Awaitable[Reply]]
 """A reply, its text alone, an error to raise, or a function of the turn, which may act and wait."""
@@ -96,7 +96,7 @@ class MemoryTranscripts:
 class MemoryOutlet:
     """Takes every message, after it gave the answers it was made with."""
 
-    def __init__(self, name: str = "memory", answers: Iterable[Told] = ()) -> None:
+    def __init__(self, name: str = "memory", answers: Iterable[DeliveryStatus] = ()) -> None:
         self._name = name
         self._answers = list(answers)
         self.told: list[Notice] = []
@@ -112,9 +112,9 @@ class MemoryOutlet:
         """What it was told, part by part."""
         return [part.text for notice in self.told for part in notice.parts]
 
-    async def tell(self, notice: Notice) -> Told:
+    async def tell(self, notice: Notice) -> DeliveryStatus:
         self.tries += 1
-        answer = self._answers.pop(0) if self._answers else Told(done=True)
+        answer = self._answers.pop(0) if self._answers else DeliveryStatus(done=True)
         if answer.done:
             self.told.append(notice)
         return answer

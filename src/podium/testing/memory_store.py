@@ -17,14 +17,22 @@ from podium.core.decisions import Approval, CallRecord, CallStatus, Receipt, dig
 from podium.core.errors import BadInput, LeaseLost, NotPossibleNow
 from podium.core.events import Event, EventBody, read_body
 from podium.core.ids import short_id
-from podium.core.model import Noun, json_of
+from podium.core.model import FrozenModel, json_of
 from podium.core.record_limits import refuse_heavy, refuse_long_key, refuse_long_keys
-from podium.core.work import QueueSpec, Run, RunStatus, Schedule, Signal, StepRecord, WorkerBeat
-from podium.ports import Clock, EventQuery, Store, Tx, View
+from podium.core.work import (
+    QueueSpec,
+    Run,
+    RunStatus,
+    Schedule,
+    Signal,
+    StepRecord,
+    WorkerHeartbeat,
+)
+from podium.ports import Clock, EventQuery, Store, StoreView, Transaction
 from podium.testing.clock import FixedClock
 from podium.testing.memory_view import MemoryView, Tables
 
-N = TypeVar("N", bound=Noun)
+N = TypeVar("N", bound=FrozenModel)
 
 _NOT_KNOWN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 
@@ -178,7 +186,7 @@ class MemoryTx(MemoryView):
     def drop_schedule(self, name: str) -> None:
         self._tables.schedules.pop(name, None)
 
-    def save_worker(self, beat: WorkerBeat) -> None:
+    def save_worker(self, beat: WorkerHeartbeat) -> None:
         self._tables.workers[beat.id] = self._kept(beat)
 
     def drop_worker(self, worker_id: str) -> None:
@@ -256,10 +264,10 @@ class MemoryStore:
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="memory-store-reader")
         self._closed = False
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         return await self._in_thread(self._writer, lambda: self._transact(work))
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         return await self._in_thread(
             self._readers, lambda: work(MemoryView(self._memory.tables, self._clock.now()))
         )
@@ -298,11 +306,11 @@ class MemoryStore:
             raise NotPossibleNow("this store is closed; open a new one")
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
-    def _transact(self, work: Callable[[Tx], T]) -> T:
+    def _transact(self, work: Callable[[Transaction], T]) -> T:
         self._write_notes()
         return self._commit(work)
 
-    def _commit(self, work: Callable[[Tx], T]) -> T:
+    def _commit(self, work: Callable[[Transaction], T]) -> T:
         with self._memory.lock:
             tables = self._memory.tables.copy()
             result = work(MemoryTx(tables, self._clock.now(), self._clean))
@@ -315,7 +323,7 @@ class MemoryStore:
         if self._notes:
             self._commit(self._append_notes)
 
-    def _append_notes(self, tx: Tx) -> None:
+    def _append_notes(self, tx: Transaction) -> None:
         while self._notes:
             # One that cannot be kept must not keep anything else from being written.
             with suppress(BadInput):

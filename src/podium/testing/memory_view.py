@@ -9,24 +9,31 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TypeVar
 
-from podium.core.decisions import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt, Spent
+from podium.core.decisions import (
+    Approval,
+    ApprovalStatus,
+    CallRecord,
+    CallStatus,
+    Receipt,
+    UsageSums,
+)
 from podium.core.errors import BadInput
 from podium.core.events import Event, UsageRecorded
 from podium.core.ids import SHORTEST_TAIL, tail_of
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import (
     APPROVAL_SIGNAL,
-    QueueTally,
+    QueueCounts,
     Run,
     RunStatus,
     Schedule,
     Signal,
     StepRecord,
-    WorkerBeat,
+    WorkerHeartbeat,
 )
 from podium.ports import EventQuery, RunQuery
 
-N = TypeVar("N", bound=Noun)
+N = TypeVar("N", bound=FrozenModel)
 
 
 @dataclass
@@ -45,7 +52,7 @@ class Tables:
     receipts: list[Receipt] = field(default_factory=list)
     counts: list[tuple[str, datetime, float]] = field(default_factory=list)
     schedules: dict[str, Schedule] = field(default_factory=dict)
-    workers: dict[str, WorkerBeat] = field(default_factory=dict)
+    workers: dict[str, WorkerHeartbeat] = field(default_factory=dict)
 
     def copy(self) -> Tables:
         return Tables(**{one.name: copy(getattr(self, one.name)) for one in fields(self)})
@@ -205,16 +212,16 @@ class MemoryView:
         ]
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def tallies(self) -> list[QueueTally]:
+    def tallies(self) -> list[QueueCounts]:
         at_work = [run for run in self._tables.runs.values() if run.queue and not run.status.ended]
         queues = sorted({run.queue for run in at_work if run.queue})
         return [
             self._tally(queue, [run for run in at_work if run.queue == queue]) for queue in queues
         ]
 
-    def spent(self, since: datetime, after_position: int, limit: int) -> list[Spent]:
+    def spent(self, since: datetime, after_position: int, limit: int) -> list[UsageSums]:
         found = [
-            Spent(
+            UsageSums(
                 event.position,
                 event.at,
                 self._tables.runs[event.run_id].flow,
@@ -253,14 +260,14 @@ class MemoryView:
     def schedules(self) -> list[Schedule]:
         return _fresh(sorted(self._tables.schedules.values(), key=lambda one: one.name))
 
-    def workers(self) -> list[WorkerBeat]:
+    def workers(self) -> list[WorkerHeartbeat]:
         return _fresh(sorted(self._tables.workers.values(), key=lambda one: one.id))
 
-    def _tally(self, queue: str, runs: Sequence[Run]) -> QueueTally:
+    def _tally(self, queue: str, runs: Sequence[Run]) -> QueueCounts:
         stands = Counter(self._stands(run) for run in runs)
         ready = [run for run in runs if self._stands(run) == "queued"]
         oldest = min(ready, key=lambda run: run.id, default=None)
-        return QueueTally(
+        return QueueCounts(
             queue=queue, oldest_queued_at=oldest.created_at if oldest else None, **stands
         )
 

@@ -10,26 +10,26 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from podium.core.decisions import DoorAnswer, Effect, ToolSpec
+from podium.core.decisions import Effect, HookAnswer, ToolSpec
 from podium.core.errors import ToolMissing
 from podium.core.events import ProgressKind
 from podium.core.model import Json
-from podium.core.processes import Confinement, Ended, Held, Spawn
-from podium.core.turns import Finish, ModelAnswer, Stop, Turn
+from podium.core.processes import Confinement, FolderConfinement, ProcessExit, ProcessSpec
+from podium.core.turns import Finish, ModelAnswer, Turn, TurnStop
 from podium.ports import Translate
 
-PreparedEnd = Ended | Callable[[Spawn], Ended] | None
+PreparedEnd = ProcessExit | Callable[[ProcessSpec], ProcessExit] | None
 """How a process ends: so, by a function of its spawn, or (None) not until it is ended."""
 
 
 class FakeProcess:
     """A process that exists on paper."""
 
-    def __init__(self, pid: int, spawn: Spawn, prepared: PreparedEnd) -> None:
+    def __init__(self, pid: int, spawn: ProcessSpec, prepared: PreparedEnd) -> None:
         self._pid = pid
         self.heard = spawn.stdin
         self.input_open = spawn.interactive
-        self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[ProcessExit] = asyncio.get_running_loop().create_future()
         if prepared is not None:
             self._ended.set_result(prepared(spawn) if callable(prepared) else prepared)
         elif spawn.limits.seconds is not None:
@@ -57,10 +57,10 @@ class FakeProcess:
     def close_input(self) -> None:
         self.input_open = False
 
-    async def wait(self) -> Ended:
+    async def wait(self) -> ProcessExit:
         return await asyncio.shield(self._ended)
 
-    async def end(self, grace_seconds: float = 5.0) -> Ended:
+    async def end(self, grace_seconds: float = 5.0) -> ProcessExit:
         if self.alive:
             self._ended.set_result(_killed(cancelled=True))
         return await self.wait()
@@ -75,29 +75,29 @@ class FakeLauncher:
     def __init__(self, ends: Mapping[tuple[str, ...], PreparedEnd] | None = None) -> None:
         self._ends = dict(ends or {})
         self._pids = itertools.count(1000)
-        self.spawns: list[Spawn] = []
+        self.spawns: list[ProcessSpec] = []
         self.processes: list[FakeProcess] = []
 
-    async def start(self, spawn: Spawn) -> FakeProcess:
+    async def start(self, spawn: ProcessSpec) -> FakeProcess:
         prepared = self._end_of(spawn)
         self.spawns.append(spawn)
         self.processes.append(FakeProcess(next(self._pids), spawn, prepared))
         return self.processes[-1]
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         process = await self.start(spawn)
         try:
             return await process.wait()
         finally:
             await process.end()
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         """Its own words: who starts them starts it as it is."""
         self._end_of(spawn)
         self.spawns.append(spawn)
         return spawn.argv
 
-    def _end_of(self, spawn: Spawn) -> PreparedEnd:
+    def _end_of(self, spawn: ProcessSpec) -> PreparedEnd:
         for length in range(len(spawn.argv), 0, -1):
             if spawn.argv[:length] in self._ends:
                 return self._ends[spawn.argv[:length]]
@@ -106,8 +106,8 @@ class FakeLauncher:
         )
 
 
-def _killed(seconds: float = 0.0, timed_out: bool = False, cancelled: bool = False) -> Ended:
-    return Ended(
+def _killed(seconds: float = 0.0, timed_out: bool = False, cancelled: bool = False) -> ProcessExit:
+    return ProcessExit(
         exit_code=None,
         signal=signal.SIGTERM,
         seconds=seconds,
@@ -119,7 +119,9 @@ def _killed(seconds: float = 0.0, timed_out: bool = False, cancelled: bool = Fal
 class FakeEnclosures:
     """Gives the same answer for every folder, and remembers which were asked for."""
 
-    def __init__(self, fence: Confinement | None = None, held: Held | None = None) -> None:
+    def __init__(
+        self, fence: Confinement | None = None, held: FolderConfinement | None = None
+    ) -> None:
         """Without a fence nothing is confined."""
         self._fence = fence or Confinement()
         self._held = held
@@ -129,11 +131,11 @@ class FakeEnclosures:
         self.asked.append(root)
         return self._fence
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         return self._held
 
 
-DENIED = DoorAnswer(decision=Effect.DENY, say="no answer is prepared for this call; denied")
+DENIED = HookAnswer(decision=Effect.DENY, say="no answer is prepared for this call; denied")
 
 
 @dataclass
@@ -143,7 +145,7 @@ class FakeTurnDoor:
     env: Mapping[str, str] = field(default_factory=dict)
     waiting_approvals: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
-    answers: deque[DoorAnswer] = field(default_factory=deque)
+    answers: deque[HookAnswer] = field(default_factory=deque)
     asked: list[tuple[str, str, dict[str, Json]]] = field(default_factory=list)
     """(request or perform, tool, arguments), in order."""
     settled: dict[str, bool] = field(default_factory=dict)
@@ -152,7 +154,7 @@ class FakeTurnDoor:
     told: list[tuple[ProgressKind, str]] = field(default_factory=list)
     hook_env: Mapping[str, str] = field(default_factory=dict)
     finished_with: Finish | None = None
-    stopped: Stop | None = None
+    stopped: TurnStop | None = None
     remembered: dict[int, ModelAnswer] = field(default_factory=dict)
     """What the model said before a crash, and says now."""
 
@@ -168,10 +170,10 @@ class FakeTurnDoor:
 
     async def request(
         self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
-    ) -> DoorAnswer:
+    ) -> HookAnswer:
         return self._answer("request", tool, arguments)
 
-    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:
         return self._answer("perform", tool, arguments)
 
     def expect(self, use: str) -> None:
@@ -187,7 +189,7 @@ class FakeTurnDoor:
     def tell(self, kind: ProgressKind, text: str) -> None:
         self.told.append((kind, text))
 
-    def _answer(self, how: str, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+    def _answer(self, how: str, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:
         self.asked.append((how, tool, dict(arguments)))
         answer = self.answers.popleft() if self.answers else DENIED
         if answer.approval_id:
@@ -203,7 +205,7 @@ class FakeHookDoors:
         env: Mapping[str, str] | None = None,
         waiting_approvals: tuple[str, ...] = (),
         *,
-        answers: Iterable[DoorAnswer] = (),
+        answers: Iterable[HookAnswer] = (),
         tools: Iterable[ToolSpec] = (),
     ) -> None:
         """`answers` are given one after the other; without one left the door denies."""

@@ -9,15 +9,15 @@ from datetime import timedelta
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from podium.core.keyboards import KeyboardHold, KeyboardState
 from podium.core.terminals import (
-    KeyboardWish,
+    KeyboardRequest,
     KeysPressed,
-    NewSize,
+    PairSize,
     PaneFrame,
     PaneView,
     Terminal,
-    TerminalNews,
     TerminalPicture,
     TerminalState,
+    TerminalUpdate,
     TextPasted,
 )
 from podium.core.turns import Side
@@ -62,7 +62,7 @@ class MemoryTerminals:
         shown = self._shown(terminal)
         return self._picture(shown if whole else shown[-self.rows :])
 
-    async def resize(self, size: NewSize) -> None:
+    async def resize(self, size: PairSize) -> None:
         self._check(size.pair)
         self.columns, self.rows = size.columns, size.rows
         await self._tell()
@@ -72,7 +72,7 @@ class MemoryTerminals:
         await self._tell()
         return self._state(terminal.side)
 
-    async def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
+    async def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
         self._check(pair)
         seen = -1
         self.watchers += 1
@@ -83,7 +83,7 @@ class MemoryTerminals:
                         await self._changed.wait()
                 seen = self._changes
                 for side in SIDES:
-                    yield TerminalNews(state=self._state(side), picture=self._now(side))
+                    yield TerminalUpdate(state=self._state(side), picture=self._now(side))
         finally:
             self.watchers -= 1
 
@@ -145,7 +145,7 @@ class MemoryMirror:
     async def paste(self, pasted: TextPasted) -> None:
         await self._typed(pasted.terminal, pasted.who, pasted.text)
 
-    async def take(self, wish: KeyboardWish) -> KeyboardHold:
+    async def take(self, wish: KeyboardRequest) -> KeyboardHold:
         held = self._hold(wish.terminal)
         if held is not None and held.who != wish.who:
             raise NotPossibleNow(f"{held.who!r} has the keyboard; wait, or have them return it")

@@ -14,12 +14,12 @@ from podium.core.decisions import (
     Approval,
     Budget,
     Call,
+    CallOutcome,
     CallRecord,
     CallStatus,
     Decision,
     Effect,
     GateContext,
-    Outcome,
     Permit,
     Quota,
     Receipt,
@@ -38,7 +38,7 @@ from podium.core.events import (
 )
 from podium.core.model import Json
 from podium.core.settlement import ReceiptStatus, draft_receipt
-from podium.ports import Checkpoint, Clock, Gate, Ids, Store, ToolDoor, Tx
+from podium.ports import Checkpoint, Clock, Gate, Ids, Store, ToolDoor, Transaction
 from podium.testing.clock import FixedClock, SteadyIds
 
 Judge = Callable[[Call, GateContext], Decision]
@@ -122,9 +122,9 @@ class ScriptedToolDoor:
         await self._store.write(lambda tx: self._look_back(tx, run_id, step_key))
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
-        def work(tx: Tx) -> Receipt:
+        def work(tx: Transaction) -> Receipt:
             receipt = self._record_end(tx, permit, outcome)
             if checkpoint is not None:
                 checkpoint(tx, outcome)
@@ -135,14 +135,14 @@ class ScriptedToolDoor:
     async def abandon(self, permit: Permit) -> Receipt:
         return await self._store.write(lambda tx: self._abandon(tx, permit))
 
-    def _look_back(self, tx: Tx, run_id: str, step_key: str) -> None:
+    def _look_back(self, tx: Transaction, run_id: str, step_key: str) -> None:
         for record in tx.calls(run_id, CallStatus.REQUESTED):
             if record.step_key == step_key and record.observed:
                 self._close_abandoned(tx, record)
             elif record.step_key == step_key:
                 raise CallInDoubt(record.key, record.tool)
 
-    def _judge(self, tx: Tx, call: Call) -> Permit | Refusal:
+    def _judge(self, tx: Transaction, call: Call) -> Permit | Refusal:
         earlier = tx.call(call.key)
         if earlier is not None and earlier.observed:
             # What a CLI did went with its turn: it is judged on its own each time.
@@ -162,7 +162,7 @@ class ScriptedToolDoor:
             return self._permit(tx, call, decision)
         return self._refuse(tx, call, decision)
 
-    def _permit(self, tx: Tx, call: Call, decision: Decision) -> Permit:
+    def _permit(self, tx: Transaction, call: Call, decision: Decision) -> Permit:
         digest = call.digest()
         tx.save_call(
             CallRecord(
@@ -195,7 +195,7 @@ class ScriptedToolDoor:
         )
         return Permit(call=call, digest=digest, decision=decision)
 
-    def _refuse(self, tx: Tx, call: Call, decision: Decision) -> Refusal:
+    def _refuse(self, tx: Transaction, call: Call, decision: Decision) -> Refusal:
         asked = self._ask(tx, call, decision) if decision.effect is Effect.ASK else None
         tx.append(
             call.run_id,
@@ -218,7 +218,7 @@ class ScriptedToolDoor:
             deadline=asked.deadline if asked else None,
         )
 
-    def _ask(self, tx: Tx, call: Call, decision: Decision) -> Approval:
+    def _ask(self, tx: Transaction, call: Call, decision: Decision) -> Approval:
         approval = Approval(
             id=self._ids.new("apr"),
             run_id=call.run_id,
@@ -247,7 +247,7 @@ class ScriptedToolDoor:
         )
         return approval
 
-    def _record_end(self, tx: Tx, permit: Permit, outcome: Outcome) -> Receipt:
+    def _record_end(self, tx: Transaction, permit: Permit, outcome: CallOutcome) -> Receipt:
         record = _requested(tx, permit)
         if outcome.ok:
             update = {"status": CallStatus.COMPLETED, "outcome": outcome}
@@ -268,7 +268,7 @@ class ScriptedToolDoor:
         tx.append(record.run_id, end)
         return receipt
 
-    def _abandon(self, tx: Tx, permit: Permit) -> Receipt:
+    def _abandon(self, tx: Transaction, permit: Permit) -> Receipt:
         record = _requested(tx, permit)
         if record.receipt_number is not None:
             return tx.receipts(record.run_id)[record.receipt_number - 1]
@@ -276,7 +276,7 @@ class ScriptedToolDoor:
             raise NotPossibleNow(f"call {record.key!r} is performed here; settle it")
         return self._close_abandoned(tx, record)
 
-    def _close_abandoned(self, tx: Tx, record: CallRecord) -> Receipt:
+    def _close_abandoned(self, tx: Transaction, record: CallRecord) -> Receipt:
         receipt = self._close(tx, record, "abandoned", {"status": CallStatus.ABANDONED})
         tx.append(
             record.run_id, ToolAbandoned(call=record.key, tool=record.tool, receipt=receipt.number)
@@ -285,11 +285,11 @@ class ScriptedToolDoor:
 
     def _close(
         self,
-        tx: Tx,
+        tx: Transaction,
         record: CallRecord,
         status: ReceiptStatus,
         update: dict[str, object],
-        outcome: Outcome | None = None,
+        outcome: CallOutcome | None = None,
     ) -> Receipt:
         now = self._clock.now()
         receipt = tx.add_receipt(draft_receipt(record, status, now, outcome=outcome))
@@ -298,7 +298,7 @@ class ScriptedToolDoor:
         return receipt
 
 
-def _requested(tx: Tx, permit: Permit) -> CallRecord:
+def _requested(tx: Transaction, permit: Permit) -> CallRecord:
     record = tx.call(permit.call.key)
     if record is None:
         raise NotPossibleNow(
@@ -361,7 +361,9 @@ class FakeToolbox:
             root=root or "",
         )
 
-    async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
+    async def perform(
+        self, call: Call, checkpoint: Checkpoint | None = None
+    ) -> CallOutcome | Refusal:
         answer = await self._door.request(call)
         if isinstance(answer, Refusal):
             return answer
@@ -370,13 +372,13 @@ class FakeToolbox:
         try:
             outcome = await self._act(call)
         except asyncio.CancelledError:
-            await self._door.settle(answer, Outcome(ok=False, error="cancelled"))
+            await self._door.settle(answer, CallOutcome(ok=False, error="cancelled"))
             raise
         await self._door.settle(answer, outcome, checkpoint)
         return outcome
 
-    async def _act(self, call: Call) -> Outcome:
+    async def _act(self, call: Call) -> CallOutcome:
         try:
-            return Outcome(ok=True, result=await self._tools[call.tool].handler(call.arguments))
+            return CallOutcome(ok=True, result=await self._tools[call.tool].handler(call.arguments))
         except Exception as fault:  # whatever the tool raises is its outcome
-            return Outcome(ok=False, error=str(fault) or type(fault).__name__)
+            return CallOutcome(ok=False, error=str(fault) or type(fault).__name__)

@@ -29,11 +29,11 @@ from datetime import datetime
 from podium.core.decisions import (
     Approval,
     BuiltInRule,
+    CallOutcome,
     CallRecord,
     CallStatus,
     Decision,
     Effect,
-    Outcome,
     Permit,
     Receipt,
     Refusal,
@@ -42,14 +42,14 @@ from podium.core.decisions import (
 from podium.core.errors import CallInDoubt
 from podium.core.events import RunRetried, ToolAbandoned, ToolInDoubt, ToolRefused
 from podium.core.settlement import draft_receipt, use_up
-from podium.ports import EventQuery, Tx
+from podium.ports import EventQuery, Transaction
 from podium.tools import output_text
-from podium.tools.door_call import Wish
+from podium.tools.door_call import CallRequest
 from podium.tools.output_text import DEFAULT_RESULT_BYTES, bound
 
 
 def answer_from_record(
-    tx: Tx, wish: Wish, record: CallRecord
+    tx: Transaction, wish: CallRequest, record: CallRecord
 ) -> Permit | Refusal | CallInDoubt | None:
     """The answer that the record gives. None: judge the call.
 
@@ -69,7 +69,7 @@ def answer_from_record(
 
 
 def look_back(
-    tx: Tx, run_id: str, step_key: str, idempotent: Callable[[str], bool], now: datetime
+    tx: Transaction, run_id: str, step_key: str, idempotent: Callable[[str], bool], now: datetime
 ) -> CallInDoubt | None:
     """Deal with what a crash left open in a step, before the step is done again.
 
@@ -90,11 +90,13 @@ def look_back(
     return doubts[0] if doubts else None
 
 
-def approval_of(tx: Tx, record: CallRecord) -> Approval | None:
+def approval_of(tx: Transaction, record: CallRecord) -> Approval | None:
     return tx.approval(record.approval_id) if record.approval_id else None
 
 
-def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt | None:
+def _unfinished(
+    tx: Transaction, wish: CallRequest, record: CallRecord
+) -> Permit | CallInDoubt | None:
     idempotent = wish.spec is not None and wish.spec.idempotent
     if idempotent and (record.digest == wish.digest or _overwrites_nothing(wish, record)):
         approval = approval_of(tx, record)
@@ -106,13 +108,13 @@ def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt 
     return _doubt(tx, wish.now, record)
 
 
-def _overwrites_nothing(wish: Wish, record: CallRecord) -> bool:
+def _overwrites_nothing(wish: CallRequest, record: CallRecord) -> bool:
     """The same call again, where the file already holds the new content or is gone: doing it again loses nothing."""
     unread = not wish.call.files and not wish.call.commands
     return unread and (record.meaning or record.digest) == wish.meaning
 
 
-def _settled(tx: Tx, wish: Wish, record: CallRecord) -> Permit | Refusal | None:
+def _settled(tx: Transaction, wish: CallRequest, record: CallRecord) -> Permit | Refusal | None:
     if _retried_since(tx, record) or _may_be_done_again(wish, record):
         return None
     if (record.meaning or record.digest) == wish.meaning:
@@ -120,7 +122,7 @@ def _settled(tx: Tx, wish: Wish, record: CallRecord) -> Permit | Refusal | None:
     return _changed(tx, wish, record)
 
 
-def _permit(wish: Wish, record: CallRecord, settled: Outcome | None = None) -> Permit:
+def _permit(wish: CallRequest, record: CallRecord, settled: CallOutcome | None = None) -> Permit:
     return Permit(
         call=wish.call,
         digest=record.digest,
@@ -130,7 +132,7 @@ def _permit(wish: Wish, record: CallRecord, settled: Outcome | None = None) -> P
     )
 
 
-def _retried_since(tx: Tx, record: CallRecord) -> bool:
+def _retried_since(tx: Transaction, record: CallRecord) -> bool:
     """A person had this step forgotten after the call was settled."""
     query = EventQuery(run_id=record.run_id, types=("run_retried",), since=record.settled_at)
     bodies = (event.body for event in tx.events(query))
@@ -139,12 +141,12 @@ def _retried_since(tx: Tx, record: CallRecord) -> bool:
     )
 
 
-def _may_be_done_again(wish: Wish, record: CallRecord) -> bool:
+def _may_be_done_again(wish: CallRequest, record: CallRecord) -> bool:
     cancelled = record.outcome is not None and record.outcome.error == output_text.CANCELLED
     return cancelled and wish.spec is not None and wish.spec.idempotent
 
 
-def _changed(tx: Tx, wish: Wish, record: CallRecord) -> Refusal:
+def _changed(tx: Transaction, wish: CallRequest, record: CallRecord) -> Refusal:
     decision = Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.CALL_CHANGED,
@@ -167,7 +169,7 @@ def _changed(tx: Tx, wish: Wish, record: CallRecord) -> Refusal:
     return Refusal(call=wish.call, decision=decision, say=output_text.denied(decision))
 
 
-def _doubt(tx: Tx, now: datetime, record: CallRecord) -> CallInDoubt:
+def _doubt(tx: Transaction, now: datetime, record: CallRecord) -> CallInDoubt:
     """The approval stays held: whether it was used is the very question."""
     draft = draft_receipt(record, "in_doubt", now, approval=approval_of(tx, record))
     receipt = tx.add_receipt(draft)
@@ -177,7 +179,7 @@ def _doubt(tx: Tx, now: datetime, record: CallRecord) -> CallInDoubt:
     return CallInDoubt(record.key, record.tool)
 
 
-def abandon(tx: Tx, now: datetime, record: CallRecord) -> Receipt:
+def abandon(tx: Transaction, now: datetime, record: CallRecord) -> Receipt:
     """Close a call whose end nobody knows. It may have happened, so its approval is used up."""
     approval = approval_of(tx, record)
     receipt = tx.add_receipt(draft_receipt(record, "abandoned", now, approval=approval))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from podium.core.decisions import (
     Call,
+    CallOutcome,
     CallRecord,
     CallStatus,
-    Outcome,
     Permit,
     Receipt,
     Refusal,
@@ -21,14 +21,14 @@ from podium.core.decisions import (
 from podium.core.errors import CallInDoubt, NotPossibleNow
 from podium.core.events import ToolCompleted, ToolFailed, UsageRecorded
 from podium.core.model import Json
-from podium.core.processes import Held
+from podium.core.processes import FolderConfinement
 from podium.core.settlement import draft_receipt, use_up
-from podium.ports import Checkpoint, Clock, Gate, Ids, Store, Tx
+from podium.ports import Checkpoint, Clock, Gate, Ids, Store, Transaction
 from podium.tools.builtin.file_edits import overwrite_diff
 from podium.tools.call_replay import abandon, approval_of
 from podium.tools.door_call import DoorSettings, give_up_reversal
-from podium.tools.door_request import DiffMissing, Judge, SpecLookup
-from podium.tools.output_text import Cleaner, clean_outcome
+from podium.tools.door_request import DiffMissing, RequestJudge, SpecLookup
+from podium.tools.output_text import OutputCleaner, clean_outcome
 from podium.tools.scope import in_thread
 
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
@@ -43,7 +43,7 @@ class Settler:
     clock: Clock
 
     def settle(
-        self, tx: Tx, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None
+        self, tx: Transaction, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None
     ) -> Receipt:
         record = _record_of(tx, permit)
         if record.status in _CLOSED:
@@ -60,7 +60,7 @@ class Settler:
             checkpoint(tx, outcome)
         return receipt
 
-    def abandon(self, tx: Tx, permit: Permit) -> Receipt:
+    def abandon(self, tx: Transaction, permit: Permit) -> Receipt:
         record = _record_of(tx, permit)
         if record.status in _CLOSED:
             return _receipt_of(tx, record)
@@ -71,7 +71,7 @@ class Settler:
             )
         return abandon(tx, self.clock.now(), record)
 
-    def _close(self, tx: Tx, record: CallRecord, outcome: Outcome) -> Receipt:
+    def _close(self, tx: Transaction, record: CallRecord, outcome: CallOutcome) -> Receipt:
         now = self.clock.now()
         spec = self.specs(record.tool)
         approval = approval_of(tx, record)
@@ -99,7 +99,7 @@ class Settler:
         tx.save_call(record.model_copy(update=update))
         return receipt
 
-    def _count_usage(self, tx: Tx, record: CallRecord, usage: Usage) -> None:
+    def _count_usage(self, tx: Transaction, record: CallRecord, usage: Usage) -> None:
         now = self.clock.now()
         counts = list(counts_of(usage, record.run_id, record.step_key, now))
         for counter, amount in counts:
@@ -108,7 +108,7 @@ class Settler:
             tx.append(record.run_id, UsageRecorded(source=f"tool:{record.tool}", usage=usage))
 
 
-def _record_of(tx: Tx, permit: Permit) -> CallRecord:
+def _record_of(tx: Transaction, permit: Permit) -> CallRecord:
     record = tx.call(permit.call.key)
     if record is None or record.digest != permit.digest:
         raise NotPossibleNow(
@@ -117,7 +117,7 @@ def _record_of(tx: Tx, permit: Permit) -> CallRecord:
     return record
 
 
-def _receipt_of(tx: Tx, record: CallRecord) -> Receipt:
+def _receipt_of(tx: Transaction, record: CallRecord) -> Receipt:
     for receipt in tx.receipts(record.run_id):
         if receipt.number == record.receipt_number:
             return receipt
@@ -127,7 +127,9 @@ def _receipt_of(tx: Tx, record: CallRecord) -> Receipt:
     )
 
 
-def _ended(record: CallRecord, outcome: Outcome, receipt: Receipt) -> ToolCompleted | ToolFailed:
+def _ended(
+    record: CallRecord, outcome: CallOutcome, receipt: Receipt
+) -> ToolCompleted | ToolFailed:
     if outcome.ok:
         return ToolCompleted(
             call=record.key,
@@ -146,13 +148,13 @@ def _ended(record: CallRecord, outcome: Outcome, receipt: Receipt) -> ToolComple
     )
 
 
-def _fields(spec: ToolSpec | None, outcome: Outcome) -> dict[str, Json]:
+def _fields(spec: ToolSpec | None, outcome: CallOutcome) -> dict[str, Json]:
     if spec is None or not isinstance(outcome.result, dict):
         return {}
     return {name: outcome.result[name] for name in spec.receipt_fields if name in outcome.result}
 
 
-def _undo(spec: ToolSpec | None, outcome: Outcome) -> dict[str, Json] | None:
+def _undo(spec: ToolSpec | None, outcome: CallOutcome) -> dict[str, Json] | None:
     """The reversing call, when the handler put its arguments under `undo`."""
     if spec is None or spec.undo is None or not outcome.ok or not isinstance(outcome.result, dict):
         return None
@@ -173,14 +175,14 @@ class GatedDoor:
         ids: Ids,
         settings: DoorSettings,
         redact: Callable[[str], str],
-        held: Callable[[str], Held | None] = lambda root: None,
+        held: Callable[[str], FolderConfinement | None] = lambda root: None,
     ) -> None:
         """`held` says how the kernel holds commands in a folder. None: only their words are judged."""
         self._store = store
         self._gate = gate
         self._settings = settings
-        self._cleaner = Cleaner(redact)
-        self._judge = Judge(
+        self._cleaner = OutputCleaner(redact)
+        self._judge = RequestJudge(
             gate=gate, specs=specs, clock=clock, ids=ids, settings=settings, held=held
         )
         self._settler = Settler(specs=specs, clock=clock)
@@ -215,7 +217,7 @@ class GatedDoor:
             raise doubt
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
         """Record the end of a permitted call. A second time gives the first receipt again.
 

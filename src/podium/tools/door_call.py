@@ -28,15 +28,15 @@ from podium.core.decisions import (
 )
 from podium.core.events import ApprovalRequested
 from podium.core.json_schema import with_defaults
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.plan_approval import PlannedCall, filled_in, planned_call
 from podium.core.work import Run
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.tools import output_text
 from podium.tools.output_text import DEFAULT_RESULT_BYTES
 
 
-class DoorSettings(Noun):
+class DoorSettings(FrozenModel):
     """What holds for every call that comes to one door."""
 
     root: str
@@ -54,7 +54,7 @@ class DoorSettings(Noun):
 
 
 @dataclass(frozen=True)
-class Wish:
+class CallRequest:
     """A call that is being requested. One transaction long."""
 
     call: Call
@@ -108,7 +108,7 @@ _CALL_STEP = re.compile(r"call(\.again-\d+)?#(?P<number>\d+)")
 """The steps that a plan's calls are made in; their index is the call's number."""
 
 
-def plan_approval(tx: Tx, wish: Wish) -> Approval | None:
+def plan_approval(tx: Transaction, wish: CallRequest) -> Approval | None:
     """The approval of the plan that this call is truly a part of; None when there is no such thing."""
     place = wish.call.plan
     approval = tx.approval(place.approval_id) if place and place.approval_id else None
@@ -122,7 +122,7 @@ def plan_approval(tx: Tx, wish: Wish) -> Approval | None:
     return approval
 
 
-def as_for_this_call(approval: Approval, wish: Wish) -> Approval:
+def as_for_this_call(approval: Approval, wish: CallRequest) -> Approval:
     """What the gate is shown: a yes to this call, by those of the plan's people that its tool wants."""
     wanted = wish.spec.approvals if wish.spec else ()
     grants = tuple(each for each in approval.grants if each.group in wanted) if wanted else ()
@@ -136,7 +136,7 @@ def as_for_this_call(approval: Approval, wish: Wish) -> Approval:
     return approval.model_copy(update=update)
 
 
-def _open(tx: Tx, approval: Approval, wish: Wish) -> bool:
+def _open(tx: Transaction, approval: Approval, wish: CallRequest) -> bool:
     if approval.status is ApprovalStatus.RESERVED:
         return approval.reserved_by == wish.call.run_id
     if approval.status is not ApprovalStatus.GRANTED:
@@ -144,7 +144,7 @@ def _open(tx: Tx, approval: Approval, wish: Wish) -> bool:
     return mark_expired(tx, approval, wish.now) is approval
 
 
-def _used(tx: Tx, wish: Wish, approval: Approval, number: int) -> bool:
+def _used(tx: Transaction, wish: CallRequest, approval: Approval, number: int) -> bool:
     """Whether the yes to this step is spent: it was done, or it failed and the time is over.
 
     By the receipts: a retry forgets steps and calls, and never those.
@@ -161,12 +161,14 @@ def _used(tx: Tx, wish: Wish, approval: Approval, number: int) -> bool:
     return "failed" in tried and approval.deadline <= wish.now
 
 
-def _step_of(tx: Tx, wish: Wish, approval: Approval, number: int) -> PlannedCall | None:
+def _step_of(
+    tx: Transaction, wish: CallRequest, approval: Approval, number: int
+) -> PlannedCall | None:
     run = tx.run(wish.call.run_id)
     return planned_call(run, approval.plan_hash, number) if run else None
 
 
-def _is(tx: Tx, wish: Wish, step: PlannedCall) -> bool:
+def _is(tx: Transaction, wish: CallRequest, step: PlannedCall) -> bool:
     if step.tool != wish.call.tool or wish.spec is None:
         return False
     if _number_in(wish.call.step_key) != step.number:
@@ -178,7 +180,7 @@ def _is(tx: Tx, wish: Wish, step: PlannedCall) -> bool:
     return with_defaults(wish.spec.input_schema, wanted) == wish.call.arguments
 
 
-def _results(tx: Tx, run_id: str) -> dict[int, Json]:
+def _results(tx: Transaction, run_id: str) -> dict[int, Json]:
     """What the plan's calls gave so far, by number."""
     found = {}
     for record in tx.calls(run_id, CallStatus.COMPLETED):
@@ -193,13 +195,13 @@ def _number_in(step_key: str) -> int | None:
     return int(match["number"]) if match else None
 
 
-def newest_approval(tx: Tx, digest: str) -> Approval | None:
+def newest_approval(tx: Transaction, digest: str) -> Approval | None:
     """The latest word on this digest, whatever it was. A digest belongs to one run."""
     return tx.approval_for(digest, tuple(ApprovalStatus))
 
 
 def ask_person(
-    tx: Tx, wish: Wish, decision: Decision, approval_id: str, deadline: datetime
+    tx: Transaction, wish: CallRequest, decision: Decision, approval_id: str, deadline: datetime
 ) -> Approval:
     """Store a question about exactly this call."""
     approval = Approval(
@@ -241,7 +243,7 @@ def ask_person(
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def reversal_claimed(tx: Tx, wish: Wish) -> Decision | None:
+def reversal_claimed(tx: Transaction, wish: CallRequest) -> Decision | None:
     """A no, when the receipt that this call would reverse is being reversed, or was."""
     receipt = wish.call.plan.undoes if wish.call.plan else ""
     if not receipt or tx.counted(undo_counter(receipt), _BEGINNING) <= 0:
@@ -254,13 +256,13 @@ def reversal_claimed(tx: Tx, wish: Wish) -> Decision | None:
     )
 
 
-def claim_reversal(tx: Tx, wish: Wish) -> None:
+def claim_reversal(tx: Transaction, wish: CallRequest) -> None:
     """From now on no other call may reverse that receipt."""
     if wish.call.plan is not None and wish.call.plan.undoes:
         tx.count(undo_counter(wish.call.plan.undoes), wish.now)
 
 
-def give_up_reversal(tx: Tx, record: CallRecord, at: datetime) -> None:
+def give_up_reversal(tx: Transaction, record: CallRecord, at: datetime) -> None:
     """The reversal failed: another may be tried."""
     if record.undoes:
         tx.count(undo_counter(record.undoes), at, -1.0)

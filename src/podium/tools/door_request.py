@@ -30,14 +30,14 @@ from podium.core.decisions import (
 )
 from podium.core.errors import CallInDoubt, LeaseLost
 from podium.core.events import ToolRefused, ToolRequested
-from podium.core.processes import Held
+from podium.core.processes import FolderConfinement
 from podium.core.work import Run, terms_of
-from podium.ports import Clock, Gate, Ids, Tx
+from podium.ports import Clock, Gate, Ids, Transaction
 from podium.tools import output_text
 from podium.tools.call_replay import answer_from_record, look_back
 from podium.tools.door_call import (
+    CallRequest,
     DoorSettings,
-    Wish,
     as_for_this_call,
     ask_person,
     claim_reversal,
@@ -74,7 +74,7 @@ class SpecDigests:
 
 
 @dataclass(frozen=True)
-class Judge:
+class RequestJudge:
     """Answers requests inside a transaction. Writes whatever the answer rests on."""
 
     gate: Gate
@@ -82,10 +82,12 @@ class Judge:
     clock: Clock
     ids: Ids
     settings: DoorSettings
-    held: Callable[[str], Held | None]
+    held: Callable[[str], FolderConfinement | None]
     digests: SpecDigests = field(default_factory=SpecDigests)
 
-    def answer(self, tx: Tx, call: Call, diff: str | None = None) -> Permit | Refusal | CallInDoubt:
+    def answer(
+        self, tx: Transaction, call: Call, diff: str | None = None
+    ) -> Permit | Refusal | CallInDoubt:
         """`CallInDoubt` is given back, not raised, so that the transaction commits.
 
         Raises `DiffMissing` when a person is to be asked about overwriting a file and `diff` is None.
@@ -93,12 +95,14 @@ class Judge:
         run = self._refuse_strangers(tx, call.run_id)
         spec = self.specs(call.tool)
         digest = call.digest(spec, self.digests.of(spec))
-        wish = Wish(call=call, spec=spec, digest=digest, now=self.clock.now(), run=run, diff=diff)
+        wish = CallRequest(
+            call=call, spec=spec, digest=digest, now=self.clock.now(), run=run, diff=diff
+        )
         record = tx.call(call.key)
         known = answer_from_record(tx, wish, record) if record else None
         return known or self._judge(tx, wish)
 
-    def look_back(self, tx: Tx, run_id: str, step_key: str) -> CallInDoubt | None:
+    def look_back(self, tx: Transaction, run_id: str, step_key: str) -> CallInDoubt | None:
         self._refuse_strangers(tx, run_id)
         return look_back(tx, run_id, step_key, self._is_idempotent, self.clock.now())
 
@@ -106,7 +110,7 @@ class Judge:
         spec = self.specs(tool)
         return spec is not None and spec.idempotent
 
-    def _refuse_strangers(self, tx: Tx, run_id: str) -> Run | None:
+    def _refuse_strangers(self, tx: Transaction, run_id: str) -> Run | None:
         """A process that lost the run while it was stopped may not act for it any more.
 
         Gives the run, if it had to be looked up.
@@ -116,7 +120,7 @@ class Judge:
             raise LeaseLost(run_id)
         return run
 
-    def _judge(self, tx: Tx, wish: Wish) -> Permit | Refusal:
+    def _judge(self, tx: Transaction, wish: CallRequest) -> Permit | Refusal:
         approval = self._granted(tx, wish)
         decision, quotas = self._decide(tx, wish, approval)
         if decision.effect is Effect.ALLOW:
@@ -127,7 +131,7 @@ class Judge:
             return self._ask(tx, wish, decision)
         return self._deny(tx, wish, decision)
 
-    def _granted(self, tx: Tx, wish: Wish) -> Approval | None:
+    def _granted(self, tx: Transaction, wish: CallRequest) -> Approval | None:
         """A yes for exactly this call that is still good."""
         approval = tx.approval_for(wish.digest, (ApprovalStatus.GRANTED,))
         if approval and not expired(tx, approval, wish.now):
@@ -135,7 +139,7 @@ class Judge:
         return plan_approval(tx, wish)
 
     def _decide(
-        self, tx: Tx, wish: Wish, approval: Approval | None
+        self, tx: Transaction, wish: CallRequest, approval: Approval | None
     ) -> tuple[Decision, tuple[Quota, ...]]:
         """The gate's word. Whatever it raises is a no."""
         try:
@@ -170,8 +174,8 @@ class Judge:
 
     def _allow(
         self,
-        tx: Tx,
-        wish: Wish,
+        tx: Transaction,
+        wish: CallRequest,
         decision: Decision,
         quotas: tuple[Quota, ...],
         approval: Approval | None,
@@ -197,7 +201,7 @@ class Judge:
             said=approval.said if approval else "",
         )
 
-    def _is_disposable(self, wish: Wish) -> bool:
+    def _is_disposable(self, wish: CallRequest) -> bool:
         """Whether a rollback of the workspace would undo the call, whatever it does."""
         within = wish.spec.within_workspace if wish.spec else "no"
         root = wish.call.root or self.settings.root
@@ -208,11 +212,11 @@ class Judge:
             return False
         return all(Path(use.real).is_relative_to(root) for use in wish.call.paths)
 
-    def _deny(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+    def _deny(self, tx: Transaction, wish: CallRequest, decision: Decision) -> Refusal:
         self._record_refusal(tx, wish, decision)
         return Refusal(call=wish.call, decision=decision, say=output_text.denied(decision))
 
-    def _ask(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+    def _ask(self, tx: Transaction, wish: CallRequest, decision: Decision) -> Refusal:
         if problem := output_text.unreadable(wish.call, wish.spec):
             no = {"effect": Effect.DENY, "reason": f"{decision.reason}; {problem}"}
             return self._deny(tx, wish, decision.model_copy(update=no))
@@ -243,7 +247,7 @@ class Judge:
         )
 
     def _record_refusal(
-        self, tx: Tx, wish: Wish, decision: Decision, approval_id: str | None = None
+        self, tx: Transaction, wish: CallRequest, decision: Decision, approval_id: str | None = None
     ) -> None:
         refused = wish.record(CallStatus.REFUSED, decision, approval_id)
         if _told_before(tx.call(wish.call.key), refused):
@@ -263,7 +267,9 @@ class Judge:
             ),
         )
 
-    def _requested(self, wish: Wish, decision: Decision, approval_id: str | None) -> ToolRequested:
+    def _requested(
+        self, wish: CallRequest, decision: Decision, approval_id: str | None
+    ) -> ToolRequested:
         return ToolRequested(
             call=wish.call.key,
             tool=wish.call.tool,
@@ -291,22 +297,22 @@ def _told_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
     )
 
 
-def expired(tx: Tx, approval: Approval, now: datetime) -> bool:
+def expired(tx: Transaction, approval: Approval, now: datetime) -> bool:
     """Whether its deadline passed. If so, that is recorded."""
     return mark_expired(tx, approval, now) is not approval
 
 
-def _shown_to_gate(approval: Approval | None, wish: Wish) -> Approval | None:
+def _shown_to_gate(approval: Approval | None, wish: CallRequest) -> Approval | None:
     return as_for_this_call(approval, wish) if approval and approval.plan_hash else approval
 
 
-def _held(approval: Approval, wish: Wish) -> Approval:
+def _held(approval: Approval, wish: CallRequest) -> Approval:
     if approval.plan_hash:
         return hold_plan(approval, wish.now)
     return reserve(approval, wish.call.key, wish.digest, wish.now)
 
 
-def _crashed(wish: Wish, error: Exception) -> Decision:
+def _crashed(wish: CallRequest, error: Exception) -> Decision:
     return Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.GATE_ERROR,
@@ -319,12 +325,12 @@ def _counter(quota: Quota) -> str:
     return f"quota:{quota.name}"
 
 
-def _quota_state(tx: Tx, quota: Quota, wish: Wish) -> QuotaState:
+def _quota_state(tx: Transaction, quota: Quota, wish: CallRequest) -> QuotaState:
     since = wish.now - timedelta(seconds=quota.seconds)
     return QuotaState(quota=quota, used=int(tx.counted(_counter(quota), since)))
 
 
-def _budget_state(tx: Tx, budget: Budget, wish: Wish) -> BudgetState:
+def _budget_state(tx: Transaction, budget: Budget, wish: CallRequest) -> BudgetState:
     """A budget of a single call is untouched before the call."""
     if budget.scope == "call":
         return BudgetState(budget=budget)

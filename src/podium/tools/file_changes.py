@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from podium.core.decisions import Outcome, PathUse
+from podium.core.decisions import CallOutcome, PathUse
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.protected_paths import GIT_DIR, STATE_DIR, protected_name
@@ -33,7 +33,7 @@ from podium.platform.safe_open import (
     remove_beneath,
     write_beneath,
 )
-from podium.tools.edits import Candidate, EditRefused
+from podium.tools.edits import EditRefused, MatchCandidate
 from podium.tools.scope import REFERENCE, ToolScope, inside
 
 LARGEST_BYTES = 20_000_000
@@ -274,7 +274,7 @@ def _locks_of(paths: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Standing:
+class FileState:
     """What stands at a place now. None: nothing."""
 
     content: bytes | None
@@ -286,28 +286,28 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class FileReplacement:
     """A place, what stands there, and what shall. Permission bits stay with the place."""
 
     path: str
-    before: Standing
-    after: Standing
+    before: FileState
+    after: FileState
 
 
-def standing_at(scope: ToolScope, path: str) -> Standing:
+def standing_at(scope: ToolScope, path: str) -> FileState:
     """The plain file there. Raises `ToolBroke` for anything else, and for one with a second name."""
     content = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
     found = look_beneath(scope.root, path) if content is not None else None
-    return Standing(content, stat.S_IMODE(found.st_mode) & 0o777 if found else None)
+    return FileState(content, stat.S_IMODE(found.st_mode) & 0o777 if found else None)
 
 
-def replace_all(scope: ToolScope, replacements: Sequence[Replacement]) -> None:
+def replace_all(scope: ToolScope, replacements: Sequence[FileReplacement]) -> None:
     """Make them all, removals last. What was made is taken back when a later one fails.
 
     Each file changes in one step and is durable. Raises `OutcomeUnknown` when one cannot be taken
     back: then some are made and some are not.
     """
-    made: list[Replacement] = []
+    made: list[FileReplacement] = []
     for each in sorted(replacements, key=lambda each: each.after.content is None):
         try:
             _put(scope, each.path, each.after)
@@ -317,14 +317,14 @@ def replace_all(scope: ToolScope, replacements: Sequence[Replacement]) -> None:
         made.append(each)
 
 
-def _put(scope: ToolScope, path: str, wanted: Standing) -> None:
+def _put(scope: ToolScope, path: str, wanted: FileState) -> None:
     if wanted.content is None:
         remove_beneath(scope.root, path)
     else:
         write_beneath(scope.root, path, wanted.content, scope.key, mode=wanted.mode)
 
 
-def _take_back(scope: ToolScope, made: Sequence[Replacement], because: BaseException) -> None:
+def _take_back(scope: ToolScope, made: Sequence[FileReplacement], because: BaseException) -> None:
     """The last may be made or not: its error may have come behind the act."""
     for each in reversed(made):
         try:
@@ -346,18 +346,18 @@ def told_diff(scope: ToolScope, diff: str, most: int = LONGEST_DIFF) -> str:
     return _cut(scope.clean(diff), most)
 
 
-def refusal(refused: EditRefused, scope: ToolScope, of: str) -> Outcome:
+def refusal(refused: EditRefused, scope: ToolScope, of: str) -> CallOutcome:
     """The words and, as data, the places that come nearest."""
     shown = [_shown(each, scope) for each in refused.candidates]
     places = "".join(f"\nline {each['line']}: {each['text']}{_why(each)}" for each in shown)
-    return Outcome(
+    return CallOutcome(
         ok=False,
         error=f"{of} was refused, and nothing was changed: {scope.clean(refused.words)}{places}",
         result={"refused": str(refused.reason), "edit": refused.number, "candidates": shown},
     )
 
 
-def _shown(candidate: Candidate, scope: ToolScope) -> dict[str, Json]:
+def _shown(candidate: MatchCandidate, scope: ToolScope) -> dict[str, Json]:
     text = _cut(scope.clean(candidate.text), _LONGEST_SHOWN)
     return {"line": candidate.line, "text": text, "differs": candidate.differs}
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from podium.core.model import Json
 from podium.core.tool_replies import MARKS, MARKS_BESIDE_OTHERS, NOTE
 from podium.tools.output_text import ERROR_BYTES, bound
@@ -31,7 +31,7 @@ _WORDS = (
 
 
 @dataclass(frozen=True)
-class _Sign:
+class _InstructionSign:
     """What begins with one of these words and goes on in this way."""
 
     kind: str
@@ -40,8 +40,8 @@ class _Sign:
     pattern: re.Pattern[str]
 
 
-def _sign(kind: str, heads: str, pattern: str) -> _Sign:
-    return _Sign(kind, tuple(heads.split(",")), re.compile(pattern, re.IGNORECASE))
+def _sign(kind: str, heads: str, pattern: str) -> _InstructionSign:
+    return _InstructionSign(kind, tuple(heads.split(",")), re.compile(pattern, re.IGNORECASE))
 
 
 # Every repetition has a bound, so that a look at one place takes no longer than at another.
@@ -119,7 +119,7 @@ _MAY_HIDE = frozenset(
 )
 
 
-def marked(outcome: Outcome, limit_bytes: int) -> Outcome:
+def marked(outcome: CallOutcome, limit_bytes: int) -> CallOutcome:
     """The outcome with its marks, no longer than the limit; the very same where there is nothing."""
     if not _may_hold_signs("\n".join([*_texts_of(outcome.result), outcome.error])):
         return outcome
@@ -186,7 +186,7 @@ def _signs_in(text: str) -> Iterator[tuple[str, int, str]]:
             yield "hidden", found.start(), found[0]
 
 
-def _of_sign(sign: _Sign, text: str, small: str) -> Iterator[tuple[str, int, str]]:
+def _of_sign(sign: _InstructionSign, text: str, small: str) -> Iterator[tuple[str, int, str]]:
     for head in sign.heads:
         at = small.find(head)
         while at >= 0:

@@ -13,12 +13,12 @@ from typing import cast
 
 from jsonschema.exceptions import ValidationError
 
-from podium.core.decisions import FileSeen, PathArgument, PathUse, ToolSpec, canonical_json
+from podium.core.decisions import FileVersion, PathArgument, PathUse, ToolSpec, canonical_json
 from podium.core.errors import HARMLESS_REMEDY, BadArguments
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
 from podium.tools.output_text import LONGEST_COMMAND, length_of
-from podium.tools.registry import Registry, Touched, shape_of
+from podium.tools.registry import Registry, TouchedByCall, shape_of
 
 _LONGEST_PATH_BYTES = 4_096
 _LONGEST_NAME_BYTES = 255
@@ -76,12 +76,14 @@ LARGEST_REPLACED_BYTES = 20_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def files_of(commands: Sequence[Sequence[str]], folder: Path, root: Path) -> tuple[FileSeen, ...]:
+def files_of(
+    commands: Sequence[Sequence[str]], folder: Path, root: Path
+) -> tuple[FileVersion, ...]:
     """Plain files beneath `root` that words of the commands name, also as `--option=file`.
 
     Words are taken from `folder`, and from where a `cd` between the commands leads.
     """
-    found: dict[str, FileSeen] = {}
+    found: dict[str, FileVersion] = {}
     for words in commands:
         for word in words:
             for given in _candidates(word):
@@ -93,7 +95,7 @@ def files_of(commands: Sequence[Sequence[str]], folder: Path, root: Path) -> tup
     return tuple(found.values())
 
 
-def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileSeen, ...]:
+def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileVersion, ...]:
     """The file that a write of `content` would change; empty when nothing would be lost.
 
     Raises `ValueError` for one that is too large to be replaced: nobody needs to be asked about that.
@@ -109,7 +111,7 @@ def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileSeen, ...]:
     return (seen,)
 
 
-def changed_since(files: Sequence[FileSeen], root: Path) -> str:
+def changed_since(files: Sequence[FileVersion], root: Path) -> str:
     """The first of the files that is not what it was; empty when none is."""
     for file in files:
         if _seen(root / file.path, root) != file:
@@ -139,7 +141,7 @@ def _candidates(word: str) -> Iterator[str]:
         yield value
 
 
-def _seen(path: Path, root: Path) -> FileSeen | None:
+def _seen(path: Path, root: Path) -> FileVersion | None:
     if not path.is_relative_to(root):
         return None
     try:
@@ -158,7 +160,7 @@ def _seen(path: Path, root: Path) -> FileSeen | None:
         # Nobody can set the time of a change, so it stands for the rest of a large file.
         content.update(f"{status.st_size} {status.st_ctime_ns}".encode())
     name = os.fsencode(path.relative_to(root)).decode(errors="backslashreplace")
-    return FileSeen(path=name, sha256=content.hexdigest())
+    return FileVersion(path=name, sha256=content.hexdigest())
 
 
 Commands = tuple[tuple[str, ...], ...]
@@ -174,17 +176,17 @@ _LONGEST_PROBLEM = 300
 
 
 @dataclass(frozen=True)
-class Normal:
+class NormalizedCall:
     """The parts of a call that come out of its arguments."""
 
     arguments: dict[str, Json]
     paths: tuple[PathUse, ...]
     commands: Commands
     undecidable: str
-    files: tuple[FileSeen, ...]
+    files: tuple[FileVersion, ...]
 
 
-class Normaliser:
+class Normalizer:
     """Checks and completes arguments. Every problem is named at once, in words for the agent."""
 
     def __init__(
@@ -200,7 +202,7 @@ class Normaliser:
         self._looks_secret = looks_secret
         self._argument_bytes = argument_bytes
 
-    def normal(self, tool: str, arguments: dict[str, Json], root: Path) -> Normal:
+    def normal(self, tool: str, arguments: dict[str, Json], root: Path) -> NormalizedCall:
         """Paths are taken from `root`, a real path. Raises `UnknownTool` or `BadArguments`."""
         spec = self._registry.tool(tool).spec
         self._refuse(spec, self._shape_problems(arguments))
@@ -212,7 +214,7 @@ class Normaliser:
         commands, undecidable = self._commands(spec, complete, touched)
         paths = self._paths(spec, complete, root, touched)
         files = (*_files(commands, paths, root), *self._overwritten(spec, complete, paths, root))
-        return Normal(complete, paths, commands, undecidable, files)
+        return NormalizedCall(complete, paths, commands, undecidable, files)
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
         found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
@@ -251,11 +253,11 @@ class Normaliser:
         for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
             yield _in_words(error)
 
-    def _touched(self, spec: ToolSpec, arguments: dict[str, Json]) -> Touched:
+    def _touched(self, spec: ToolSpec, arguments: dict[str, Json]) -> TouchedByCall:
         """What the arguments stand for. What cannot be told cannot be judged, and is refused."""
         touches = self._registry.tool(spec.name).touches
         if touches is None:
-            return Touched()
+            return TouchedByCall()
         try:
             return touches(arguments)
         except ValueError as error:
@@ -263,7 +265,7 @@ class Normaliser:
 
     def _overwritten(
         self, spec: ToolSpec, arguments: dict[str, Json], paths: tuple[PathUse, ...], root: Path
-    ) -> tuple[FileSeen, ...]:
+    ) -> tuple[FileVersion, ...]:
         replaces = self._registry.tool(spec.name).replaces
         if replaces is None:
             return ()
@@ -275,7 +277,7 @@ class Normaliser:
             raise BadArguments(spec.name, [str(error)]) from None
 
     def _paths(
-        self, spec: ToolSpec, arguments: dict[str, Json], root: Path, touched: Touched
+        self, spec: ToolSpec, arguments: dict[str, Json], root: Path, touched: TouchedByCall
     ) -> tuple[PathUse, ...]:
         uses: list[PathUse] = []
         problems: list[str] = []
@@ -291,7 +293,7 @@ class Normaliser:
         return tuple(uses)
 
     def _commands(
-        self, spec: ToolSpec, arguments: dict[str, Json], touched: Touched
+        self, spec: ToolSpec, arguments: dict[str, Json], touched: TouchedByCall
     ) -> tuple[Commands, str]:
         given = arguments.get(spec.command_argument) if spec.command_argument else None
         split = [self._split(spec, each) for each in touched.commands]
@@ -317,7 +319,7 @@ class Normaliser:
         return commands, undecidable
 
 
-def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[FileSeen, ...]:
+def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[FileVersion, ...]:
     if length_of(commands) > LONGEST_COMMAND:
         return ()  # nobody is asked about such a command, so no yes has to be bound to its files
     folders = [Path(use.real) for use in paths if use.argument == _FOLDER_ARGUMENT]

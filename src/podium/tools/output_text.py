@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from podium.core.decisions import Approval, BuiltInRule, Call, Decision, Outcome, ToolSpec
+from podium.core.decisions import Approval, BuiltInRule, Call, CallOutcome, Decision, ToolSpec
 from podium.core.model import Json
 from podium.core.protected_paths import GUARDED_TOOL
 
@@ -49,7 +49,7 @@ def plain_text(text: str) -> str:
     return _ESCAPES.sub("", text).encode(errors="replace").decode()
 
 
-class Cleaner:
+class OutputCleaner:
     """Takes escapes and secrets out of texts. Short ones are remembered: the same come with every result."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
@@ -64,7 +64,7 @@ class Cleaner:
         return self._redact(plain_text(text))
 
 
-def clean_outcome(outcome: Outcome, cleaner: Cleaner, limit_bytes: int) -> Outcome:
+def clean_outcome(outcome: CallOutcome, cleaner: OutputCleaner, limit_bytes: int) -> CallOutcome:
     """The outcome as an agent may see it and the store may keep it."""
     clean = cleaner.text
     return outcome.model_copy(

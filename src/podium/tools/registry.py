@@ -146,7 +146,7 @@ class NamedPath:
 
 
 @dataclass(frozen=True)
-class Touched:
+class TouchedByCall:
     """What a call touches that no argument of its own is: paths in a patch, the command behind a name."""
 
     paths: tuple[NamedPath, ...] = ()
@@ -160,7 +160,7 @@ class Tool:
 
     spec: ToolSpec
     handler: Handler
-    touches: Callable[[dict[str, Json]], Touched] | None = None
+    touches: Callable[[dict[str, Json]], TouchedByCall] | None = None
     """Says of complete arguments what else is to be judged. Raises `ValueError` in words for the agent."""
     replaces: Callable[[dict[str, Json]], tuple[str, str]] | None = None
     """Names the path argument whose file the call overwrites, and gives the new content."""

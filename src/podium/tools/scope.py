@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from podium.core.decisions import Call, Outcome
+from podium.core.decisions import Call, CallOutcome
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
-from podium.ports import Clock, Enclosures, Launcher
+from podium.ports import Clock, ConfinementProvider, Launcher
 from podium.tools.output_text import plain_text
 
 P = ParamSpec("P")
@@ -41,7 +41,7 @@ class ToolScope:
     root: Path
     """Real path of the workspace."""
     launcher: Launcher
-    enclosures: Enclosures
+    enclosures: ConfinementProvider
     """How what the tool starts for an agent is to be confined."""
     clock: Clock
     timeout_seconds: float
@@ -92,8 +92,8 @@ class ToolScope:
         return REFERENCE.sub(lambda match: self.resolve_secret(match[1]), text)
 
 
-Handler = Callable[[dict[str, Json], ToolScope], Awaitable[dict[str, Json] | Outcome]]
-"""Performs a tool. A dict is a success; an `Outcome` says more, such as a failure with a result.
+Handler = Callable[[dict[str, Json], ToolScope], Awaitable[dict[str, Json] | CallOutcome]]
+"""Performs a tool. A dict is a success; an `CallOutcome` says more, such as a failure with a result.
 
 When it returns, raises or is cancelled, nothing it started may still be at work.
 """

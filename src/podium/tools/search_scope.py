@@ -24,7 +24,7 @@ _MOST_LINES = 2_000
 _UNCERTAIN_IGNORE = re.compile(r"[\[\]\\{}]")
 
 
-class _Line(NamedTuple):
+class _IgnoreLine(NamedTuple):
     """One line of such a file."""
 
     base: str
@@ -42,15 +42,15 @@ class _Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ignoring:
+class IgnoreRules:
     """The lines that hold in one folder."""
 
-    of_git: tuple[_Line, ...] = ()
-    of_searches: tuple[_Line, ...] = ()
+    of_git: tuple[_IgnoreLine, ...] = ()
+    of_searches: tuple[_IgnoreLine, ...] = ()
     in_repository: bool = False
 
     @classmethod
-    def above(cls, folder: Path) -> Ignoring:
+    def above(cls, folder: Path) -> IgnoreRules:
         """What the folders above this one say. Its own files are read by `within`."""
         found = cls()
         for place in reversed(folder.parents):
@@ -60,7 +60,7 @@ class Ignoring:
             found = found.within(str(place), names)
         return found
 
-    def within(self, folder: str, names: Collection[str]) -> Ignoring:
+    def within(self, folder: str, names: Collection[str]) -> IgnoreRules:
         """What holds in a folder with these names in it. A repository of its own begins anew."""
         begins = ".git" in names
         if not begins and _OF_GIT not in names and not set(_OF_SEARCHES) & set(names):
@@ -68,7 +68,9 @@ class Ignoring:
         mine = tuple(_lines(folder, _OF_GIT)) if _OF_GIT in names else ()
         beside = [line for name in _OF_SEARCHES if name in names for line in _lines(folder, name)]
         kept = () if begins else self.of_git
-        return Ignoring((*kept, *mine), (*self.of_searches, *beside), begins or self.in_repository)
+        return IgnoreRules(
+            (*kept, *mine), (*self.of_searches, *beside), begins or self.in_repository
+        )
 
     def holds(self, path: str, *, is_folder: bool) -> bool:
         """Whether the entry is certainly ignored: a line fits and none may take it back."""
@@ -77,7 +79,7 @@ class Ignoring:
         return bool(fitting) and not any(line.takes_back for line in fitting)
 
 
-def _lines(folder: str, name: str) -> Iterator[_Line]:
+def _lines(folder: str, name: str) -> Iterator[_IgnoreLine]:
     for written in _text(Path(folder, name)).split("\n")[:_MOST_LINES]:
         line = written.rstrip("\r")
         if not line.strip() or line.startswith("#"):
@@ -86,7 +88,7 @@ def _lines(folder: str, name: str) -> Iterator[_Line]:
         glob = line.removeprefix("!").rstrip(" ")
         if _UNCERTAIN_IGNORE.search(glob) and not takes_back:
             continue
-        yield _Line(folder, _as_path(glob), glob.endswith("/"), takes_back)
+        yield _IgnoreLine(folder, _as_path(glob), glob.endswith("/"), takes_back)
 
 
 def _as_path(glob: str) -> str:
@@ -116,7 +118,7 @@ _BRACES = re.compile(r"\{([^{}]{0,1000})\}")
 _MOST_GLOBS = 64
 
 
-class TooMuch(ValueError):
+class SearchTooLarge(ValueError):
     """More lies below the folder than can be looked through. The words say what to do."""
 
 
@@ -128,20 +130,20 @@ def reached(
     `glob` are the files that the search names, as ripgrep understands it: what it names is read
     although git ignores it. None: all files.
     """
-    files = _walk(root, folder, [_Wish.of(globs) for globs in _readings(glob)])
+    files = _walk(root, folder, [_SearchGlobs.of(globs) for globs in _readings(glob)])
     for number, path in enumerate(filter(is_protected, files)):
         if number == MOST_REACHED:
-            raise TooMuch(
+            raise SearchTooLarge(
                 f"more than {MOST_REACHED} protected files would be read; search elsewhere"
             )
         yield path
 
 
-def _walk(root: str, folder: str, wishes: Sequence[_Wish]) -> Iterator[str]:
+def _walk(root: str, folder: str, wishes: Sequence[_SearchGlobs]) -> Iterator[str]:
     """Files that the search would read. Links are not followed, as ripgrep does not."""
     # Globs are meant from the workspace on, whichever folder of it is searched.
     prefix = "" if folder == root else f"{os.path.relpath(folder, root)}/"
-    waiting = [(folder, prefix, Ignoring.above(Path(folder)))]
+    waiting = [(folder, prefix, IgnoreRules.above(Path(folder)))]
     seen = 0
     while waiting:
         place, prefix, above = waiting.pop()
@@ -151,7 +153,9 @@ def _walk(root: str, folder: str, wishes: Sequence[_Wish]) -> Iterator[str]:
             continue  # not a folder, or one that the search cannot read either
         seen += len(entries)
         if seen > MOST_ENTRIES:
-            raise TooMuch(f"more than {MOST_ENTRIES} files lie there; search a smaller folder")
+            raise SearchTooLarge(
+                f"more than {MOST_ENTRIES} files lie there; search a smaller folder"
+            )
         ignoring = above.within(place, {entry.name for entry in entries})
         for entry in entries:
             inner, path = prefix + entry.name, entry.path
@@ -180,7 +184,7 @@ def _readings(glob: str | None) -> list[list[str]]:
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _SearchGlobs:
     """The globs of a search."""
 
     named: tuple[str, ...]
@@ -190,7 +194,7 @@ class _Wish:
     """What is named could not be read, so it may be anything."""
 
     @classmethod
-    def of(cls, globs: Sequence[str]) -> _Wish:
+    def of(cls, globs: Sequence[str]) -> _SearchGlobs:
         single = [each for glob in globs for each in _unbraced(glob)]
         named = tuple(each.lower() for each in single if not each.startswith("!"))
         if any(_UNCERTAIN.search(each) for each in named):
@@ -199,12 +203,12 @@ class _Wish:
         left_out = () if named else tuple(each[1:] for each in single)
         return cls(named, tuple(filter(_surely_leaves_out, left_out)))
 
-    def enters(self, inner: str, path: str, ignoring: Ignoring) -> bool:
+    def enters(self, inner: str, path: str, ignoring: IgnoreRules) -> bool:
         if self._leaves_out(inner):
             return False
         return self._names(inner) or not ignoring.holds(path, is_folder=True)
 
-    def reads(self, inner: str, path: str, ignoring: Ignoring) -> bool:
+    def reads(self, inner: str, path: str, ignoring: IgnoreRules) -> bool:
         if self._names(inner):
             return True
         if self.named or self._leaves_out(inner):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from podium.core.decisions import (
     Call,
-    Outcome,
+    CallOutcome,
     PathUse,
     Permit,
     Refusal,
@@ -19,16 +19,16 @@ from podium.core.decisions import (
     canonical_json,
 )
 from podium.core.errors import BadArguments, OutcomeUnknown, Passing, PodiumError, RunMustStop
-from podium.core.model import Json, Noun
-from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
-from podium.tools.normalization import CommandSplitter, LooksSecret, Normaliser
-from podium.tools.output_text import CANCELLED, DEFAULT_RESULT_BYTES, Cleaner, clean_outcome
+from podium.core.model import FrozenModel, Json
+from podium.ports import Checkpoint, Clock, ConfinementProvider, Launcher, ToolDoor
+from podium.tools.normalization import CommandSplitter, LooksSecret, Normalizer
+from podium.tools.output_text import CANCELLED, DEFAULT_RESULT_BYTES, OutputCleaner, clean_outcome
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import ToolScope, to_the_end
-from podium.tools.search_scope import TooMuch, reached
+from podium.tools.search_scope import SearchTooLarge, reached
 
 
-class ToolboxSettings(Noun):
+class ToolboxSettings(FrozenModel):
     """Where tools work and how much they may say."""
 
     root: str
@@ -50,7 +50,7 @@ class LocalToolbox:
         door: ToolDoor,
         launcher: Launcher,
         *,
-        enclosures: Enclosures,
+        enclosures: ConfinementProvider,
         clock: Clock,
         settings: ToolboxSettings,
         split_command: CommandSplitter,
@@ -69,10 +69,10 @@ class LocalToolbox:
         self._root = Path(settings.root).resolve()
         self._resolve_secret = resolve_secret
         self._redact = redact
-        self._cleaner = Cleaner(redact)
+        self._cleaner = OutputCleaner(redact)
         self._longest_secret = longest_secret
         self._passed_over = passed_over
-        self._normaliser = Normaliser(
+        self._normaliser = Normalizer(
             registry,
             split_command=split_command,
             looks_secret=looks_secret,
@@ -134,11 +134,13 @@ class LocalToolbox:
                 for path in files:
                     given = os.path.relpath(path, root)
                     found.append(use.model_copy(update={"given": given, "real": path}))
-            except TooMuch as error:
+            except SearchTooLarge as error:
                 raise BadArguments(tool, [f"{use.given!r} cannot be searched: {error}"]) from None
         return tuple(found)
 
-    async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
+    async def perform(
+        self, call: Call, checkpoint: Checkpoint | None = None
+    ) -> CallOutcome | Refusal:
         """Request, act, settle. What the handler raises becomes a failed outcome.
 
         Cancelled, or told by the handler that the run must stop, the call is settled as failed
@@ -153,24 +155,24 @@ class LocalToolbox:
             outcome = await self._act(self._registry.tool(call.tool), call, permit.said)
         except asyncio.CancelledError:
             # The call has to be settled although the task is being cancelled, perhaps again.
-            closing = self._settle(permit, Outcome(ok=False, error=CANCELLED), None)
+            closing = self._settle(permit, CallOutcome(ok=False, error=CANCELLED), None)
             # Should that fail, the call stays requested and is in doubt on resume.
             with suppress(Exception):
                 await to_the_end(closing)
             raise
         except (RunMustStop, Passing) as error:
-            await self._settle(permit, Outcome(ok=False, error=str(error)), None)
+            await self._settle(permit, CallOutcome(ok=False, error=str(error)), None)
             raise
         except OutcomeUnknown as error:
             if self._registry.tool(call.tool).spec.tier > Tier.T0:
                 # Raises `CallInDoubt`, unless doing it again under its key would be the same.
                 await self._door.look_back(call.run_id, call.step_key)
-            outcome = Outcome(ok=False, error=str(error), unknown=True)
+            outcome = CallOutcome(ok=False, error=str(error), unknown=True)
         except Exception as error:
-            outcome = Outcome(ok=False, error=_in_words(call.tool, error))
+            outcome = CallOutcome(ok=False, error=_in_words(call.tool, error))
         return await self._settle(permit, outcome, checkpoint)
 
-    async def _act(self, tool: Tool, call: Call, said: str = "") -> Outcome:
+    async def _act(self, tool: Tool, call: Call, said: str = "") -> CallOutcome:
         begun = self._clock.monotonic()
         root = call.root or str(self._root)
         limit_seconds = tool.spec.timeout_seconds
@@ -195,17 +197,17 @@ class LocalToolbox:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            result = Outcome(ok=False, error=f"timed out after {limit_seconds:g} seconds")
+            result = CallOutcome(ok=False, error=f"timed out after {limit_seconds:g} seconds")
         seconds = self._clock.monotonic() - begun
-        given = result.result if isinstance(result, Outcome) else result
+        given = result.result if isinstance(result, CallOutcome) else result
         canonical_json(given)  # what is not plain JSON could be neither kept nor sealed
-        if isinstance(result, Outcome):
+        if isinstance(result, CallOutcome):
             return result.model_copy(update={"duration_seconds": seconds})
-        return Outcome(ok=True, result=result, duration_seconds=seconds)
+        return CallOutcome(ok=True, result=result, duration_seconds=seconds)
 
     async def _settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None
-    ) -> Outcome:
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None
+    ) -> CallOutcome:
         """The second stage that every result passes: what is kept and what the agent sees are the same."""
         most_bytes = self._settings.result_bytes
         shown = clean_outcome(outcome, self._cleaner, most_bytes)

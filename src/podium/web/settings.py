@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 
 
-class ConsoleSettings(Noun):
+class ConsoleSettings(FrozenModel):
     """What `podium serve` was told. The defaults are for one person on their own machine."""
 
     host: str = "127.0.0.1"

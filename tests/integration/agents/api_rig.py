@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from podium.agents.api import ApiAgent
 from podium.agents.deps import AgentKit, AgentOptions
-from podium.core.decisions import DoorAnswer, Effect, Outcome, Tier, ToolSpec
+from podium.core.decisions import CallOutcome, Effect, HookAnswer, Tier, ToolSpec
 from podium.core.model import Json
 from podium.core.turns import Turn, TurnLimits
-from podium.ports import HookDoors
+from podium.ports import HookServers
 from podium.testing import (
     FakeEnclosures,
     FakeHookDoors,
@@ -68,22 +68,22 @@ class Verdict(BaseModel):
     score: int
 
 
-def allowed(result: Json = "done") -> DoorAnswer:
-    outcome = Outcome(ok=True, result=result)
-    return DoorAnswer(decision=Effect.ALLOW, call="call_1", outcome=outcome)
+def allowed(result: Json = "done") -> HookAnswer:
+    outcome = CallOutcome(ok=True, result=result)
+    return HookAnswer(decision=Effect.ALLOW, call="call_1", outcome=outcome)
 
 
-def failed(error: str) -> DoorAnswer:
-    return DoorAnswer(decision=Effect.ALLOW, outcome=Outcome(ok=False, error=error))
+def failed(error: str) -> HookAnswer:
+    return HookAnswer(decision=Effect.ALLOW, outcome=CallOutcome(ok=False, error=error))
 
 
-def denied(reason: str) -> DoorAnswer:
-    return DoorAnswer(decision=Effect.DENY, say=reason)
+def denied(reason: str) -> HookAnswer:
+    return HookAnswer(decision=Effect.DENY, say=reason)
 
 
-def waiting(approval: str) -> DoorAnswer:
+def waiting(approval: str) -> HookAnswer:
     say = f"waiting for approval {approval}; end your turn"
-    return DoorAnswer(decision=Effect.ASK, say=say, approval_id=approval)
+    return HookAnswer(decision=Effect.ASK, say=say, approval_id=approval)
 
 
 def note(text: str) -> dict[str, Any]:
@@ -106,12 +106,12 @@ class ApiRig:
     folder: Path
     server: ModelServer
     provider: str
-    answers: Iterable[DoorAnswer] = ()
+    answers: Iterable[HookAnswer] = ()
     tools: Iterable[ToolSpec] = ()
     options: Mapping[str, Json] = field(default_factory=dict)
     env: Mapping[str, str] | None = None
     model: str = ""
-    other_doors: HookDoors | None = None
+    other_doors: HookServers | None = None
 
     def __post_init__(self) -> None:
         self.doors = FakeHookDoors(answers=self.answers, tools=self.tools)

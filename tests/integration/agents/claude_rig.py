@@ -17,8 +17,8 @@ from podium.core.events import AnyEvent
 from podium.core.turns import Reply, Turn
 from podium.ports import Clock, Transcripts
 from podium.sandbox import (
-    HookDoor,
-    HookDoorSettings,
+    HookServer,
+    HookServerSettings,
     ProcessLauncher,
     hook_command,
     mcp_server_command,
@@ -109,8 +109,8 @@ async def claude_rig(
         kit = AgentKit(
             enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"CLAUDE_KEY": KEY}.__getitem__),
-            doors=HookDoor(
-                tools.door, tools.toolbox, MemoryJournal(tools.store), HookDoorSettings()
+            doors=HookServer(
+                tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()
             ),
             transcripts=transcripts or kept,
             clock=clock or tools.clock,

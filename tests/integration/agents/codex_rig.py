@@ -17,8 +17,8 @@ from podium.core.events import AnyEvent
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn
 from podium.sandbox import (
-    HookDoor,
-    HookDoorSettings,
+    HookServer,
+    HookServerSettings,
     ProcessLauncher,
     hook_command,
     mcp_server_command,
@@ -109,8 +109,8 @@ async def codex_rig(
         kit = AgentKit(
             enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"OPENAI": KEY}.__getitem__),
-            doors=HookDoor(
-                tools.door, tools.toolbox, MemoryJournal(tools.store), HookDoorSettings()
+            doors=HookServer(
+                tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()
             ),
             transcripts=transcripts,
             clock=tools.clock,

@@ -16,8 +16,8 @@ from podium.core.events import AnyEvent, ToolCompleted, ToolFailed, ToolRefused,
 from podium.core.turns import Reply, Turn
 from podium.ports import Clock, Transcripts
 from podium.sandbox import (
-    HookDoor,
-    HookDoorSettings,
+    HookServer,
+    HookServerSettings,
     ProcessLauncher,
     hook_command,
     mcp_server_command,
@@ -116,8 +116,8 @@ async def gemini_rig(
         kit = AgentKit(
             enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"GEMINI_KEY": KEY}.__getitem__),
-            doors=HookDoor(
-                tools.door, tools.toolbox, MemoryJournal(tools.store), HookDoorSettings()
+            doors=HookServer(
+                tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()
             ),
             transcripts=transcripts or kept,
             clock=clock or tools.clock,

@@ -14,7 +14,7 @@ from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.events import EventBody, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.core.turns import Reply, Turn
 from podium.platform.system_clock import SystemClock
-from podium.sandbox import HookDoor, LauncherSettings, ProcessLauncher, hook_command
+from podium.sandbox import HookServer, LauncherSettings, ProcessLauncher, hook_command
 from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
@@ -98,7 +98,7 @@ async def opencode_rig(
                 LauncherSettings(grace_seconds=1.0),
                 resolve_secret={"MODEL_KEY": KEY, "WRONG_KEY": "wrong-key-1"}.__getitem__,
             ),
-            doors=HookDoor(tools.door, tools.toolbox, MemoryJournal(tools.store)),
+            doors=HookServer(tools.door, tools.toolbox, MemoryJournal(tools.store)),
             transcripts=kept,
             clock=SystemClock(),
             hook_command=hook or hook_command(),

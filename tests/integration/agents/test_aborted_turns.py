@@ -11,7 +11,7 @@ import pytest
 
 from podium.agents import AgentScript, ScriptedAgent
 from podium.core.decisions import Effect
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.core.turns import Turn
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from tests.integration.contract.media import processes_in
@@ -32,7 +32,7 @@ def _agent(rig: RealDoorRig) -> ScriptedAgent:
 async def test_aborted_turns_leave_no_process_and_no_descriptor(count: int, tmp_path: Path) -> None:
     agent = _agent(RealDoorRig(*[Effect.ALLOW] * 10))
     # The first start of all opens the line to where guards are forked, and that stays open.
-    await ProcessLauncher().run(Spawn(argv=("true",), cwd="/"))
+    await ProcessLauncher().run(ProcessSpec(argv=("true",), cwd="/"))
     await _abort(agent, tmp_path, 0)
     before = len(os.listdir("/proc/self/fd"))
     for number in range(count):

@@ -16,7 +16,7 @@ from podium.agents.acp import AcpAgent
 from podium.agents.acp.gatekeeper import wishes_of
 from podium.agents.acp.setup import GeminiSetup, is_gemini
 from podium.agents.deps import AgentKit, AgentOptions
-from podium.core.decisions import DoorAnswer, Effect, Outcome
+from podium.core.decisions import CallOutcome, Effect, HookAnswer
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
@@ -38,8 +38,8 @@ from podium.sandbox import ProcessLauncher
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts, retry_until
 
 PRETENDER = str(Path(__file__).with_name("acp_pretender.py"))
-ALLOW = DoorAnswer(decision=Effect.ALLOW, call="c1")
-DENY = DoorAnswer(decision=Effect.DENY, say="the rules of the house")
+ALLOW = HookAnswer(decision=Effect.ALLOW, call="c1")
+DENY = HookAnswer(decision=Effect.DENY, say="the rules of the house")
 OPTIONS = [
     {"optionId": "always", "name": "Always", "kind": "allow_always"},
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -66,7 +66,7 @@ def asks(**changes: Any) -> dict[str, Any]:
 class Stage:
     """A pretender, a door that says what it is told to, and what came of it."""
 
-    def __init__(self, tmp_path: Path, *answers: DoorAnswer) -> None:
+    def __init__(self, tmp_path: Path, *answers: HookAnswer) -> None:
         self.workspace = tmp_path / "workspace"
         self.workspace.mkdir()
         self.doors = FakeHookDoors(answers=answers)
@@ -219,7 +219,7 @@ async def test_one_refused_part_refuses_the_whole(tmp_path: Path) -> None:
 
 
 async def test_files_are_written_by_podium_or_not_at_all(tmp_path: Path) -> None:
-    done = DoorAnswer(decision=Effect.ALLOW, call="c1", outcome=Outcome(ok=True))
+    done = HookAnswer(decision=Effect.ALLOW, call="c1", outcome=CallOutcome(ok=True))
     stage = Stage(tmp_path, done, DENY)
     one, two = ({"sessionId": "s1", "path": name, "content": "hi"} for name in ("/w/a", "/w/b"))
     diff = [{"type": "diff", "path": "/w/a", "oldText": None, "newText": "hi"}]
@@ -299,7 +299,7 @@ async def test_the_turns_limit_it_ends_at_is_one_of_the_step(tmp_path: Path) -> 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("reason", ["end_turn", "refusal", "max_tokens", "cancelled", "made_up"])
 async def test_it_may_be_silent_when_it_waits_for_an_approval(tmp_path: Path, reason: str) -> None:
-    wait = DoorAnswer(decision=Effect.ASK, say="wait for ap_1", approval_id="ap_1")
+    wait = HookAnswer(decision=Effect.ASK, say="wait for ap_1", approval_id="ap_1")
     stage = Stage(tmp_path, wait)
     reply = await stage.ask(says("I try."), asks(), uses("failed"), {"end": reason})
     assert reply.waiting_approvals == ("ap_1",)

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from podium.agents.api.settings import ApiSettings
 from podium.agents.api.tool_calls import Calling, Offer, Performed
 from podium.core.errors import AgentRejected
-from podium.sandbox import HookDoor
+from podium.sandbox import HookServer
 from podium.testing import MemoryJournal
 from tests.unit.contract.function_calling import NAME, House
 from tests.unit.tools.rig import make_rig
@@ -25,7 +25,7 @@ def house(tmp_path: Path) -> House:
 async def _performed(
     house: House, *calls: tuple[str, Any], counts: bool = True, **settings: Any
 ) -> Performed:
-    doors = HookDoor(house.tools.door, house.tools.toolbox, MemoryJournal(house.store))
+    doors = HookServer(house.tools.door, house.tools.toolbox, MemoryJournal(house.store))
     async with doors.open(house.turn(), agent=NAME) as door:
         offer = Offer(door.specs())
         calling = Calling(NAME, door, offer, ApiSettings(**settings), counts=counts)

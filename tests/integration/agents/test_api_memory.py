@@ -12,11 +12,11 @@ import pytest
 
 from podium.agents.api import ApiAgent
 from podium.agents.deps import AgentOptions
-from podium.core.decisions import DoorAnswer
+from podium.core.decisions import HookAnswer
 from podium.core.errors import BudgetSpent, NotPossibleNow
 from podium.core.events import AnyEvent, EventBody, ModelAnswered
 from podium.core.turns import Reply, TurnLimits
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.testing import MemoryStore, MemoryTranscripts
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import (
@@ -59,7 +59,7 @@ class DyingStore(MemoryStore):
         super().__init__(beside=beside)
         self._writes_left = writes
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         if self._writes_left == 0:
             raise Died
         if self._writes_left is not None:
@@ -280,7 +280,7 @@ async def test_an_answer_that_cannot_be_recorded_is_not_acted_upon(tmp_path: Pat
 @every_provider
 async def test_what_another_version_kept_is_asked_for_again(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(x=["One.", "Two."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, list[DoorAnswer]())
+        rig = ApiRig(tmp_path, server, provider, list[HookAnswer]())
         await rig.agent.ask(rig.turn("SCRIPT:x"))
         door = rig.doors.door
         door.remembered[0] = door.remembered[0].model_copy(update={"kept": {"kind": "other"}})

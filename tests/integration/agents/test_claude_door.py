@@ -12,7 +12,7 @@ import pytest
 
 from podium.agents.headless.claude.command import translate
 from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor
-from podium.core.decisions import DoorAnswer, Effect
+from podium.core.decisions import Effect, HookAnswer
 from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.core.model import Json
 from podium.testing import FakeTurnDoor
@@ -297,7 +297,7 @@ def permission(tool: Json, arguments: Json) -> dict[str, Json]:
 
 
 def allowing(times: int) -> FakeTurnDoor:
-    return FakeTurnDoor(answers=deque([DoorAnswer(decision=Effect.ALLOW)] * times))
+    return FakeTurnDoor(answers=deque([HookAnswer(decision=Effect.ALLOW)] * times))
 
 
 async def test_what_was_permitted_once_is_not_asked_for_again() -> None:
@@ -323,14 +323,14 @@ async def test_a_permit_holds_only_for_what_it_was_given_for(changed: dict[str, 
 
 
 async def test_the_permission_question_alone_is_judged_too() -> None:
-    door = FakeTurnDoor(answers=deque([DoorAnswer(decision=Effect.DENY, say="no")]))
+    door = FakeTurnDoor(answers=deque([HookAnswer(decision=Effect.DENY, say="no")]))
     gatekeeper = ClaudeDoor(door, "/w", takes_answers=False)
     answer = await gatekeeper.answer(permission("Bash", {"command": "ls"}))
     assert answer == {"behavior": "deny", "message": "Permission Denied: no"}
 
 
 async def test_a_call_that_waits_for_a_person_is_stopped_and_not_called_denied() -> None:
-    waits = DoorAnswer(decision=Effect.ASK, say="Waiting for approval apr_1", approval_id="apr_1")
+    waits = HookAnswer(decision=Effect.ASK, say="Waiting for approval apr_1", approval_id="apr_1")
     gatekeeper = ClaudeDoor(FakeTurnDoor(answers=deque([waits])), "/w", takes_answers=False)
     answer = await gatekeeper.answer(before("Bash", {"command": "ls"}))
     assert answer is not None
@@ -361,7 +361,7 @@ async def test_a_door_that_breaks_denies() -> None:
     class BrokenDoor(FakeTurnDoor):
         async def request(
             self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
-        ) -> DoorAnswer:
+        ) -> HookAnswer:
             raise OSError("the disk is full of secrets")
 
     answer = await ClaudeDoor(BrokenDoor(), "/w", takes_answers=False).answer(

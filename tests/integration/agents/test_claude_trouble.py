@@ -31,10 +31,10 @@ from podium.core.errors import (
     ToolMissing,
 )
 from podium.core.model import Json
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import TurnLimits
 from podium.platform.system_clock import SystemClock
-from podium.sandbox import HookDoor
+from podium.sandbox import HookServer
 from podium.testing import FixedClock, retry_until
 from tests.integration.agents.claude_rig import ClaudeRig, claude_rig, living
 from tests.soaking import in_soak
@@ -333,7 +333,7 @@ NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 def test_the_words_of_a_limit_say_when_it_ends(words: str, ends: datetime | None) -> None:
     heard = Heard(FixedClock(NOON))
     heard.take({**RESULT, "is_error": True, "terminal_reason": "api_error", "result": words})
-    error = trouble_at_end("claude", heard, Ended(exit_code=1), NOON)
+    error = trouble_at_end("claude", heard, ProcessExit(exit_code=1), NOON)
     assert isinstance(error, RateLimited)
     assert error.retry_at == ends
 
@@ -341,7 +341,7 @@ def test_the_words_of_a_limit_say_when_it_ends(words: str, ends: datetime | None
 def test_a_prompt_taken_for_a_command_is_no_answer() -> None:
     heard = Heard(FixedClock(NOON))
     heard.take({**RESULT, "num_turns": 0, "result": "/cost isn't available in this environment."})
-    error = trouble_at_end("claude", heard, Ended(exit_code=0), NOON)
+    error = trouble_at_end("claude", heard, ProcessExit(exit_code=0), NOON)
     assert isinstance(error, AgentRejected)
 
 
@@ -408,14 +408,14 @@ async def test_a_call_in_doubt_does_not_hide_what_the_turn_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @asynccontextmanager
-    async def doubtful(self: HookDoor, *args: Any, **given: Any) -> AsyncIterator[Any]:
+    async def doubtful(self: HookServer, *args: Any, **given: Any) -> AsyncIterator[Any]:
         async with opened(self, *args, **given) as door:
             yield door
         raise CallInDoubt("run_1:work#0:x.0", "run_command")
 
     # A crash between an act and its record cannot be had on demand.
-    opened = HookDoor.open
-    monkeypatch.setattr(HookDoor, "open", doubtful)
+    opened = HookServer.open
+    monkeypatch.setattr(HookServer, "open", doubtful)
     said = {"text": "Hello.", "usage": {"input": 1000, "output": 20}}
     async with claude_rig(tmp_path, {"hello": [said]}) as rig:
         error = await trouble(rig, "hello")

@@ -30,7 +30,7 @@ from podium.core.errors import (
     TimedOut,
 )
 from podium.core.turns import TurnLimits
-from podium.sandbox import HookDoor
+from podium.sandbox import HookServer
 from podium.testing import retry_until
 from tests.integration.agents import clis
 from tests.integration.agents.codex_rig import KEY, codex_rig, living
@@ -259,14 +259,14 @@ async def test_a_call_in_doubt_does_not_hide_what_the_turn_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @asynccontextmanager
-    async def doubtful(self: HookDoor, *args: Any, **given: Any) -> AsyncIterator[Any]:
+    async def doubtful(self: HookServer, *args: Any, **given: Any) -> AsyncIterator[Any]:
         async with opened(self, *args, **given) as door:
             yield door
         raise CallInDoubt("run_1:work#0:x.0", "run_command")
 
     # A crash between an act and its record cannot be had on demand.
-    opened = HookDoor.open
-    monkeypatch.setattr(HookDoor, "open", doubtful)
+    opened = HookServer.open
+    monkeypatch.setattr(HookServer, "open", doubtful)
     said = {"text": "Yes.", "usage": {"input": 1000, "output": 20}}
     async with codex_rig(tmp_path, {"one": [said]}) as rig:
         with pytest.raises(CallInDoubt) as raised:

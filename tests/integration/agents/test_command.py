@@ -26,7 +26,7 @@ from podium.core.errors import (
 )
 from podium.core.turns import Turn, TurnLimits
 from podium.ports import Translate
-from podium.sandbox import HookDoor, ProcessLauncher, hook_command
+from podium.sandbox import HookServer, ProcessLauncher, hook_command
 from podium.testing import (
     FakeEnclosures,
     FakeHookDoors,
@@ -59,7 +59,7 @@ def an_agent(
     tmp_path: Path,
     *command: str,
     options: Mapping[str, Any] | None = None,
-    doors: FakeHookDoors | HookDoor | None = None,
+    doors: FakeHookDoors | HookServer | None = None,
     model: str = "",
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
@@ -281,7 +281,7 @@ async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(
     tmp_path: Path, output: str, op: str
 ) -> None:
     rig = make_rig(tmp_path, gate=ScriptedGate(lambda call, context: decision(Effect.ASK)))
-    doors = HookDoor(rig.door, rig.toolbox, MemoryJournal(rig.store))
+    doors = HookServer(rig.door, rig.toolbox, MemoryJournal(rig.store))
     code = f"{ASKING_FOR}\nassert ask({op!r}) == 'ask'"
     agent = an_agent(tmp_path, *python(code), doors=doors, options={"output": output})
     reply = await agent.ask(a_turn(tmp_path))
@@ -372,7 +372,7 @@ async def test_a_home_that_cannot_be_made_is_an_error_of_the_tree(tmp_path: Path
 
 async def test_it_finds_the_door_of_its_turn(tmp_path: Path) -> None:
     rig = make_rig(tmp_path)
-    doors = HookDoor(rig.door, rig.toolbox, MemoryJournal(rig.store))
+    doors = HookServer(rig.door, rig.toolbox, MemoryJournal(rig.store))
     code = f"{ASKING_FOR}\nprint(ask('perform'))"
     reply = await an_agent(tmp_path, *python(code), doors=doors).ask(a_turn(tmp_path))
     assert reply.text == "allow"

@@ -26,7 +26,7 @@ from podium.core.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import Turn, TurnLimits
 from podium.testing import FakeTurnDoor, FixedClock, MemoryTranscripts, retry_until
 from tests.integration.agents.claude_rig import living
@@ -199,31 +199,35 @@ def api_error(message: str) -> Heard:
 @pytest.mark.parametrize(
     ("heard", "ended", "expected"),
     [
-        (heard_of(), Ended(exit_code=41, stderr=b"Invalid auth method"), AgentNotLoggedIn),
-        (heard_of(), Ended(exit_code=42, stderr=b"No input provided"), AgentRejected),
-        (heard_of(), Ended(exit_code=52, stderr=b"Error in settings.json"), AgentRejected),
-        (heard_of(), Ended(exit_code=1, stderr=b"Unknown argument: fast"), AgentRejected),
-        (heard_of(), Ended(exit_code=1, stderr=b"boom"), AgentLost),
-        (heard_of(), Ended(exit_code=None, signal=9), AgentLost),
+        (heard_of(), ProcessExit(exit_code=41, stderr=b"Invalid auth method"), AgentNotLoggedIn),
+        (heard_of(), ProcessExit(exit_code=42, stderr=b"No input provided"), AgentRejected),
+        (heard_of(), ProcessExit(exit_code=52, stderr=b"Error in settings.json"), AgentRejected),
+        (heard_of(), ProcessExit(exit_code=1, stderr=b"Unknown argument: fast"), AgentRejected),
+        (heard_of(), ProcessExit(exit_code=1, stderr=b"boom"), AgentLost),
+        (heard_of(), ProcessExit(exit_code=None, signal=9), AgentLost),
         (
             api_error("[API Error: fetch failed sending request]"),
-            Ended(exit_code=1),
+            ProcessExit(exit_code=1),
             AgentUnavailable,
         ),
-        (api_error("[API Error: overloaded]"), Ended(exit_code=247), AgentUnavailable),
-        (api_error("[API Error: models/x is not found]"), Ended(exit_code=1), AgentRejected),
-        (api_error("[API Error: nonsense]"), Ended(exit_code=144), AgentRejected),
-        (api_error('[API Error: {"error":{"code":403}}]'), Ended(exit_code=147), AgentNotLoggedIn),
+        (api_error("[API Error: overloaded]"), ProcessExit(exit_code=247), AgentUnavailable),
+        (api_error("[API Error: models/x is not found]"), ProcessExit(exit_code=1), AgentRejected),
+        (api_error("[API Error: nonsense]"), ProcessExit(exit_code=144), AgentRejected),
+        (
+            api_error('[API Error: {"error":{"code":403}}]'),
+            ProcessExit(exit_code=147),
+            AgentNotLoggedIn,
+        ),
         (
             api_error("[API Error: You have exhausted your daily quota on this model.]"),
-            Ended(exit_code=1),
+            ProcessExit(exit_code=1),
             RateLimited,
         ),
-        (api_error(""), Ended(exit_code=0), AgentUnavailable),
+        (api_error(""), ProcessExit(exit_code=0), AgentUnavailable),
     ],
 )
 def test_every_end_is_read_for_what_it_is(
-    heard: Heard, ended: Ended, expected: type[PodiumError]
+    heard: Heard, ended: ProcessExit, expected: type[PodiumError]
 ) -> None:
     error = trouble_at_end("gemini", TURN, heard, ended, FixedClock().now())
     assert type(error) is expected
@@ -231,7 +235,7 @@ def test_every_end_is_read_for_what_it_is(
 
 def test_it_may_be_silent_only_when_it_waits_for_an_approval() -> None:
     cut = heard_of({"type": "result", "status": "error"})
-    now, ended = FixedClock().now(), Ended(exit_code=1)
+    now, ended = FixedClock().now(), ProcessExit(exit_code=1)
     assert type(trouble_at_end("gemini", TURN, cut, ended, now)) is AgentUnavailable
     assert trouble_at_end("gemini", TURN, cut, ended, now, ("ap_1",)) is None
     down = api_error('[API Error: {"error":{"code":503}}]')
@@ -264,7 +268,7 @@ async def test_limits_it_cannot_be_held_to_are_warned_of(tmp_path: Path) -> None
 def test_a_daily_limit_tells_when_it_is_over() -> None:
     now = FixedClock().now()
     heard = api_error("[API Error: Your quota will reset after 10h4m5s.]\nPlease wait")
-    error = trouble_at_end("gemini", TURN, heard, Ended(exit_code=173), now)
+    error = trouble_at_end("gemini", TURN, heard, ProcessExit(exit_code=173), now)
     assert isinstance(error, RateLimited)
     assert error.retry_at == now + timedelta(hours=10, minutes=4, seconds=5)
 
@@ -272,5 +276,7 @@ def test_a_daily_limit_tells_when_it_is_over() -> None:
 def test_noise_on_stderr_is_no_failure() -> None:
     result = {"type": "result", "status": "success", "stats": {}}
     said = {"type": "message", "role": "assistant", "content": "Fine.", "delta": True}
-    ended = Ended(exit_code=0, stderr=b'Error: {"error": {"code": 500}}\n[STARTUP] never ended')
+    ended = ProcessExit(
+        exit_code=0, stderr=b'Error: {"error": {"code": 500}}\n[STARTUP] never ended'
+    )
     assert trouble_at_end("gemini", TURN, heard_of(said, result), ended, FixedClock().now()) is None

@@ -19,12 +19,12 @@ from podium.agents.headless.codex.tools import Judged, Toolbox, models_without_h
 from podium.agents.headless.gemini import program as gemini_layout
 from podium.agents.headless.mcp_only import NoHands
 from podium.core.approval_steps import grant
-from podium.core.decisions import DoorAnswer, Effect
+from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.core.model import Json
-from podium.core.processes import Ended
-from podium.ports import Tx
+from podium.core.processes import ProcessExit
+from podium.ports import Transaction
 from podium.testing import FakeLauncher, FakeTurnDoor
 from tests.integration.agents.claude_rig import ClaudeRig, claude_rig
 from tests.integration.agents.codex_rig import CodexRig, codex_rig
@@ -195,7 +195,7 @@ async def test_a_call_that_waits_is_done_in_the_same_conversation_after_the_yes(
 
 
 async def _grant(rig: AnyRig, approval_id: str) -> None:
-    def say_yes(tx: Tx) -> None:
+    def say_yes(tx: Transaction) -> None:
         asked = tx.approval(approval_id)
         assert asked is not None
         tx.save_approval(grant(asked, "ann", rig.tools.clock.now()))
@@ -230,7 +230,7 @@ def hook(tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
 async def test_claude_is_refused_whatever_is_not_podiums_and_the_wish_is_recorded(
     tool: str,
 ) -> None:
-    door = FakeTurnDoor(answers=deque([DoorAnswer(decision=Effect.ALLOW)]))
+    door = FakeTurnDoor(answers=deque([HookAnswer(decision=Effect.ALLOW)]))
     gatekeeper = ClaudeDoor(NoHands(door, CLAUDE_TOOLBOX), "/w", takes_answers=False)
     answer: Any = await gatekeeper.answer(hook(tool, {"command": "ls"}))
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
@@ -270,7 +270,7 @@ def test_codexs_hook_asks_for_every_tool_unless_it_is_told_which_are_judged_else
 async def test_a_codex_that_does_not_tell_its_models_is_not_asked_without_hands(
     said: bytes,
 ) -> None:
-    launcher = FakeLauncher({("codex",): Ended(exit_code=0, stdout=said)})
+    launcher = FakeLauncher({("codex",): ProcessExit(exit_code=0, stdout=said)})
     with pytest.raises(NotPossibleNow, match="podium doctor"):
         await models_without_hands("codex", launcher, ("codex",), "/", {})
 

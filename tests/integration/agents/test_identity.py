@@ -11,7 +11,7 @@ import pytest
 from podium.agents.deps import AgentKit
 from podium.agents.headless import git_identity
 from podium.agents.headless.git_identity import identity_for
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
 
@@ -21,7 +21,7 @@ class CountingLauncher(ProcessLauncher):
 
     started = 0
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         self.started += 1
         return await super().run(spawn)
 

@@ -15,7 +15,7 @@ import pytest
 from podium.agents.json_rpc import LineClosed, Params, RpcError, RpcPeer, talking
 from podium.core.errors import AgentLost
 from podium.core.model import Json
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher
 
 OTHER_SIDE = """
@@ -87,7 +87,9 @@ class Ours:
 
 @asynccontextmanager
 async def talk(tmp_path: Path, ours: Ours, **options: Any) -> AsyncIterator[RpcPeer]:
-    spawn = Spawn(argv=(sys.executable, "-c", OTHER_SIDE), cwd=str(tmp_path), interactive=True)
+    spawn = ProcessSpec(
+        argv=(sys.executable, "-c", OTHER_SIDE), cwd=str(tmp_path), interactive=True
+    )
     process = await ProcessLauncher().start(spawn)
     try:
         async with talking(process, ours.judge, ours.hear, keep=ours.keep, **options) as peer:

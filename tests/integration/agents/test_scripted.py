@@ -28,7 +28,7 @@ from podium.core.errors import (
 )
 from podium.core.events import ToolCompleted
 from podium.core.turns import Turn, TurnLimits
-from podium.ports import HookDoors, Toolbox
+from podium.ports import HookServers, Toolbox
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import (
     FakeHookDoors,
@@ -41,11 +41,11 @@ from podium.testing import (
 from tests.integration.sandbox.door_rig import SHELL, DoorRig
 
 
-def agent(*acts: dict[str, Any], doors: HookDoors | None = None, **turn: Any) -> ScriptedAgent:
+def agent(*acts: dict[str, Any], doors: HookServers | None = None, **turn: Any) -> ScriptedAgent:
     return playing({"role": "tester", "acts": acts, **turn}, doors=doors)
 
 
-def playing(*turns: dict[str, Any], doors: HookDoors | None = None) -> ScriptedAgent:
+def playing(*turns: dict[str, Any], doors: HookServers | None = None) -> ScriptedAgent:
     script = AgentScript.model_validate({"turns": turns})
     launcher = ProcessLauncher(LauncherSettings(grace_seconds=0.2, linger_seconds=0.01))
     return ScriptedAgent("player", script, launcher, doors or FakeHookDoors())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.app.secrets import secret_finder
-from podium.core.workspaces import WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import WorkspaceRecord, WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Launcher
@@ -121,7 +121,7 @@ class Arena:
         self.renew()
 
     async def _workspace(self, task: str) -> WorkspaceRecord:
-        wish = WorkspaceWish(task=task, repository=str(self.places.repository), forbidden=FORBIDDEN)
+        wish = WorkspaceSpec(task=task, repository=str(self.places.repository), forbidden=FORBIDDEN)
         workspace = await self.workspaces(self._launcher).create(wish)
         await workspace.confinement()  # makes the forbidden folder that is not there yet
         return workspace.record

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from podium.core.decisions import Effect
 from podium.core.errors import PodiumError
-from podium.core.processes import Confinement, ExecRules, Mount, ProcessLimits, Spawn
+from podium.core.processes import Confinement, ExecRules, Mount, ProcessLimits, ProcessSpec
 from podium.policy import RuleGate, exec_rules
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.canary import LANDLOCK, Mechanism
@@ -203,8 +203,8 @@ class Default(Layout):
 
     def spawn(
         self, arena: Arena, text: str, env: Mapping[str, str], confinement: Confinement
-    ) -> Spawn:
-        return Spawn(
+    ) -> ProcessSpec:
+        return ProcessSpec(
             argv=("bash", "-c", text),
             cwd=arena.task.path,
             env={"PATH": SEARCH_PATH, "HOME": f"{arena.task.private}/home", **env},

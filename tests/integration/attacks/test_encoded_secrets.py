@@ -22,9 +22,9 @@ from podium.core.events import Event, NoteTaken, RunFailed
 from podium.core.turns import Turn
 from podium.core.work import Failure, Run, RunStatus
 from podium.core.workspaces import KNOWN_SECRET
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.store import FileTranscripts, Redactor
-from podium.tools.packs.hiding import Hiding
+from podium.tools.packs.hiding import PackSecrets
 from tests.integration.attacks.encodings import ENCODINGS
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 from tests.soaking import examples, in_soak
@@ -53,7 +53,7 @@ async def test_nothing_stored_holds_one(podium: Podium) -> None:
     assert stored.count(MARK.encode()) >= 4 * len(TEXTS)
 
 
-def _take_note(run_id: str, text: str, tx: Tx) -> None:
+def _take_note(run_id: str, text: str, tx: Transaction) -> None:
     tx.append(run_id, NoteTaken(text=text))
 
 
@@ -87,7 +87,7 @@ def test_every_encoding_is_hidden_and_named(podium: Podium, how: str) -> None:
     text = TEXTS[how]
     assert MARK in podium.redactor.text(text)
     assert MARK in podium.redactor.json_text(to_json({"a": [text]}).decode())
-    assert "[redacted:T]" in Hiding({"T": VALUE}).text(text)
+    assert "[redacted:T]" in PackSecrets({"T": VALUE}).text(text)
     assert secret_finder(podium.redactor)(text) == (f"{KNOWN_SECRET}DEPLOY_TOKEN",)
 
 

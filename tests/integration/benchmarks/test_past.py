@@ -12,12 +12,12 @@ from podium.app.run_report import show_run
 from podium.core.ids import short_id
 from podium.engine import FlowDefinition
 from podium.engine.distributed.database import migrate
-from podium.ports import FlowContext, RunQuery, Step
+from podium.ports import FlowContext, RunQuery, StepContext
 
 RUNS = 40
 
 
-async def answer(step: Step) -> str:
+async def answer(step: StepContext) -> str:
     return "done"
 
 

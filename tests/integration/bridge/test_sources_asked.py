@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import CallRefused
-from podium.core.processes import Confinement, Ended, Mount, Spawn
+from podium.core.processes import Confinement, Mount, ProcessExit, ProcessSpec
 from podium.jobs.sense.io import CommandSource, FiguresSource, GitSource
 from podium.jobs.sense.ports import Source
 from podium.ports import Launcher
@@ -66,7 +66,7 @@ async def test_a_command_that_cannot_be_asked_says_why(rig: Rig) -> None:
 
 
 async def test_a_command_that_is_refused_is_unreadable(rig: Rig) -> None:
-    def refused(spawn: Spawn) -> Ended:
+    def refused(spawn: ProcessSpec) -> ProcessExit:
         raise CallRefused("the rules do not let it start")
 
     sensed = await only(command(rig, "ps", launcher=FakeLauncher({("ps",): refused})))
@@ -92,7 +92,7 @@ async def test_secrets_are_taken_out_of_output_and_command(rig: Rig) -> None:
 
 
 async def test_a_mark_and_the_look_after_it_ask_once(rig: Rig) -> None:
-    launcher = FakeLauncher({("ps",): Ended(exit_code=0, stdout=b"1")})
+    launcher = FakeLauncher({("ps",): ProcessExit(exit_code=0, stdout=b"1")})
     source = command(rig, "ps", launcher=launcher)
     mark = await source.mark()
     look = await source.look()
@@ -107,7 +107,7 @@ async def test_a_mark_and_the_look_after_it_ask_once(rig: Rig) -> None:
 
 async def test_the_mark_changes_with_the_answer_alone(rig: Rig) -> None:
     answers = [b"1", b"1", b"2"]
-    launcher = FakeLauncher({("ps",): lambda _: Ended(exit_code=0, stdout=answers.pop(0), seconds=len(answers))})  # fmt: skip
+    launcher = FakeLauncher({("ps",): lambda _: ProcessExit(exit_code=0, stdout=answers.pop(0), seconds=len(answers))})  # fmt: skip
     source = command(rig, "ps", launcher=launcher)
     marks = [await source.mark() for _ in range(3)]
     assert marks[0] == marks[1] != marks[2]

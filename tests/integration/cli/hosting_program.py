@@ -11,7 +11,7 @@ from podium.app.flow_registry import KERNEL_FLOWS
 from podium.cli.error_report import run
 from podium.core.errors import AgentLost, TimedOut
 from podium.core.job import FlowSpec
-from podium.ports import FlowBody, FlowContext, Step
+from podium.ports import FlowBody, FlowContext, StepContext
 
 NAME = "marks"
 
@@ -29,7 +29,7 @@ async def build(podium: Podium) -> FlowBody:
     return body
 
 
-async def mark(folder: Path, step: Step) -> None:
+async def mark(folder: Path, step: StepContext) -> None:
     with (folder / "marks").open("a") as file:
         file.write(step.key + "\n")
 
@@ -43,7 +43,7 @@ async def hang(folder: Path) -> None:
             await asyncio.Event().wait()
 
 
-async def slow(folder: Path, step: Step) -> None:
+async def slow(folder: Path, step: StepContext) -> None:
     """Hangs, breaks or goes on, as the files say."""
     (folder / "in-slow").touch()
     if (folder / "lost").exists():

@@ -11,7 +11,7 @@ from podium.core.decisions import Approval, Tier, TierTerm
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import Run
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.render.text import shown_json, shown_line, shown_text
 from tests.integration.cli.desk import Desk
 
@@ -67,7 +67,7 @@ def asked_of(desk: Desk, run: Run, **arguments: Json) -> Approval:
 
 def keep(desk: Desk, *approvals: Approval) -> None:
     async def work(podium: Podium) -> None:
-        def add(tx: Tx) -> None:
+        def add(tx: Transaction) -> None:
             for each in approvals:
                 tx.save_approval(each)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.app import Podium
-from podium.core.work import Run, RunStatus, WorkerBeat
+from podium.core.work import Run, RunStatus, WorkerHeartbeat
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.postgres import PostgresServer
@@ -212,7 +212,7 @@ def test_nothing_is_copied_over_something(filled: Desk, postgres_url: str) -> No
 
 def test_nothing_is_copied_while_somebody_works(filled: Desk) -> None:
     now = datetime.now(UTC)
-    beat = WorkerBeat(id="w", host="here", pid=9, started_at=now, beat_at=now)
+    beat = WorkerHeartbeat(id="w", host="here", pid=9, started_at=now, beat_at=now)
 
     async def work(podium: Podium) -> None:
         store = await podium.store()

@@ -21,7 +21,7 @@ from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, StoreBusy, UserMustAct
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Step, View
+from podium.ports import FlowContext, StepContext, StoreView
 from podium.telemetry.exposition import StoreFigures
 from podium.testing import FixedClock, MemoryStore, retry_until
 
@@ -31,7 +31,7 @@ SECRET = "the words of a task, hunter2"
 
 
 async def _work(ctx: FlowContext, input: object) -> str:
-    async def think(step: Step) -> str:
+    async def think(step: StepContext) -> str:
         return SECRET
 
     return await ctx.step("think", think)
@@ -159,7 +159,7 @@ class Away(MemoryStore):
 
     looked = 0
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         self.looked += 1
         if self.looked > 1:
             raise StoreBusy("the database is away")

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from podium.app.app import Podium
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from tests.integration.cli.desk import Desk
 
 RUN = "run_00000000000070008000feedface0001"
@@ -23,7 +23,7 @@ def perform(desk: Desk, *names: str, run_id: str = RUN) -> None:
         for name in names:
             arguments = {"path": name, "content": "x"}
             call = toolbox.normalise("write_file", arguments, run_id=run_id, step_key=name, index=0)
-            assert isinstance(await toolbox.perform(call), Outcome)
+            assert isinstance(await toolbox.perform(call), CallOutcome)
 
     desk.within(work)
 

@@ -23,7 +23,7 @@ from podium.config.configuration import load_configuration
 from podium.core.events import StepStarted
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.render.work_tables import age, worker_name
 from tests.integration.cli.desk import Desk
 
@@ -48,7 +48,7 @@ def put(desk: Desk, **changes: Any) -> Run:
     complete: dict[str, Any] = {"flow": "demo", "task": HOSTILE, "created_at": datetime.now(UTC)}
     run = Run(id=desk.ids.new("run"), **complete | changes)
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.save_run(run)
         if run.status is RunStatus.RUNNING:
             tx.append(run.id, StepStarted(step="plan#0"))

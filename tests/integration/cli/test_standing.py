@@ -11,7 +11,7 @@ from podium.app.run_list import INTERRUPTED, ShownStatus
 from podium.core.events import RunStarted, StepCompleted, StepStarted
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_hosting import (
@@ -36,7 +36,7 @@ def left_behind(desk: Desk) -> Run:
         created_at=datetime.now(UTC),
     )
 
-    def write(tx: Tx) -> Run:
+    def write(tx: Transaction) -> Run:
         run = tx.add_run(made)
         tx.append(run.id, RunStarted(owner="wrk_gone", fence=1))
         tx.append(run.id, StepStarted(step="look"))

@@ -15,7 +15,7 @@ import pytest
 from podium.app.app import Podium
 from podium.core import events as e
 from podium.core.decisions import Usage
-from podium.core.turns import ModelAnswer, Stop, WishedCall
+from podium.core.turns import ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Run, RunStatus
 from podium.render.trace import Timeline
 from podium.render.trace_rows import MOST_OPEN, Folding, Totals
@@ -143,14 +143,14 @@ def test_to_be_asked_is_no_failure_and_red_checks_are_one(desk: Desk) -> None:
 def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Desk) -> None:
     run = desk.add_run(status=RunStatus.FAILED)
     answer = ModelAnswer(
-        number=0, request="x", text=HOSTILE, calls=(WishedCall(tool="read_file"),), model="m-1"
+        number=0, request="x", text=HOSTILE, calls=(RequestedCall(tool="read_file"),), model="m-1"
     )
     record(
         desk,
         run,
         e.ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
         e.AgentStopped(
-            role="playbook", agent="gemini", stop=Stop(kind="turns", reason="3 of 3 are taken")
+            role="playbook", agent="gemini", stop=TurnStop(kind="turns", reason="3 of 3 are taken")
         ),
         e.PlaybookEnded(met=False),
     )

@@ -16,7 +16,7 @@ from podium.cli.commands.workspaces import age, size, span
 from podium.core.errors import BadInput
 from podium.core.ids import short_id
 from podium.core.work import RunStatus
-from podium.core.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec
 from podium.ports import Workspace
 from tests.integration.cli.desk import Desk
 
@@ -58,7 +58,9 @@ def with_workspace(
     then: Callable[[Workspace], Awaitable[object]] | None = None,
 ) -> WorkspaceRecord:
     async def work(podium: Podium) -> WorkspaceRecord:
-        wish = WorkspaceWish(task=task, repository=str(desk.project), run_id=run_id, set_up=SetUp())
+        wish = WorkspaceSpec(
+            task=task, repository=str(desk.project), run_id=run_id, set_up=SetupSpec()
+        )
         workspace = await podium.workspaces.create(wish)
         if then is not None:
             await then(workspace)

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from podium.core.events import Event
-from podium.core.work import Run, RunStatus, WorkerBeat
+from podium.core.work import Run, RunStatus, WorkerHeartbeat
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine, RunEngine
 from podium.engine.distributed import DbosEngine, enqueue
-from podium.ports import Clock, Engine, EventQuery, Ids, Store, View
+from podium.ports import Clock, Engine, EventQuery, Ids, Store, StoreView
 from podium.store.postgres_presence import PostgresPresence
 from podium.store.postgres_store import PostgresStore
 from podium.testing import SteadyIds, retry_until
@@ -55,7 +55,7 @@ def local_engine(store: Store, clock: Clock, ids: Ids, folder: Path) -> MortalEn
 class PresenceOfEngines(PostgresPresence):
     """One process stands for several here, so that its own life says nothing of an engine's."""
 
-    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+    def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
         return worker is None or not self.present(view, [worker])
 
 

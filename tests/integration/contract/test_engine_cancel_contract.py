@@ -11,7 +11,7 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.events import RunCancelRequested, RunRetried
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, RunQuery, Step
+from podium.ports import FlowContext, RunQuery, StepContext
 from podium.testing import retry_until
 from tests.integration.contract.engines import EngineRoom
 
@@ -40,7 +40,7 @@ class Stubborn:
         await ctx.step("work", self.work)
         self.story.append("went on")
 
-    async def work(self, step: Step) -> None:
+    async def work(self, step: StepContext) -> None:
         self.story.append("began")
         try:
             await asyncio.Event().wait()
@@ -132,11 +132,11 @@ async def test_a_body_that_swallows_its_cancellation_gets_no_further(room: Engin
     began = asyncio.Event()
 
     async def body(ctx: FlowContext, input: Any) -> str:
-        async def first(step: Step) -> None:
+        async def first(step: StepContext) -> None:
             began.set()
             await asyncio.Event().wait()
 
-        async def second(step: Step) -> None:
+        async def second(step: StepContext) -> None:
             done.append("second")
 
         try:
@@ -185,7 +185,7 @@ class Recipe:
     async def body(self, ctx: FlowContext, input: Any) -> list[str]:
         return [await ctx.step(name, self.work) for name in ("mix", "bake", "serve")]
 
-    async def work(self, step: Step) -> str:
+    async def work(self, step: StepContext) -> str:
         self.done.append(step.key)
         if step.key == "serve" and self.broken:
             raise ValueError("dropped it")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from podium.core.errors import (
     AgentLost,
     BadInput,
@@ -25,7 +25,7 @@ from podium.core.errors import (
 from podium.core.events import NoteTaken
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Retry, RunQuery, Step, Tx
+from podium.ports import FlowContext, Retry, RunQuery, StepContext, Transaction
 from podium.testing import retry_until
 from tests.integration.contract.engines import EngineRoom
 
@@ -36,7 +36,7 @@ class Size(BaseModel):
 
 
 async def greet(ctx: FlowContext, input: Any) -> Any:
-    async def say(step: Step) -> str:
+    async def say(step: StepContext) -> str:
         return f"hello {input}"
 
     return await ctx.step("say", say)
@@ -66,10 +66,10 @@ async def test_what_goes_along_with_a_start_is_kept_with_the_run_or_not_at_all(
     engine = await room.open(GREET)
     first = await engine.start("greet", "Ada", queue="work")
 
-    def note(tx: Tx) -> None:
+    def note(tx: Transaction) -> None:
         tx.append(first.id, NoteTaken(text="went along"))
 
-    def refuse(tx: Tx) -> None:
+    def refuse(tx: Transaction) -> None:
         note(tx)
         raise NotPossibleNow("somebody was first")
 
@@ -122,7 +122,7 @@ async def test_any_engine_may_wait_for_a_run_of_another(room: EngineRoom) -> Non
     may_end = asyncio.Event()
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             await may_end.wait()
             return "done"
 
@@ -169,7 +169,7 @@ async def test_a_recorded_step_is_given_back_and_not_done_again(room: EngineRoom
     done: list[str] = []
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def count(step: Step) -> int:
+        async def count(step: StepContext) -> int:
             done.append(step.key)
             return len(done)
 
@@ -196,7 +196,7 @@ async def test_a_step_in_flight_is_done_again_under_the_same_idempotency_key(
     keys: list[str] = []
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             keys.append(step.idempotency_key)
             if len(keys) == 1:
                 await asyncio.Event().wait()
@@ -221,10 +221,10 @@ async def test_what_a_step_gives_back_went_through_json_the_first_time_too(
     seen: list[Any] = []
 
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def plain(step: Step) -> Any:
+        async def plain(step: StepContext) -> Any:
             return (1, {"inner": (2,), "size": Size(width=3)})
 
-        async def typed(step: Step) -> Size:
+        async def typed(step: StepContext) -> Size:
             return Size(width=4, names=("a",))
 
         seen.append(await ctx.step("plain", plain))
@@ -245,7 +245,7 @@ async def test_what_a_step_gives_back_went_through_json_the_first_time_too(
 
 async def test_what_has_no_json_form_fails_the_step_by_name(room: EngineRoom) -> None:
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> object:
+        async def work(step: StepContext) -> object:
             return object()
 
         return await ctx.step("work", work)
@@ -265,7 +265,7 @@ async def test_a_failed_step_raises_the_same_on_replay_and_is_not_tried_again(
     caught: list[tuple[str, str, str]] = []
 
     async def body(ctx: FlowContext, input: Any) -> str:
-        async def work(step: Step) -> None:
+        async def work(step: StepContext) -> None:
             tries.append("try")
             raise ValueError("no such colour")
 
@@ -302,7 +302,7 @@ async def test_an_error_nobody_catches_fails_the_run(
     room: EngineRoom, error: Exception, exit_code: int, inside_a_step: bool
 ) -> None:
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def work(step: Step) -> None:
+        async def work(step: StepContext) -> None:
             raise error
 
         if inside_a_step:
@@ -322,7 +322,7 @@ async def test_passing_errors_are_tried_again_and_not_recorded(room: EngineRoom)
     tries: list[int] = []
 
     async def body(ctx: FlowContext, input: Any) -> int:
-        async def work(step: Step) -> int:
+        async def work(step: StepContext) -> int:
             tries.append(len(tries))
             if len(tries) < 3:
                 raise AgentLost("gone for a moment")
@@ -346,7 +346,7 @@ async def test_a_passing_error_out_of_the_body_leaves_a_run_that_can_be_resumed(
     lost = [True]
 
     async def body(ctx: FlowContext, input: Any) -> str:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             if lost.pop():
                 lost.append(False)
                 raise AgentLost("gone")
@@ -377,7 +377,7 @@ async def test_a_run_that_needs_a_person_stops_there_and_goes_on_when_resumed(
     answered: list[str] = []
 
     async def body(ctx: FlowContext, input: Any) -> str:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             if not answered:
                 raise error
             return answered[0]
@@ -399,7 +399,7 @@ async def test_a_run_that_needs_a_person_stops_there_and_goes_on_when_resumed(
 
 async def test_the_same_key_asked_for_twice_is_an_error_that_names_it(room: EngineRoom) -> None:
     async def body(ctx: FlowContext, input: Any) -> str:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             return "done"
 
         await ctx.step("work", work)
@@ -420,7 +420,7 @@ async def test_steps_side_by_side_are_each_remembered(room: EngineRoom) -> None:
 
     async def body(ctx: FlowContext, input: Any) -> list[str]:
         def work(name: str) -> Any:
-            async def inner(step: Step) -> str:
+            async def inner(step: StepContext) -> str:
                 if name == "slow" and not stuck.is_set():
                     stuck.set()
                     await asyncio.Event().wait()
@@ -454,17 +454,17 @@ async def test_a_step_that_is_one_call_is_recorded_once_with_the_calls_settling(
 ) -> None:
     acts: list[str] = []
     store = await room.store()
-    outcome = Outcome(ok=True, result={"bytes": 3})
+    outcome = CallOutcome(ok=True, result={"bytes": 3})
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def act(step: Step) -> Outcome:
+        async def act(step: StepContext) -> CallOutcome:
             await store.write(lambda tx: step.checkpoint(tx, outcome))
             acts.append("settled")
             if killed:
                 await asyncio.Event().wait()
             return outcome
 
-        return (await ctx.step("act", act, returns=Outcome)).result
+        return (await ctx.step("act", act, returns=CallOutcome)).result
 
     engine = await room.open(flow(body))
     run = await engine.start("story")
@@ -481,7 +481,7 @@ async def test_a_step_that_is_one_call_is_recorded_once_with_the_calls_settling(
 
 async def test_a_note_is_not_repeated_on_replay(room: EngineRoom) -> None:
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def work(step: Step) -> None:
+        async def work(step: StepContext) -> None:
             return None
 
         ctx.note(NoteTaken(text="before"))

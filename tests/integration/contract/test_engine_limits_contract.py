@@ -10,7 +10,7 @@ from podium.core.errors import BadInput, StepFailed
 from podium.core.record_limits import LARGEST_JSON
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from tests.integration.contract.engines import EngineRoom
 
 HEAVY = "word " * (LARGEST_JSON // 4)
@@ -18,7 +18,7 @@ HEAVY = "word " * (LARGEST_JSON // 4)
 
 async def test_an_output_that_weighs_too_much_is_a_failed_step(room: EngineRoom) -> None:
     async def body(ctx: FlowContext, input: Any) -> str:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             return HEAVY
 
         with pytest.raises(StepFailed, match="keep what it holds in a file"):

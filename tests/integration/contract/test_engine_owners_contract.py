@@ -11,7 +11,7 @@ from podium.core.errors import FlowChanged, FlowUnknown, LockHeld, NotPossibleNo
 from podium.core.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
 from podium.engine.ownership import known_run
-from podium.ports import FlowContext, Step, Tx
+from podium.ports import FlowContext, StepContext, Transaction
 from podium.testing import FixedClock, retry_until
 from tests.integration.contract.engines import EngineRoom, freeze
 
@@ -28,7 +28,7 @@ class Desk:
     async def body(self, ctx: FlowContext, input: Any) -> str:
         return await ctx.step("work", self.work)
 
-    async def work(self, step: Step) -> str:
+    async def work(self, step: StepContext) -> str:
         self.began += 1
         await self.may_end.wait()
         self.ended += 1
@@ -168,7 +168,7 @@ async def test_close_ends_the_running_step_and_leaves_the_run_at_its_checkpoint(
     desk = Desk()
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             try:
                 return await desk.work(step)
             except asyncio.CancelledError:
@@ -232,7 +232,7 @@ async def test_code_that_asks_for_another_step_than_recorded_says_so(room: Engin
 
     def telling(*names: str) -> FlowDefinition:
         async def body(ctx: FlowContext, input: Any) -> None:
-            async def work(step: Step) -> None:
+            async def work(step: StepContext) -> None:
                 done.append(step.key)
 
             for name in names:
@@ -264,7 +264,7 @@ async def test_code_that_asks_for_another_step_than_recorded_says_so(room: Engin
 
 async def test_code_that_ends_before_the_record_does_says_so(room: EngineRoom) -> None:
     async def long(ctx: FlowContext, input: Any) -> None:
-        async def work(step: Step) -> None:
+        async def work(step: StepContext) -> None:
             return None
 
         await ctx.step("cut", work)
@@ -330,7 +330,7 @@ class Asker:
         await ctx.wait("approval:apr_1")
         return await ctx.step("work", self.work)
 
-    async def work(self, step: Step) -> str:
+    async def work(self, step: StepContext) -> str:
         self.began += 1
         await self.may_end.wait()
         return "done"
@@ -412,7 +412,7 @@ async def test_an_answered_run_is_left_to_people_where_a_worker_lacks_what_it_ne
     asker.may_end.set()
     run_id, store = await _parked(room, asker), await room.store()
 
-    def need(tx: Tx) -> None:
+    def need(tx: Transaction) -> None:
         run = known_run(tx, run_id)
         tx.save_run(run.model_copy(update={"needs": ("variable:TOKEN",)}))
 

@@ -17,7 +17,7 @@ from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalE
 from podium.engine.liveness import Heartbeat
 from podium.engine.ownership import known_run
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, RunQuery, Step, View
+from podium.ports import FlowContext, RunQuery, StepContext, StoreView
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.integration.contract.engines import EngineRoom, MortalEngine
 
@@ -43,7 +43,7 @@ class Workshop:
         return len(self.order) == count
 
     async def body(self, ctx: FlowContext, input: Any) -> Any:
-        async def make(step: Step) -> Any:
+        async def make(step: StepContext) -> Any:
             self.order.append(input)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -207,7 +207,7 @@ def _has_more(made: list[Any], than: int) -> bool:
 class SlowlyReadStore(MemoryStore):
     """Lets others in before every answer."""
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         for _ in range(200):
             await asyncio.sleep(0)
         return await super().read(work)

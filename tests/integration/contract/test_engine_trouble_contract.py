@@ -14,7 +14,7 @@ from podium.core.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy,
 from podium.core.events import NoteTaken
 from podium.core.work import QueueSpec, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.ports import FlowContext, RunQuery, Step, Tx, View
+from podium.ports import FlowContext, RunQuery, StepContext, StoreView, Transaction
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.integration.contract.engines import EngineRoom, freeze
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 async def guided(ctx: FlowContext, input: Any) -> Any:
     """Does something, asks a person, does something with the answer."""
 
-    async def work(step: Step) -> str:
+    async def work(step: StepContext) -> str:
         return "draft"
 
     draft = await ctx.step("work", work)
@@ -66,7 +66,7 @@ async def test_a_queues_run_whose_error_passes_is_tried_again_later_and_then_a_p
     asked: list[int] = []
 
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def ask(step: Step) -> None:
+        async def ask(step: StepContext) -> None:
             asked.append(len(asked))
             raise AgentLost("nobody answers")
 
@@ -101,7 +101,7 @@ async def test_an_error_that_knows_when_to_try_again_is_believed(
     later = clock.now() + timedelta(hours=3)
 
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def ask(step: Step) -> None:
+        async def ask(step: StepContext) -> None:
             error = AgentLost("come back at noon")
             error.retry_at = later
             raise error
@@ -121,15 +121,15 @@ async def test_a_retry_forgets_the_last_failed_step_and_all_after_it(room: Engin
     well = [False]
 
     async def body(ctx: FlowContext, input: Any) -> list[str]:
-        async def first(step: Step) -> str:
+        async def first(step: StepContext) -> str:
             done.append("first")
             raise ValueError("red, and expected to be")
 
-        async def named(step: Step) -> str:
+        async def named(step: StepContext) -> str:
             done.append(step.key)
             return step.key
 
-        async def last(step: Step) -> str:
+        async def last(step: StepContext) -> str:
             done.append("last")
             if not well[0]:
                 raise ValueError("broken")
@@ -157,7 +157,7 @@ async def test_a_run_that_succeeded_is_tried_again_only_from_a_named_step(
     done: list[str] = []
 
     async def body(ctx: FlowContext, input: Any) -> int:
-        async def work(step: Step) -> int:
+        async def work(step: StepContext) -> int:
             done.append(step.key)
             return len(done)
 
@@ -193,7 +193,7 @@ class ShakyStore(MemoryStore):
     busy = False
     refused = 0
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         if self.busy:
             self.refused += 1
             raise StoreBusy("somebody holds it")
@@ -233,7 +233,7 @@ class FullStore(MemoryStore):
 
     full = False
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         if self.full:
             raise StoreFull("podium.db", "no space is left on its disk", "free some")
         return await super().write(work)
@@ -254,7 +254,7 @@ async def test_whoever_waits_for_a_run_whose_end_cannot_be_stored_is_told_why(
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
 
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def work(step: Step) -> None:
+        async def work(step: StepContext) -> None:
             store.full = True
 
         await ctx.step("work", work)
@@ -272,11 +272,11 @@ async def test_branches_that_start_tasks_within_tasks_are_resumed(room: EngineRo
     done: list[str] = []
 
     async def body(ctx: FlowContext, input: Any) -> list[str]:
-        async def quick(step: Step) -> str:
+        async def quick(step: StepContext) -> str:
             done.append(step.key)
             return step.key
 
-        async def slow(step: Step) -> str:
+        async def slow(step: StepContext) -> str:
             stuck.set()
             await asyncio.sleep(0 if input == "again" or len(done) > 3 else 60)
             done.append(step.key)
@@ -334,7 +334,7 @@ async def test_a_retry_gives_back_the_signals_that_forgotten_waits_had_taken(
     room: EngineRoom,
 ) -> None:
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             return "worked"
 
         await ctx.step("work", work)
@@ -354,11 +354,11 @@ async def test_nothing_acts_for_a_run_that_has_failed(room: EngineRoom) -> None:
     began = asyncio.Event()
 
     async def body(ctx: FlowContext, input: Any) -> None:
-        async def fail(step: Step) -> None:
+        async def fail(step: StepContext) -> None:
             await began.wait()
             raise ValueError("broken")
 
-        async def act(step: Step) -> None:
+        async def act(step: StepContext) -> None:
             began.set()
             try:
                 await asyncio.sleep(60)

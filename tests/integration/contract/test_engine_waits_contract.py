@@ -12,7 +12,7 @@ from podium.core.decisions import ApprovalStatus
 from podium.core.errors import NotPossibleNow, TimedOut
 from podium.core.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from podium.testing import FixedClock, retry_until
 from tests.integration.contract.engines import EngineRoom
 from tests.unit.contract.nouns import an_approval, new_id
@@ -48,7 +48,7 @@ async def test_a_wait_gets_a_signal_sent_before_it_began(room: EngineRoom) -> No
     began, may_end = asyncio.Event(), asyncio.Event()
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> None:
+        async def work(step: StepContext) -> None:
             began.set()
             await may_end.wait()
 
@@ -131,7 +131,7 @@ async def test_a_run_with_a_branch_at_work_does_not_count_as_waiting(room: Engin
     working, may_end = asyncio.Event(), asyncio.Event()
 
     async def body(ctx: FlowContext, input: Any) -> Any:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             working.set()
             await may_end.wait()
             return "done"

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import ToolMissing
-from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports import Launcher, Process
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FakeLauncher
 from tests.integration.sandbox.confined import launcher_by, mechanisms
 
-QUICK = Spawn(argv=("sh", "-c", "cat; echo oops >&2; exit 3"), cwd="/", stdin=b"hello")
-TALKING = Spawn(
+QUICK = ProcessSpec(argv=("sh", "-c", "cat; echo oops >&2; exit 3"), cwd="/", stdin=b"hello")
+TALKING = ProcessSpec(
     argv=("sh", "-c", 'read a; echo one; echo "$a"; echo; printf last'),
     cwd="/",
     interactive=True,
 )
-ENDLESS = Spawn(argv=("sh", "-c", "while :; do sleep 1000; done"), cwd="/")
+ENDLESS = ProcessSpec(argv=("sh", "-c", "while :; do sleep 1000; done"), cwd="/")
 
 
 def real() -> Launcher:
@@ -31,8 +31,8 @@ def real() -> Launcher:
 
 
 def fake() -> Launcher:
-    ended = Ended(exit_code=3, stdout=b"hello", stderr=b"oops\n", seconds=0.01)
-    talk = Ended(exit_code=0, stdout=b"one\ntwo\n\nlast", seconds=0.01)
+    ended = ProcessExit(exit_code=3, stdout=b"hello", stderr=b"oops\n", seconds=0.01)
+    talk = ProcessExit(exit_code=0, stdout=b"one\ntwo\n\nlast", seconds=0.01)
     return FakeLauncher({QUICK.argv: ended, TALKING.argv: talk, ENDLESS.argv: None})
 
 
@@ -45,17 +45,17 @@ class Confined:
             pytest.skip(f"no {mechanism} on this machine")
         self._inner = launcher_by(found)
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         return await self._inner.start(_walled(spawn))
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         return await self._inner.run(_walled(spawn))
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         return await self._inner.on_terminal(_walled(spawn))
 
 
-def _walled(spawn: Spawn) -> Spawn:
+def _walled(spawn: ProcessSpec) -> ProcessSpec:
     walls = Confinement(kind="kernel", network="none")
     return spawn.model_copy(update={"confinement": walls})
 
@@ -124,9 +124,9 @@ async def test_a_cancelled_run_hands_the_cancellation_on(launcher: Launcher) -> 
 
 async def test_a_program_that_is_not_there_is_named(launcher: Launcher) -> None:
     with pytest.raises(ToolMissing, match="no-such-program"):
-        await launcher.start(Spawn(argv=("no-such-program",), cwd="/"))
+        await launcher.start(ProcessSpec(argv=("no-such-program",), cwd="/"))
     with pytest.raises(ToolMissing, match="no-such-program"):
-        await launcher.run(Spawn(argv=("no-such-program",), cwd="/"))
+        await launcher.run(ProcessSpec(argv=("no-such-program",), cwd="/"))
 
 
 async def test_an_interactive_process_is_spoken_with_line_by_line(launcher: Launcher) -> None:
@@ -157,4 +157,4 @@ async def test_a_command_for_a_terminal_is_given_for_programs_that_are_there(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert await launcher.on_terminal(QUICK)
     with pytest.raises(ToolMissing):
-        await launcher.on_terminal(Spawn(argv=("no-such-program",), cwd="/"))
+        await launcher.on_terminal(ProcessSpec(argv=("no-such-program",), cwd="/"))

@@ -11,7 +11,7 @@ import pytest
 
 from podium.core.errors import LeaseLost, NotPossibleNow
 from podium.core.work import RunStatus
-from podium.ports import EventQuery, RunQuery, Store, Tx, View
+from podium.ports import EventQuery, RunQuery, Store, StoreView, Transaction
 from podium.testing import FixedClock, retry_until
 from tests.integration.contract.databases import Database
 from tests.unit.contract.nouns import (
@@ -45,7 +45,7 @@ async def test_write_gives_back_what_the_work_returned(store: Store) -> None:
 async def test_a_transaction_reads_its_own_writes(store: Store) -> None:
     run = a_run()
 
-    def work(tx: Tx) -> tuple[bool, int, int]:
+    def work(tx: Transaction) -> tuple[bool, int, int]:
         tx.save_run(run)
         tx.append(run.id, a_note())
         return tx.run(run.id) == run, tx.last_seq(run.id), len(tx.events(ALL))
@@ -57,7 +57,7 @@ async def test_work_that_raises_leaves_nothing_of_any_kind(store: Store) -> None
     run = a_run()
     await store.write(lambda tx: tx.append(run.id, a_note("before")))
 
-    def work(tx: Tx) -> Never:
+    def work(tx: Transaction) -> Never:
         tx.append(run.id, a_note("never"))
         tx.save_run(run)
         tx.save_step(a_step(run.id, "first#0"))
@@ -71,7 +71,7 @@ async def test_work_that_raises_leaves_nothing_of_any_kind(store: Store) -> None
     with pytest.raises(Changed):
         await store.write(work)
 
-    def everything(view: View) -> list[object]:
+    def everything(view: StoreView) -> list[object]:
         return [
             view.run(run.id),
             *view.steps(run.id),
@@ -87,7 +87,7 @@ async def test_work_that_raises_leaves_nothing_of_any_kind(store: Store) -> None
 
 
 async def test_the_number_of_a_rolled_back_event_is_given_to_the_next(store: Store) -> None:
-    def work(tx: Tx) -> Never:
+    def work(tx: Transaction) -> Never:
         tx.append("run_a", a_note("never"))
         raise Changed
 
@@ -115,7 +115,7 @@ async def test_fifty_writers_at_once_leave_no_gap_and_lose_nothing(store: Store)
 async def test_works_that_raise_beside_others_take_back_their_own_writes_alone(
     store: Store,
 ) -> None:
-    def work(number: int, tx: Tx) -> int:
+    def work(number: int, tx: Transaction) -> int:
         seq = tx.append("run_a", a_note(str(number)))
         tx.add_receipt(a_receipt("run_a"))
         if number % 3 == 0:
@@ -155,7 +155,7 @@ async def test_a_view_stays_at_one_moment_while_others_write(database: Database)
     await one.write(lambda tx: tx.append("run_a", a_note()))
     looked, wrote = threading.Event(), threading.Event()
 
-    def look_twice(view: View) -> tuple[int, int]:
+    def look_twice(view: StoreView) -> tuple[int, int]:
         first = view.last_seq("run_a")
         looked.set()
         wrote.wait(120)
@@ -197,7 +197,7 @@ async def test_the_guard_lets_the_owner_of_the_fence_pass(store: Store) -> None:
     run = a_run(owner="w1", fence=3, status=RunStatus.RUNNING)
     await store.write(lambda tx: tx.save_run(run))
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.guard(run.id, 3)
         tx.append("run_a", a_note("kept"))
 
@@ -241,7 +241,7 @@ async def test_notes_stand_before_the_write_that_follows_them(store: Store) -> N
 
 
 async def test_notes_survive_the_failure_of_the_write_they_would_travel_with(store: Store) -> None:
-    def work(tx: Tx) -> Never:
+    def work(tx: Transaction) -> Never:
         raise Changed
 
     store.note("run_a", a_note("kept"))

@@ -10,8 +10,8 @@ import pytest
 
 from podium.core.errors import BadInput
 from podium.core.record_limits import LARGEST_JSON, LONGEST_KEY_BYTES
-from podium.core.work import QueueSpec, RunStatus, Schedule, WorkerBeat
-from podium.ports import EventQuery, Store, Tx
+from podium.core.work import QueueSpec, RunStatus, Schedule, WorkerHeartbeat
+from podium.ports import EventQuery, Store, Transaction
 from tests.unit.contract.nouns import (
     NOON,
     a_call,
@@ -31,11 +31,11 @@ def a_schedule(name: str, queue: str = "work") -> Schedule:
     return Schedule(name=name, flow="greet", queue=queue, every_seconds=60.0, next_at=NOON)
 
 
-def a_beat(worker_id: str) -> WorkerBeat:
-    return WorkerBeat(id=worker_id, host="h", pid=1, started_at=NOON, beat_at=NOON)
+def a_beat(worker_id: str) -> WorkerHeartbeat:
+    return WorkerHeartbeat(id=worker_id, host="h", pid=1, started_at=NOON, beat_at=NOON)
 
 
-LONG_KEYS: dict[str, Callable[[Tx], object]] = {
+LONG_KEYS: dict[str, Callable[[Transaction], object]] = {
     "a run's dedup key": lambda tx: tx.add_run(a_queued_run(dedup_key=LONG)),
     "a run's queue": lambda tx: tx.add_run(a_run(queue=LONG)),
     "a run's flow": lambda tx: tx.add_run(a_run(flow=LONG)),
@@ -52,7 +52,7 @@ LONG_KEYS: dict[str, Callable[[Tx], object]] = {
 
 @pytest.mark.parametrize("work", LONG_KEYS.values(), ids=LONG_KEYS.keys())
 async def test_a_key_that_no_index_can_hold_is_refused(
-    store: Store, work: Callable[[Tx], object]
+    store: Store, work: Callable[[Transaction], object]
 ) -> None:
     with pytest.raises(BadInput, match="bytes long, and at most 1,") as caught:
         await store.write(work)
@@ -63,7 +63,7 @@ async def test_keys_are_counted_in_bytes_and_the_longest_ones_are_kept(store: St
     run = a_queued_run(dedup_key="ж" * (LONGEST_KEY_BYTES // 2), queue="q" * LONGEST_KEY_BYTES)
     name = "🙂" * (LONGEST_KEY_BYTES // 4)
 
-    def keep(tx: Tx) -> None:
+    def keep(tx: Transaction) -> None:
         tx.add_run(run)
         tx.add_signal(a_signal(run.id, name))
         tx.save_step(a_step(run.id, f"wait:{name}"))
@@ -81,7 +81,7 @@ async def test_one_overlong_key_costs_nobody_else_a_write(store: Store) -> None:
     run = a_run()
     await store.write(lambda tx: tx.add_run(run))
 
-    def sending(name: str) -> Callable[[Tx], None]:
+    def sending(name: str) -> Callable[[Transaction], None]:
         return lambda tx: tx.add_signal(a_signal(run.id, name))
 
     names = [*(f"n{number}" for number in range(5)), LONG, *(f"m{number}" for number in range(20))]
@@ -92,7 +92,7 @@ async def test_one_overlong_key_costs_nobody_else_a_write(store: Store) -> None:
     assert len(await store.read(lambda view: view.untaken_signals([run.id]))) == 25
 
 
-HEAVY_NOUNS: dict[str, Callable[[Tx], object]] = {
+HEAVY_NOUNS: dict[str, Callable[[Transaction], object]] = {
     "run": lambda tx: tx.add_run(a_run(input=HEAVY)),
     "run with a result": lambda tx: tx.save_run(a_run(result=HEAVY, status=RunStatus.SUCCEEDED)),
     "signal": lambda tx: tx.add_signal(a_signal("run_1", "go", payload=HEAVY)),
@@ -103,7 +103,7 @@ HEAVY_NOUNS: dict[str, Callable[[Tx], object]] = {
 
 @pytest.mark.parametrize("work", HEAVY_NOUNS.values(), ids=HEAVY_NOUNS.keys())
 async def test_what_weighs_too_much_belongs_in_a_file(
-    store: Store, work: Callable[[Tx], object]
+    store: Store, work: Callable[[Transaction], object]
 ) -> None:
     with pytest.raises(BadInput, match="keep what it holds in a file and pass its path"):
         await store.write(work)
@@ -116,7 +116,7 @@ async def test_what_was_let_in_can_be_passed_on_and_brought_to_its_end(store: St
     assert claimed is not None
     ended = claimed.model_copy(update={"status": RunStatus.SUCCEEDED, "task": "t" * 4_000})
 
-    def end(tx: Tx) -> None:
+    def end(tx: Transaction) -> None:
         tx.save_run(ended)
         told = a_signal("run_parent", "child", payload=ended.model_dump(mode="json"))
         tx.add_signal(told)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from podium.ports import EventQuery, RunQuery, Store, Tx
+from podium.ports import EventQuery, RunQuery, Store, Transaction
 from tests.unit.contract.nouns import a_note, a_run
 
 
 async def test_events_of_a_run_are_read_up_to_one_of_them(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_run(a_run(id="run_1"))
         for number in range(5):
             tx.append("run_1", a_note(str(number)))
@@ -20,7 +20,7 @@ async def test_events_of_a_run_are_read_up_to_one_of_them(store: Store) -> None:
 async def test_a_run_is_found_so_many_runs_back_and_lists_go_no_further_than_it(
     store: Store,
 ) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for number in range(5):
             tx.add_run(a_run(id=f"run_{number}"))
 
@@ -47,7 +47,7 @@ async def test_runs_are_found_by_words_of_their_task_and_by_nothing_else(store: 
         "run_4": "",
     }
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run_id, task in tasks.items():
             tx.add_run(a_run(id=run_id, task=task, input={"word": "roof", "more": "big"}))
 

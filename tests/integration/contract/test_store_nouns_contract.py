@@ -9,8 +9,8 @@ import pytest
 from podium.core.decisions import Approval, ApprovalStatus, CallStatus, Receipt
 from podium.core.events import NoteTaken, RunParked
 from podium.core.ids import short_id, tail_of
-from podium.core.work import Run, RunStatus, Schedule, StepStatus, WorkerBeat
-from podium.ports import EventQuery, RunQuery, Store, Tx, View
+from podium.core.work import Run, RunStatus, Schedule, StepStatus, WorkerHeartbeat
+from podium.ports import EventQuery, RunQuery, Store, StoreView, Transaction
 from podium.testing import FixedClock
 from tests.unit.contract.nouns import (
     NOON,
@@ -35,7 +35,7 @@ async def note(store: Store, run_id: str, text: str) -> None:
 
 
 async def add(store: Store, *runs: Run) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in runs:
             tx.add_run(run)
 
@@ -43,7 +43,7 @@ async def add(store: Store, *runs: Run) -> None:
 
 
 async def save(store: Store, *approvals: Approval) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for approval in approvals:
             tx.save_approval(approval)
 
@@ -63,7 +63,7 @@ async def test_events_are_found_by_run_in_order(store: Store) -> None:
 
 
 async def test_events_are_found_by_type(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.append("run_a", a_note("1"))
         tx.append("run_a", RunParked(reason="test"))
         tx.append("run_b", a_note("2"))
@@ -91,7 +91,7 @@ async def test_events_come_in_pages(store: Store) -> None:
     for text in "0123456":
         await note(store, "run_a", text)
 
-    def pages(view: View) -> list[list[int]]:
+    def pages(view: StoreView) -> list[list[int]]:
         found, query = [], EventQuery(limit=3)
         while page := view.events(query):
             found.append([event.seq for event in page])
@@ -175,7 +175,7 @@ async def test_a_short_id_is_no_pattern(store: Store, text: str) -> None:
 
 
 async def test_steps_come_in_the_order_of_their_ordinals(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.save_step(a_step("run_a", "late#0", ordinal=2))
         tx.save_step(a_step("run_a", "early#0", ordinal=1, output={"n": 1}))
         tx.save_step(a_step("run_b", "early#0", ordinal=1))
@@ -201,7 +201,7 @@ async def test_a_saved_step_is_given_back_as_it_was_kept(store: Store) -> None:
 
 
 async def test_dropped_steps_are_gone_and_others_stay(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for ordinal, key in enumerate(("one#0", "two#0", "three#0")):
             tx.save_step(a_step("run_a", key, ordinal=ordinal))
         tx.save_step(a_step("run_b", "two#0"))
@@ -213,7 +213,7 @@ async def test_dropped_steps_are_gone_and_others_stay(store: Store) -> None:
 
 
 async def test_with_a_step_its_calls_are_forgotten_but_none_that_is_in_doubt(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for status in CallStatus:
             tx.save_call(a_call("run_a", status, step_key="edit#0", status=status))
         tx.save_call(a_call("run_a", "kept", step_key="read#0", status=CallStatus.COMPLETED))
@@ -227,7 +227,7 @@ async def test_with_a_step_its_calls_are_forgotten_but_none_that_is_in_doubt(sto
 
 
 async def test_signals_are_taken_oldest_first_and_once(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_signal(a_signal("run_a", "answer", 1))
         tx.add_signal(a_signal("run_a", "other", 2))
         tx.add_signal(a_signal("run_a", "answer", {"n": 3}))
@@ -246,7 +246,7 @@ async def test_signals_are_taken_oldest_first_and_once(store: Store) -> None:
 async def test_calls_are_found_by_key_run_and_status_in_the_order_they_were_asked(
     store: Store,
 ) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.save_call(a_call("run_a", "z", requested_at=NOON))
         later = NOON + timedelta(seconds=1)
         tx.save_call(a_call("run_a", "a", status=CallStatus.COMPLETED, requested_at=later))
@@ -287,7 +287,7 @@ async def test_the_newest_approval_of_a_digest_in_a_state_is_found(store: Store)
 
 
 async def test_receipts_are_numbered_and_chained_for_each_run(store: Store) -> None:
-    def work(tx: Tx) -> list[Receipt]:
+    def work(tx: Transaction) -> list[Receipt]:
         return [tx.add_receipt(a_receipt(run)) for run in ("run_a", "run_b", "run_a")]
 
     one, other, two = await store.write(work)
@@ -302,7 +302,7 @@ async def test_receipts_are_numbered_and_chained_for_each_run(store: Store) -> N
 
 
 async def test_counters_add_up_what_falls_into_the_window(store: Store) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.count("usd", NOON, 0.5)
         tx.count("usd", NOON, 0.25)
         tx.count("usd", NOON + timedelta(seconds=60), 1.0)
@@ -326,7 +326,7 @@ async def test_schedules_are_kept_by_name(store: Store) -> None:
     hourly = Schedule(name="hourly", flow="f", queue="q", every_seconds=3600, next_at=NOON)
     paused = nightly.model_copy(update={"paused": True})
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for schedule in (nightly, hourly, paused):
             tx.save_schedule(schedule)
 
@@ -337,7 +337,7 @@ async def test_schedules_are_kept_by_name(store: Store) -> None:
 
 
 async def test_workers_are_kept_by_id(store: Store) -> None:
-    beat = WorkerBeat(id="w1", host="h", pid=1, started_at=NOON, beat_at=NOON)
+    beat = WorkerHeartbeat(id="w1", host="h", pid=1, started_at=NOON, beat_at=NOON)
     later = beat.model_copy(update={"beat_at": NOON + timedelta(seconds=5)})
     await store.write(lambda tx: tx.save_worker(beat))
     await store.write(lambda tx: tx.save_worker(later))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from podium.core.work import QueueSpec, QueueTally, Run, RunStatus, Schedule
-from podium.ports import Store, Tx, View
+from podium.core.work import QueueCounts, QueueSpec, Run, RunStatus, Schedule
+from podium.ports import Store, StoreView, Transaction
 from podium.testing import FixedClock
 from tests.integration.contract.databases import Database
 from tests.unit.contract.nouns import NOON, a_queued_run, a_run, a_signal
@@ -16,7 +16,7 @@ GREET = ("greet",)
 
 
 async def add(store: Store, *runs: Run) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in runs:
             tx.add_run(run)
 
@@ -259,7 +259,7 @@ async def test_signals_to_other_runs_are_not_looked_at(store: Store) -> None:
     await send(store, other.id, "go")
     many = [f"run_nobody{number}" for number in range(1200)]
 
-    def look(view: View) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    def look(view: StoreView) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
         return view.untaken_signals({*many, mine.id}), view.untaken_signals([])
 
     assert await store.read(look) == ({(mine.id, "go")}, set())
@@ -298,10 +298,10 @@ async def test_queues_are_tallied_by_what_their_unended_runs_do(
         a_queued_run(queue="done", status=RunStatus.FAILED, finished_at=NOON),
         a_run(status=RunStatus.RUNNING),
     )
-    asleep = QueueTally(queue="asleep", waiting=1)
+    asleep = QueueCounts(queue="asleep", waiting=1)
     assert await store.read(lambda view: view.tallies()) == [
         asleep,
-        QueueTally(
+        QueueCounts(
             queue="work",
             queued=2,
             delayed=1,

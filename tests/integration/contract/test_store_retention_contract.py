@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.errors import NotPossibleNow
 from podium.core.work import Run, RunStatus
-from podium.ports import EventQuery, Store, Tx
+from podium.ports import EventQuery, Store, Transaction
 from tests.integration.contract.databases import Database
 from tests.unit.contract.nouns import (
     NOON,
@@ -31,7 +31,7 @@ def an_ended_run(seconds: float = 0, **changes: object) -> Run:
 
 
 async def keep(store: Store, *runs: Run) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in runs:
             tx.save_run(run)
 
@@ -100,7 +100,7 @@ async def test_a_child_whose_parent_was_forgotten_can_be_forgotten_too(store: St
 async def test_a_forgotten_run_leaves_its_receipts_and_approvals_alone(store: Store) -> None:
     gone, kept = an_ended_run(), an_ended_run()
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in (gone, kept):
             tx.save_run(run)
             tx.append(run.id, a_note())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from podium.core.decisions import Spent, Usage
+from podium.core.decisions import Usage, UsageSums
 from podium.core.events import NoteTaken, UsageRecorded
-from podium.ports import Store, Tx
+from podium.ports import Store, Transaction
 from podium.testing import FixedClock
 from tests.unit.contract.nouns import a_run
 
@@ -15,7 +15,9 @@ async def use(store: Store, run_id: str, source: str, usage: Usage) -> None:
     await store.write(lambda tx: tx.append(run_id, UsageRecorded(source=source, usage=usage)))
 
 
-async def spent(store: Store, clock: FixedClock, after: int = 0, limit: int = 100) -> list[Spent]:
+async def spent(
+    store: Store, clock: FixedClock, after: int = 0, limit: int = 100
+) -> list[UsageSums]:
     since = clock.now() - timedelta(days=1)
     return await store.read(lambda view: view.spent(since, after, limit))
 
@@ -25,7 +27,7 @@ async def test_usage_is_read_in_order_with_its_flow_and_from_a_position_on(
 ) -> None:
     first, second = a_run(flow="pipeline"), a_run(flow="sense")
 
-    def begin(tx: Tx) -> None:
+    def begin(tx: Transaction) -> None:
         for run in (first, second):
             tx.add_run(run)
         tx.append(first.id, NoteTaken(text="no usage"))

@@ -22,8 +22,8 @@ from podium.core.errors import (
     ToolMissing,
 )
 from podium.core.keyboards import KeyboardHold
-from podium.core.terminals import KeysPressed, NewSize, Terminal
-from podium.ports import Terminals
+from podium.core.terminals import KeysPressed, PairSize, Terminal
+from podium.ports import TerminalPairs
 from podium.rpc import reach, reach_tls, serve, serve_tls
 from podium.testing import MemoryTerminals, retry_until
 from tests.integration.rpc.papers import authority, certificates
@@ -34,7 +34,7 @@ MOMENT = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class Bench(NamedTuple):
-    terminals: Terminals
+    terminals: TerminalPairs
     behind: MemoryTerminals
 
 
@@ -42,7 +42,7 @@ class Bench(NamedTuple):
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
     behind = MemoryTerminals()
     async with AsyncExitStack() as stack:
-        terminals: Terminals = behind
+        terminals: TerminalPairs = behind
         if request.param == "socket":
             # A short path: the kernel takes no long one for a socket.
             socket = Path(stack.enter_context(TemporaryDirectory(prefix="p"))) / "api"
@@ -113,7 +113,7 @@ async def test_a_picture_shows_what_is_visible_or_all_there_is(bench: Bench) -> 
 async def test_a_pair_gets_another_size(bench: Bench) -> None:
     await bench.terminals.start("main")
 
-    await bench.terminals.resize(NewSize(columns=120, rows=30))
+    await bench.terminals.resize(PairSize(columns=120, rows=30))
 
     picture = await bench.terminals.capture(PLANNER, whole=False)
     assert (picture.columns, picture.rows) == (120, 30)

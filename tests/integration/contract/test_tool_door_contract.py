@@ -18,12 +18,12 @@ from podium.core.decisions import (
     ApprovalStatus,
     Budget,
     Call,
+    CallOutcome,
     CallRecord,
     CallStatus,
     Decision,
     Effect,
     GateContext,
-    Outcome,
     PathUse,
     Permit,
     Quota,
@@ -48,14 +48,14 @@ from podium.core.events import (
     ToolRequested,
     ToolResolved,
 )
-from podium.core.model import Noun
-from podium.ports import EventQuery, Gate, Store, ToolDoor, Tx
+from podium.core.model import FrozenModel
+from podium.ports import EventQuery, Gate, Store, ToolDoor, Transaction
 from podium.testing import FixedClock, ScriptedGate, ScriptedToolDoor, SteadyIds, decision
 from podium.tools import DoorSettings, GatedDoor
 from tests.integration.contract.databases import Database
 
 RUN = "run_1"
-DONE = Outcome(ok=True, result={"number": 7, "note": "x"}, duration_seconds=1.5)
+DONE = CallOutcome(ok=True, result={"number": 7, "note": "x"}, duration_seconds=1.5)
 
 SPECS = {
     "send": ToolSpec(name="send", tier=Tier.T3, receipt_fields=("number",)),
@@ -190,7 +190,7 @@ async def test_settling_writes_receipt_end_and_checkpoint_in_one_transaction(
     door = make_door(ScriptedGate(allow))
     permit = await permitted(door, a_call())
 
-    def crash(tx: Tx, outcome: Noun) -> None:
+    def crash(tx: Transaction, outcome: FrozenModel) -> None:
         raise RuntimeError("the disk is full")
 
     with pytest.raises(RuntimeError):
@@ -526,7 +526,7 @@ async def test_an_approval_lets_one_call_pass_and_the_next_is_asked_about(house:
 
     permit = await permitted(door, a_call())
     second = await refused(door, a_call(index=1))
-    await door.settle(permit, Outcome(ok=False, error="no line"))
+    await door.settle(permit, CallOutcome(ok=False, error="no line"))
     third = await refused(door, a_call(index=2))
 
     assert permit.approval_id == first.approval_id
@@ -731,7 +731,7 @@ async def test_a_retry_of_another_step_does_not_bring_a_call_back(house: House) 
 
 async def test_a_failed_call_is_recorded_as_one_and_not_performed_again(house: House) -> None:
     door = house.door()
-    failed = Outcome(ok=False, error="no line", duration_seconds=0.5)
+    failed = CallOutcome(ok=False, error="no line", duration_seconds=0.5)
     receipt = await door.settle(await permitted(door, a_call()), failed)
 
     assert (receipt.status, receipt.error) == ("failed", "no line")
@@ -746,11 +746,11 @@ async def test_settling_twice_gives_the_first_receipt_and_records_nothing_more(
 ) -> None:
     door = house.door()
     permit = await permitted(door, a_call())
-    seen: list[Noun] = []
+    seen: list[FrozenModel] = []
 
     first = await door.settle(permit, DONE)
     second = await door.settle(
-        permit, Outcome(ok=False, error="late"), lambda tx, outcome: seen.append(outcome)
+        permit, CallOutcome(ok=False, error="late"), lambda tx, outcome: seen.append(outcome)
     )
 
     assert first == second
@@ -794,7 +794,7 @@ async def test_a_permit_cannot_be_settled_for_another_call_than_it_was_given_for
 
 async def test_the_receipt_names_the_call_that_would_undo_it(house: House) -> None:
     door = house.door()
-    outcome = Outcome(ok=True, result={"number": 1, "undo": {"number": 1}})
+    outcome = CallOutcome(ok=True, result={"number": 1, "undo": {"number": 1}})
 
     put = await door.settle(await permitted(door, a_call("put")), outcome)
     send = await door.settle(await permitted(door, a_call("send", 1)), outcome)
@@ -805,7 +805,7 @@ async def test_the_receipt_names_the_call_that_would_undo_it(house: House) -> No
 
 async def test_a_failed_call_has_nothing_to_undo(house: House) -> None:
     door = house.door()
-    outcome = Outcome(ok=False, result={"undo": {"number": 1}}, error="no line")
+    outcome = CallOutcome(ok=False, result={"undo": {"number": 1}}, error="no line")
 
     receipt = await door.settle(await permitted(door, a_call("put")), outcome)
 
@@ -819,7 +819,7 @@ async def test_what_is_kept_of_a_result_or_of_arguments_is_bounded_and_redacted(
     call = a_call(observed=True, arguments={"text": "x" * 9000})
     result = {"number": "s3cret", "text": "y" * 9000}
 
-    receipt = await door.settle(await permitted(door, call), Outcome(ok=True, result=result))
+    receipt = await door.settle(await permitted(door, call), CallOutcome(ok=True, result=result))
 
     requested, completed = await house.events()
     assert isinstance(requested, ToolRequested)
@@ -858,7 +858,7 @@ async def test_a_doubt_resolved_as_happened_is_a_completed_call(house: House) ->
     ]
     assert (await house.receipts())[-1].fields == {"resolved_by": "ann"}
     settled = (await permitted(house.door(), a_call())).settled
-    assert settled == Outcome(ok=True, result={"resolved_by": "ann"})
+    assert settled == CallOutcome(ok=True, result={"resolved_by": "ann"})
 
 
 async def test_a_doubt_resolved_as_not_happened_frees_call_and_approval(house: House) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from podium.core.work import RunStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.store.postgres import prepare
 from tests.integration.deploy.rig import (
     ROLES,
@@ -136,7 +136,7 @@ async def test_the_store_does_all_its_work_as_podium_worker(
     )
     run = a_run(status=RunStatus.SUCCEEDED, finished_at=NOON)
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_run(run)
         tx.append(run.id, a_note())
         tx.add_receipt(a_receipt(run.id))

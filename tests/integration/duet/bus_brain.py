@@ -11,7 +11,7 @@ import sys
 from podium.agents.bus import Asked, BusPeer
 from podium.agents.bus.peer import Tell
 from podium.agents.bus.wire import Join
-from podium.core.turns import Message, block_of
+from podium.core.turns import MessageBlock, block_of
 from podium.testing.tui_zoo.prompts import wanted_by
 
 
@@ -23,7 +23,7 @@ async def answer(asked: Asked, tell: Tell) -> str:
         return "It is all done."
     to, kind = wanted.forms[0]
     tell(f"making a {kind}")
-    return block_of(Message(to=to, type=kind, id=wanted.id, body="1. look\n2. mend"))
+    return block_of(MessageBlock(to=to, type=kind, id=wanted.id, body="1. look\n2. mend"))
 
 
 if __name__ == "__main__":

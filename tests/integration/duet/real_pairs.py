@@ -16,7 +16,7 @@ import yaml
 from podium.app.app import Podium
 from podium.config.configuration import load_configuration
 from podium.core.events import AnyEvent
-from podium.core.terminals import NewSize
+from podium.core.terminals import PairSize
 from podium.core.work import Run
 from podium.jobs.duet.claims import grant
 from podium.jobs.duet.models import DUET, DuetJob, Pair
@@ -121,7 +121,7 @@ class Live:
     async def resize(self, columns: int, rows: int) -> None:
         """Of both panes, as a person does who makes a window smaller."""
         terminals = terminals_of_project(self.podium, self.podium.environ)
-        await terminals.resize(NewSize(columns=columns, rows=rows))
+        await terminals.resize(PairSize(columns=columns, rows=rows))
 
     def asked(self, words: str) -> list[str]:
         """Prompts of the model that hold these words, the newest of each request, as they came in."""

@@ -11,7 +11,7 @@ from typing import Any
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, RunQuery, Step
+from podium.ports import FlowContext, RunQuery, StepContext
 from podium.store import SqlStore
 
 STEPS = 10
@@ -23,7 +23,7 @@ async def ten_steps(ctx: FlowContext, folder: str) -> Any:
     total = 0
     for number in range(STEPS):
 
-        async def mark(step: Step, number: int = number) -> int:
+        async def mark(step: StepContext, number: int = number) -> int:
             await asyncio.to_thread(_append, Path(folder) / "effects", step.idempotency_key)
             return number * number
 

@@ -16,7 +16,7 @@ from podium.core.errors import LockHeld, NotPossibleNow
 from podium.core.work import QueueSpec, Run
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, Store, Tx
+from podium.ports import FlowContext, Store, Transaction
 from podium.store import SqlStore
 
 CLOCK, IDS = SystemClock(), SystemIds()
@@ -115,7 +115,7 @@ async def _prepare(folder: Path, reach: Reach, rounds: int) -> list[str]:
     ]
     approvals = [_approval(run) for run in runs]
 
-    def fill(tx: Tx) -> None:
+    def fill(tx: Transaction) -> None:
         for run, approval in zip(runs, approvals, strict=True):
             tx.add_run(run)
             if reach is _approve:

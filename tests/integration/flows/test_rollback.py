@@ -13,10 +13,10 @@ from podium.agents.turn_rollback import ROLLED_BACK, roll_back_calls
 from podium.app.approvals import approve
 from podium.app.receipts import verify_receipts
 from podium.core.approval_steps import grant
-from podium.core.decisions import Call, CallStatus, Effect, Outcome, Permit, Refusal
+from podium.core.decisions import Call, CallOutcome, CallStatus, Effect, Permit, Refusal
 from podium.core.errors import CallInDoubt
 from podium.core.events import ToolAbandoned
-from podium.core.processes import Held
+from podium.core.processes import FolderConfinement
 from podium.core.work import Run, RunStatus
 from podium.ports import RunQuery
 from podium.testing import ScriptedGate, decision, retry_until_blocking
@@ -33,9 +33,9 @@ from tests.integration.pipeline.rig import (
 )
 from tests.unit.tools.rig import RUN, Rig, make_rig
 
-WORKSPACE = Held(network="model-only", disposable=True)
-LISTED = Held(network="listed", hosts=("example.org",), disposable=True)
-FOLDER = Held(network="none")
+WORKSPACE = FolderConfinement(network="model-only", disposable=True)
+LISTED = FolderConfinement(network="listed", hosts=("example.org",), disposable=True)
+FOLDER = FolderConfinement(network="none")
 STEP = "work#0"
 
 
@@ -64,7 +64,7 @@ async def test_a_command_cut_off_in_a_disposable_workspace_is_made_again_without
     assert await rolled_back(rig) == 1
     await rig.door.look_back(RUN, STEP)
     outcome = await rig.toolbox.perform(call)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.ok
     receipts = await rig.receipts()
     assert [receipt.status for receipt in receipts] == ["rolled_back", "completed"]
@@ -89,7 +89,7 @@ async def test_what_a_turn_wrote_before_it_was_cut_off_is_written_again(tmp_path
 
 @pytest.mark.parametrize("held", [LISTED, FOLDER, None], ids=["listed hosts", "folder", "none"])
 async def test_a_command_that_may_have_acted_outside_stays_in_doubt(
-    tmp_path: Path, held: Held | None
+    tmp_path: Path, held: FolderConfinement | None
 ) -> None:
     rig = make_rig(tmp_path, held=held)
     call = rig.call("run_command", command=["true"])

@@ -15,7 +15,7 @@ from podium.agents.turn_step import Player, ask
 from podium.core.events import WorkspaceChecked
 from podium.core.turns import Reply, Turn
 from podium.core.work import RunStatus
-from podium.core.workspaces import RefsSeen, TurnEnd, Violation
+from podium.core.workspaces import RepositoryRefs, TurnEnd, Violation
 from podium.ports import FlowContext, Workspace
 from podium.sandbox import ProcessLauncher
 from tests.integration.workspaces.rig import Place, git
@@ -102,10 +102,10 @@ class Found:
         self.ending = asyncio.Event()
         self.may_end = asyncio.Event()
 
-    async def begin_turn(self) -> RefsSeen:
-        return RefsSeen(refs={}, files={})
+    async def begin_turn(self) -> RepositoryRefs:
+        return RepositoryRefs(refs={}, files={})
 
-    async def end_turn(self, seen: RefsSeen) -> TurnEnd:
+    async def end_turn(self, seen: RepositoryRefs) -> TurnEnd:
         self.ending.set()
         await self.may_end.wait()
         what = Violation(what="ref refs/heads/main", before="a", after="b", restored=True)

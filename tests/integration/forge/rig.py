@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.core.forge import PullRequestWish
-from podium.core.processes import Ended, Spawn
+from podium.core.forge import PullRequestDraft
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.git.forge import ForgeSettings, RepositoryForge
 from podium.ports.launcher import Process
 from podium.sandbox import ProcessLauncher
@@ -24,17 +24,17 @@ class RecordingLauncher:
 
     def __init__(self) -> None:
         self._inner = ProcessLauncher()
-        self.spawns: list[Spawn] = []
+        self.spawns: list[ProcessSpec] = []
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         self.spawns.append(spawn)
         return await self._inner.start(spawn)
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         self.spawns.append(spawn)
         return await self._inner.run(spawn)
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         return await self._inner.on_terminal(spawn)
 
 
@@ -77,10 +77,10 @@ class Yard:
         chosen = ForgeSettings.model_validate({"api_url": api_url, "ask_seconds": 20, **settings})
         return RepositoryForge(self.launcher, FixedClock(), self.pulls, chosen, token=token)
 
-    def wish(self, **fields: str) -> PullRequestWish:
+    def wish(self, **fields: str) -> PullRequestDraft:
         told = {"title": "Greet the world", "body": "All checks passed.", "run_id": "run_1"}
         named = {"branch": BRANCH, "base": "main", "commit": self.tip}
-        return PullRequestWish.model_validate(
+        return PullRequestDraft.model_validate(
             {"repository": str(self.repository), **named, **told, **fields}
         )
 

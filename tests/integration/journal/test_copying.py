@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import NotPossibleNow, StoreUnusable
-from podium.core.work import Run, Schedule, WorkerBeat
-from podium.ports import RunQuery, Tx
+from podium.core.work import Run, Schedule, WorkerHeartbeat
+from podium.ports import RunQuery, Transaction
 from podium.store import SqlStore
-from podium.store.database_copy import RowDigest, TableCopied, copy_database, database_named
+from podium.store.database_copy import RowDigest, TableCopy, copy_database, database_named
 from podium.store.database_snapshot import Row, WholeDatabase, selection
 from podium.store.receipts import verify
 from podium.store.schema import TABLES
@@ -46,13 +46,13 @@ async def make_project(folder: Path, *, runs: int = 3, beat_at: datetime = NOON)
     store = await SqlStore.open(folder, clock=FixedClock(NOON), ids=SteadyIds())
     for number in range(runs):
         await store.write(lambda tx, number=number: fill(tx, number))  # type: ignore[misc]
-    beat = WorkerBeat(id="w1", host="there", pid=7, started_at=beat_at, beat_at=beat_at)
+    beat = WorkerHeartbeat(id="w1", host="there", pid=7, started_at=beat_at, beat_at=beat_at)
     await store.write(lambda tx: tx.save_worker(beat))
     await store.close()
     return database_named(str(folder))
 
 
-def fill(tx: Tx, number: int) -> None:
+def fill(tx: Transaction, number: int) -> None:
     run = a_run(task=f"naïve ☃ \\N \\ \t task {number}\n", priority=-number)
     tx.add_run(run)
     for text in ("one", "two\u0000three", 'quoted "\'\\"', "emoji 🎭"):
@@ -237,10 +237,10 @@ def test_a_source_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_digest_tells_rows_apart_but_not_their_order() -> None:
-    def digest(*rows: Row) -> TableCopied:
+    def digest(*rows: Row) -> TableCopy:
         found = RowDigest()
         found.add(rows)
-        return TableCopied(name="t", rows=found.rows, digest=found.hex())
+        return TableCopy(name="t", rows=found.rows, digest=found.hex())
 
     assert digest((1, "a"), (2, "b")) == digest((2, "b"), (1, "a"))
     assert digest((1, "a"), (2, "b")) != digest((1, "b"), (2, "a"))

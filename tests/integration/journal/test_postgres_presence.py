@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from podium.core.errors import LockHeld, StoreAway
-from podium.core.work import WorkerBeat
+from podium.core.work import WorkerHeartbeat
 from podium.store.postgres_presence import LOST_LINE_SECONDS, PostgresPresence
 from podium.store.postgres_store import PostgresStore
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
@@ -46,9 +46,9 @@ def presence(url: str) -> PostgresPresence:
     return PostgresPresence(url, young_seconds=0.0)
 
 
-def a_beat(name: str = "worker_a", host: str = "elsewhere", age: float = 0.0) -> WorkerBeat:
+def a_beat(name: str = "worker_a", host: str = "elsewhere", age: float = 0.0) -> WorkerHeartbeat:
     now = FixedClock().now()
-    return WorkerBeat(
+    return WorkerHeartbeat(
         id=name,
         host=host,
         pid=os.getpid(),
@@ -61,7 +61,7 @@ async def present(store: PostgresStore, look: PostgresPresence, *names: str) -> 
     return await store.read(lambda view: look.present(view, [a_beat(name) for name in names]))
 
 
-async def gone(store: PostgresStore, look: PostgresPresence, beat: WorkerBeat | None) -> bool:
+async def gone(store: PostgresStore, look: PostgresPresence, beat: WorkerHeartbeat | None) -> bool:
     return await store.read(lambda view: look.is_gone(view, beat))
 
 

@@ -23,7 +23,7 @@ from podium.core.errors import BadInput, StoreAway, StoreUnusable
 from podium.core.events import NoteTaken
 from podium.core.work import Run, Signal
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import EventQuery, Tx, View
+from podium.ports import EventQuery, StoreView, Transaction
 from podium.store import StoreJournal, verify
 from podium.store.postgres import COMMIT_LOCK, connect
 from podium.store.postgres_driver import LARGEST_MESSAGE, GatheringConnection
@@ -106,7 +106,7 @@ def a_note(text: str = "x") -> NoteTaken:
     return NoteTaken(text=text)
 
 
-def append(text: str, tx: Tx) -> int:
+def append(text: str, tx: Transaction) -> int:
     return tx.append(RUN, a_note(text))
 
 
@@ -300,7 +300,7 @@ async def test_a_line_lost_before_the_commit_has_the_work_done_again_once(
     async with opened(postgres_url, tmp_path) as store:
         tries = 0
 
-        def work(tx: Tx) -> int:
+        def work(tx: Transaction) -> int:
             nonlocal tries
             tries += 1
             seq = tx.append(RUN, a_note(f"try {tries}"))
@@ -326,7 +326,7 @@ async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
         own_postgres.administer("SELECT pg_reload_conf()")
         tries: list[str] = []
 
-        def work(tx: Tx) -> None:
+        def work(tx: Transaction) -> None:
             tries.append("again")
             tx.append(RUN, a_note("once"))
 
@@ -418,7 +418,7 @@ async def test_the_server_is_idle_whenever_a_work_thinks_so_that_its_limit_holds
             ).fetchall()
         )
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         look()
         tx.append(RUN, a_note("written"))
         look()
@@ -458,14 +458,14 @@ async def test_a_work_that_the_database_refuses_does_not_take_others_with_it(
 ) -> None:
     async with opened(postgres_url, tmp_path) as store:
 
-        def doubled(tx: Tx) -> None:
+        def doubled(tx: Transaction) -> None:
             tx.append(RUN, a_note("never"))
             for _ in range(2):
                 tx.add_signal(
                     Signal(id="sig", run_id=RUN, name="n", payload=None, sent_at=datetime.now(UTC))
                 )
 
-        def named_with_nul(tx: Tx) -> None:
+        def named_with_nul(tx: Transaction) -> None:
             tx.append(RUN, a_note("never"))
             tx.drop_schedule("a\0b")
 
@@ -487,7 +487,7 @@ async def test_a_work_that_passes_over_an_error_of_the_database_is_not_called_ke
 ) -> None:
     async with opened(postgres_url, tmp_path) as store:
 
-        def careless(tx: Tx) -> None:
+        def careless(tx: Transaction) -> None:
             tx.append(RUN, a_note("lost"))
             with suppress(psycopg.Error):
                 tx._sql.execute("SELECT 1 / 0", {}).fetchone()  # type: ignore[attr-defined]
@@ -502,7 +502,7 @@ async def test_reading_changes_nothing_whatever_the_work_tries(
 ) -> None:
     async with opened(postgres_url, tmp_path) as store:
 
-        def meddle(view: View) -> None:
+        def meddle(view: StoreView) -> None:
             view.ask("INSERT INTO schedules (name, body) VALUES ('x', '') RETURNING name")  # type: ignore[attr-defined]
 
         with pytest.raises(StoreUnusable, match="read-only"):
@@ -549,7 +549,7 @@ async def test_a_taken_back_first_receipt_does_not_bind_the_key(
     class Changed(Exception):
         """Somebody thought better of it."""
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_receipt(a_receipt())
         raise Changed
 
@@ -586,7 +586,7 @@ async def test_a_queued_run_is_told_within_its_transaction(
     waiting = Run(id=RUN, flow="f", flow_version=1, queue="q", created_at=now)
     free = waiting.model_copy(update={"id": "run_b", "queue": None})
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_run(waiting)
         tx.add_run(free)
 
@@ -625,7 +625,7 @@ async def test_what_one_work_asks_too_much_of_the_server_costs_no_other(
     key = secrets.token_hex(9000)
     asked_too_much = Run(id=RUN, flow="f", queue="q", dedup_key=key, created_at=datetime.now(UTC))
     async with opened(postgres_url, tmp_path) as store:
-        works: list[Callable[[Tx], object]] = [partial(append, str(n)) for n in range(20)]
+        works: list[Callable[[Transaction], object]] = [partial(append, str(n)) for n in range(20)]
         works.insert(5, lambda tx: tx.save_run(asked_too_much))
         outcomes = await asyncio.gather(*map(store.write, works), return_exceptions=True)
         (failed,) = [each for each in outcomes if isinstance(each, BaseException)]

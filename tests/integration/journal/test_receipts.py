@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from podium.core.decisions import Receipt, Tier, Usage
 from podium.core.errors import BadInput, StoreUnusable, UserMustAct
-from podium.store.receipts import Anchors, FindingKind, Head, Sealer, load_or_create_key, verify
+from podium.store.receipts import (
+    Anchors,
+    ChainHead,
+    FindingKind,
+    Sealer,
+    load_or_create_key,
+    verify,
+)
 from tests.soaking import examples
 
 RUN = "run_one"
@@ -358,7 +365,7 @@ def test_heads_are_kept_by_run(tmp_path: Path) -> None:
     anchors.write("run_a", 1, "a" * 64)
     anchors.write("run_a", 2, "c" * 64)
     assert anchors.runs() == ["run_a", "run_b"]
-    assert anchors.head("run_a") == Head(2, "c" * 64)
+    assert anchors.head("run_a") == ChainHead(2, "c" * 64)
     assert anchors.head("run_c") is None
     assert stat.S_IMODE((tmp_path / "heads").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "heads" / "run_a").stat().st_mode) == 0o600
@@ -368,7 +375,7 @@ def test_a_head_that_is_noted_late_does_not_take_the_chain_back(tmp_path: Path) 
     anchors = Anchors(tmp_path)
     anchors.write(RUN, 2, "b" * 64)
     anchors.write(RUN, 1, "a" * 64)
-    assert anchors.head(RUN) == Head(2, "b" * 64)
+    assert anchors.head(RUN) == ChainHead(2, "b" * 64)
 
 
 def test_a_line_torn_at_any_byte_spoils_itself_alone(tmp_path: Path) -> None:
@@ -383,7 +390,7 @@ def test_a_line_torn_at_any_byte_spoils_itself_alone(tmp_path: Path) -> None:
         assert head.number == 1
         anchors.write(RUN, 3, "d" * 64)
         assert anchors.heads(RUN)[0] == head
-        assert anchors.head(RUN) == Head(3, "d" * 64)
+        assert anchors.head(RUN) == ChainHead(3, "d" * 64)
 
 
 @pytest.mark.parametrize("run_id", ["", ".", "..", "../x", "a/b", "a\0b", ".hidden", "x" * 200])

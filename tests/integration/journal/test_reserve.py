@@ -12,7 +12,7 @@ import pytest
 
 from podium.core.errors import StoreFull
 from podium.core.events import NoteTaken
-from podium.store.disk_reserve import LAST_BYTES, RESERVE_BYTES, Reserve, free_bytes
+from podium.store.disk_reserve import LAST_BYTES, RESERVE_BYTES, DiskReserve, free_bytes
 from podium.store.sqlite import explain
 from podium.store.sqlite_store import SqlStore
 from podium.testing import FixedClock, SteadyIds
@@ -58,16 +58,16 @@ async def test_writes_go_on_in_the_reserve_and_the_last_of_it_is_for_ends(small_
 
 
 def test_reserve_is_made_again_when_there_is_room(small_disk: Path) -> None:
-    reserve = Reserve(small_disk)
+    reserve = DiskReserve(small_disk)
     reserve.fill()
     assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
     big = small_disk / "big"
     big.write_bytes(bytes(free_bytes(small_disk)))
     while reserve.release(last=True):
         big.write_bytes(bytes(big.stat().st_size + free_bytes(small_disk)))
-    assert not Reserve(small_disk)._is_filled()
+    assert not DiskReserve(small_disk)._is_filled()
     big.unlink()
-    again = Reserve(small_disk)
+    again = DiskReserve(small_disk)
     again.fill()
     assert again.is_whole()
     assert (small_disk / "reserve").stat().st_size == RESERVE_BYTES
@@ -83,7 +83,7 @@ def test_io_error_on_a_full_disk_is_called_a_full_disk(small_disk: Path) -> None
 
 def test_folder_that_cannot_be_written_keeps_nobody_from_working(tmp_path: Path) -> None:
     (tmp_path / "reserve").mkdir()
-    reserve = Reserve(tmp_path)
+    reserve = DiskReserve(tmp_path)
     reserve.fill()
     assert reserve.is_whole()
 
@@ -95,5 +95,5 @@ def test_reserve_that_is_a_link_is_not_shortened(
     other = tmp_path / "other"
     other.write_bytes(bytes(RESERVE_BYTES))
     link(other, tmp_path / "reserve")
-    assert not Reserve(tmp_path).release(last=True)
+    assert not DiskReserve(tmp_path).release(last=True)
     assert other.stat().st_size == RESERVE_BYTES

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from podium.core.errors import StoreUnusable
-from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
+from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerHeartbeat
 from podium.platform.system_clock import SystemIds
-from podium.ports import RunQuery, Tx
+from podium.ports import RunQuery, Transaction
 from podium.store import SqlStore
 from podium.store.open_store import MOST_UNREADABLE, OpenStore
 from podium.store.postgres_store import PostgresStore
@@ -40,7 +40,7 @@ async def spoil(store: OpenStore, table: str, key: str, body: str = "nonsense") 
     """Put something else into a row's body."""
     column = "name" if table == "schedules" else "id"
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         assert isinstance(tx, SqlTransaction)
         tx.ask(
             f"UPDATE {table} SET body = :body WHERE {column} = :key RETURNING 1",
@@ -56,8 +56,8 @@ def a_run(number: int, **changes: Any) -> Run:
     return Run(id=f"run_{number:032}", **complete | changes)
 
 
-def a_beat(worker_id: str) -> WorkerBeat:
-    return WorkerBeat(id=worker_id, host="h", pid=1, started_at=NOON, beat_at=NOON)
+def a_beat(worker_id: str) -> WorkerHeartbeat:
+    return WorkerHeartbeat(id=worker_id, host="h", pid=1, started_at=NOON, beat_at=NOON)
 
 
 def a_schedule(name: str) -> Schedule:
@@ -65,7 +65,7 @@ def a_schedule(name: str) -> Schedule:
 
 
 async def add_runs(store: OpenStore, *runs: Run) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in runs:
             tx.add_run(run)
 
@@ -174,7 +174,7 @@ async def test_tallies_and_waits_go_on_beside_a_run_that_cannot_be_read(store: O
 async def test_a_database_full_of_such_rows_is_told_of_in_few_words(store: OpenStore) -> None:
     names = [f"wrk_{number:03}" for number in range(MOST_UNREADABLE + 10)]
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for name in names:
             tx.save_worker(a_beat(name))
 

@@ -19,7 +19,7 @@ from podium.core.errors import BadInput, StoreFull, StoreUnusable
 from podium.core.events import NoteTaken
 from podium.core.work import Run, Signal, StepRecord, StepStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import EventQuery, Tx
+from podium.ports import EventQuery, Transaction
 from podium.store import Redactor, SqlStore, StoreJournal, verify
 from podium.store.sqlite_store import SqliteDriver
 from podium.testing import FixedClock, SteadyIds, retry_until
@@ -150,7 +150,7 @@ async def test_a_secret_is_in_no_byte_of_any_file_whatever_noun_brought_it(tmp_p
     store = await opened(tmp_path)
     now = SystemClock().now()
 
-    def leak(tx: Tx) -> None:
+    def leak(tx: Transaction) -> None:
         tx.append(RUN, NoteTaken(text=f"the password is {SECRET}"))
         tx.add_run(Run(id=RUN, flow="f", task=SECRET, input={SECRET: [SECRET]}, created_at=now))
         tx.save_step(
@@ -195,7 +195,7 @@ async def test_receipts_are_chained_anchored_and_verified(tmp_path: Path) -> Non
 async def test_works_that_share_a_commit_fail_apart(tmp_path: Path) -> None:
     store = await opened(tmp_path)
 
-    def fail(tx: Tx) -> None:
+    def fail(tx: Transaction) -> None:
         tx.append(RUN, NoteTaken(text="never"))
         tx.add_receipt(a_receipt())
         raise ValueError("no")
@@ -261,7 +261,7 @@ async def test_positions_rise_even_when_the_clock_goes_back(tmp_path: Path) -> N
     await store.close()
 
 
-def _add_receipt(draft: Receipt, tx: Tx) -> Receipt:
+def _add_receipt(draft: Receipt, tx: Transaction) -> Receipt:
     return tx.add_receipt(draft)
 
 

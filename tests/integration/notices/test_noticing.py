@@ -13,7 +13,7 @@ from podium.config.chat_settings import NoticeSettings
 from podium.config.trust import TrustBook
 from podium.core.decisions import Tier
 from podium.core.ids import short_id
-from podium.notices import FileToldBook
+from podium.notices import FileDeliveryLog
 from podium.ports import EventQuery
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.unit.notices.stage import Listener, add_run, ask, end, listening, podium_in
@@ -138,11 +138,11 @@ async def test_telling_that_broke_off_is_said_and_closing_goes_on(
 ) -> None:
     said: list[str] = []
 
-    def broken(book: FileToldBook) -> bool:
+    def broken(book: FileDeliveryLog) -> bool:
         raise RuntimeError("no such thing")
 
     # Nothing is known that breaks it off.
-    monkeypatch.setattr(FileToldBook, "try_hold", broken)
+    monkeypatch.setattr(FileDeliveryLog, "try_hold", broken)
     podium = podium_in(tmp_path, user=MINE, said=said, CHAT="json://127.0.0.1:9/")
     async with notices_told(podium):
         await retry_until(lambda: said)

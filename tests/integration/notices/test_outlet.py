@@ -7,8 +7,8 @@ from email.message import Message
 
 import pytest
 
-from podium.notices import AppriseOutlet
-from podium.ports import Notice, NoticePart
+from podium.notices import AppriseChannel
+from podium.ports import Notice, NoticeItem
 from podium.testing import retry_until
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
 from tests.unit.notices.stage import listening
@@ -18,12 +18,12 @@ HOSTILE = (
 )
 NOTICE = Notice(
     title="Podium: 1 waiting <script>",
-    parts=(NoticePart(text=HOSTILE, link="https://podium.example.org/l/abc-_x"),),
+    parts=(NoticeItem(text=HOSTILE, link="https://podium.example.org/l/abc-_x"),),
 )
 
 
-def outlet(url: str, **more: float) -> AppriseOutlet:
-    return AppriseOutlet("CHAT", url, redact=lambda text: text.replace("a-token", "…"), **more)
+def outlet(url: str, **more: float) -> AppriseChannel:
+    return AppriseChannel("CHAT", url, redact=lambda text: text.replace("a-token", "…"), **more)
 
 
 async def test_a_service_is_told_by_http_and_only_podiums_own_link_can_be_opened() -> None:
@@ -67,7 +67,7 @@ def texts_of(mail: Message) -> list[str]:
 async def test_what_is_too_long_for_a_service_comes_in_several_messages_with_every_link_whole() -> (
     None
 ):
-    part = NoticePart(text="word " * 200, link="https://podium.example.org/l/" + "A" * 210)
+    part = NoticeItem(text="word " * 200, link="https://podium.example.org/l/" + "A" * 210)
     with listening() as service:
         url = f"mmost://127.0.0.1:{service.port}/atokenofeightormore"
         told = await outlet(url).tell(Notice(title="Podium: 10 ended", parts=(part,) * 10))
@@ -95,7 +95,7 @@ async def test_what_a_service_refuses_was_not_told_and_what_broke_in_it_is_a_dou
 async def test_a_service_that_is_not_there_is_a_doubt_that_says_so() -> None:
     with listening() as service:
         url = service.url
-    told = await AppriseOutlet(
+    told = await AppriseChannel(
         "CHAT", url, redact=lambda text: text.replace("127.0.0.1", "[redacted]")
     ).tell(NOTICE)
     assert (told.done, told.in_doubt) == (False, True)

@@ -19,7 +19,7 @@ from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds
 from podium.tools.packs import load_pack, pack_digest, shipped_packs
 from podium.tools.packs.checks.references import reference_problems
-from podium.tools.packs.files import Snapshot, snapshot_of
+from podium.tools.packs.files import PackSnapshot, snapshot_of
 from tests.integration.packs.test_performing import open_workshop
 from tests.unit.packs.bikes import registry_with, write_pack
 from tests.unit.packs.test_loading import faults, only_fault
@@ -223,9 +223,9 @@ def test_what_is_swapped_while_a_pack_is_read_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The swap comes between hashing and reading, for each file that is read."""
-    read = Snapshot.content
+    read = PackSnapshot.content
 
-    def swapped(files: Snapshot, name: str) -> bytes:
+    def swapped(files: PackSnapshot, name: str) -> bytes:
         path = files.folder / name
         good = path.read_bytes()
         path.write_bytes(good + b"\n")
@@ -237,7 +237,7 @@ def test_what_is_swapped_while_a_pack_is_read_is_not_believed(
     for name in ("tools.registry.json", "ledger.py", "suburbs.txt", "schemas/check_in.json"):
         folder = write_pack(tmp_path / name / "bikes")
         monkeypatch.setattr(
-            Snapshot,
+            PackSnapshot,
             "content",
             lambda files, asked, at=name: (swapped if asked == at else read)(files, asked),
         )

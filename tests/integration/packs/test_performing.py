@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Call, Outcome, PlanPlace, Receipt, Tier
+from podium.core.decisions import Call, CallOutcome, PlanPosition, Receipt, Tier
 from podium.core.errors import CallInDoubt
 from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds, retry_until
@@ -93,7 +93,7 @@ class Workshop:
     rig: Rig
     state: Path
 
-    async def use(self, tool: str, **arguments: Any) -> Outcome:
+    async def use(self, tool: str, **arguments: Any) -> CallOutcome:
         return await self.rig.use(tool, **arguments)
 
     async def receipt(self) -> Receipt:
@@ -158,11 +158,11 @@ async def test_what_was_done_is_taken_back_and_the_receipts_are_linked(
     workshop = open_workshop(tmp_path, stores)
     booked = await workshop.use("repair.book", owner="Kim")
     call = workshop.rig.call("repair.drop", **booked.result["undo"])
-    undoing = call.model_copy(update={"plan": PlanPlace(step=1, undoes="run_1#1")})
+    undoing = call.model_copy(update={"plan": PlanPosition(step=1, undoes="run_1#1")})
 
     outcome = await workshop.rig.toolbox.perform(undoing)
 
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.ok
     assert outcome.result["undoes"] == "run_1#1"
     receipt = await workshop.receipt()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.processes import Confinement, Ended, Mount, Spawn
+from podium.core.processes import Confinement, Mount, ProcessExit, ProcessSpec
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.sandbox.confining.canary import Mechanism, candidates
 
@@ -81,24 +81,24 @@ class Place:
         }
         return Confinement.model_validate(fields)
 
-    def spawn(self, *argv: str, **more: object) -> Spawn:
+    def spawn(self, *argv: str, **more: object) -> ProcessSpec:
         confinement = more.pop("confinement", None) or self.confinement()
         fields = {"argv": argv, "cwd": str(self.given), "confinement": confinement, **more}
-        return Spawn.model_validate(fields)
+        return ProcessSpec.model_validate(fields)
 
-    def sh(self, script: str, **more: object) -> Spawn:
+    def sh(self, script: str, **more: object) -> ProcessSpec:
         return self.spawn("sh", "-c", script, **more)
 
-    def python(self, code: str, *arguments: str, **more: object) -> Spawn:
+    def python(self, code: str, *arguments: str, **more: object) -> ProcessSpec:
         return self.spawn(PYTHON, "-IS", "-c", code, *arguments, **more)
 
-    def attempts(self, code: str, *arguments: str, **more: object) -> Spawn:
+    def attempts(self, code: str, *arguments: str, **more: object) -> ProcessSpec:
         """A program that calls `attempt(name, act)`; `achieved` gives what it managed to do."""
         places = (str(self.given), str(self.outside))
         return self.python(ATTEMPT + code + REPORT, *places, *arguments, **more)
 
 
-def achieved(ended: Ended) -> list[str]:
+def achieved(ended: ProcessExit) -> list[str]:
     assert ended.exit_code == 0, ended
     found = json.loads(ended.stdout)
     assert isinstance(found, list)

@@ -11,7 +11,7 @@ from podium.core.events import EventBody
 from podium.core.model import Json
 from podium.core.turns import Turn
 from podium.ports import EventQuery, Toolbox, ToolDoor
-from podium.sandbox import HookDoor, HookDoorSettings, TurnDoor
+from podium.sandbox import HookServer, HookServerSettings, TurnHookServer
 from podium.testing import (
     FakeEnclosures,
     FakeLauncher,
@@ -58,7 +58,7 @@ class DoorRig:
     def __init__(
         self,
         *decisions: Effect,
-        settings: HookDoorSettings | None = None,
+        settings: HookServerSettings | None = None,
         tool_door: ToolDoor | None = None,
     ) -> None:
         self.store = MemoryStore()
@@ -68,7 +68,7 @@ class DoorRig:
         self.tool_door = tool_door or self._make_tool_door()
         self.toolbox = self._make_toolbox()
         self.journal = MemoryJournal(self.store)
-        self.hook_door = HookDoor(self.tool_door, self.toolbox, self.journal, settings)
+        self.hook_door = HookServer(self.tool_door, self.toolbox, self.journal, settings)
 
     def _make_tool_door(self) -> ToolDoor:
         return ScriptedToolDoor(self.store, self.gate)
@@ -126,12 +126,12 @@ class RealDoorRig(DoorRig):
         )
 
 
-async def say(door: TurnDoor, **message: Json) -> dict[str, Any]:
+async def say(door: TurnHookServer, **message: Json) -> dict[str, Any]:
     """Put one message with the right token to the door."""
     return await say_raw(door, json.dumps({"token": door.token, **message}).encode() + b"\n")
 
 
-async def say_raw(door: TurnDoor, line: bytes) -> dict[str, Any]:
+async def say_raw(door: TurnHookServer, line: bytes) -> dict[str, Any]:
     reader, writer = await asyncio.open_unix_connection(door.socket_path)
     try:
         writer.write(line)

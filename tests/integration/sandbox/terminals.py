@@ -14,7 +14,7 @@ import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until
 from tests.unit.sandbox.trees import ROOT
@@ -126,7 +126,7 @@ print(json.dumps(asyncio.run(launcher.on_terminal(Spawn.model_validate_json(sys.
 """
 
 
-def command_of_a_dead_podium(mechanism: str, spawn: Spawn) -> tuple[str, ...]:
+def command_of_a_dead_podium(mechanism: str, spawn: ProcessSpec) -> tuple[str, ...]:
     """The command for this spawn, from a Podium that is no more."""
     ended = subprocess.run(
         [sys.executable, "-c", _ASK, mechanism, spawn.model_dump_json()],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import NoSandbox, NotPossibleNow
-from podium.core.processes import Confinement, Ended, Spawn
+from podium.core.processes import Confinement, ProcessExit, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import canary
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Canary, Mechanism, try_out
@@ -38,13 +38,13 @@ class Runs:
         self._fails = fails
         self.tried: list[str] = []
 
-    async def __call__(self, spawn: Spawn, mechanism: Mechanism) -> Ended:
+    async def __call__(self, spawn: ProcessSpec, mechanism: Mechanism) -> ProcessExit:
         self.tried.append(mechanism.name)
         if self._fails:
             raise NotPossibleNow(self._fails)
         (Path(spawn.cwd) / "file").touch()
         (Path(spawn.cwd) / "lock").touch()
-        return Ended(exit_code=0, stdout=b"attempted\n", refused_execs=("true",))
+        return ProcessExit(exit_code=0, stdout=b"attempted\n", refused_execs=("true",))
 
 
 @pytest.mark.sample(1)
@@ -88,7 +88,7 @@ async def test_what_confines_nothing_is_found_out() -> None:
         pytest.skip("as root it would do real harm; runs where the tests run as an ordinary user")
     launcher = ProcessLauncher()
 
-    async def unconfined(spawn: Spawn, mechanism: Mechanism) -> Ended:
+    async def unconfined(spawn: ProcessSpec, mechanism: Mechanism) -> ProcessExit:
         return await launcher.run(spawn.model_copy(update={"confinement": Confinement()}))
 
     trial = await try_out(unconfined, ANY)
@@ -108,10 +108,10 @@ async def test_what_confines_nothing_is_found_out() -> None:
 
 
 async def test_a_mechanism_that_lies_is_found_out_by_what_changed() -> None:
-    async def lies(spawn: Spawn, mechanism: Mechanism) -> Ended:
+    async def lies(spawn: ProcessSpec, mechanism: Mechanism) -> ProcessExit:
         (Path(spawn.cwd) / "file").touch()
         (Path(spawn.cwd).parent / "outer" / "file").write_text("changed")
-        return Ended(exit_code=0, stdout=b"attempted\n", refused_execs=("true",))
+        return ProcessExit(exit_code=0, stdout=b"attempted\n", refused_execs=("true",))
 
     trial = await try_out(lies, ANY)
     assert trial.why == "a file outside was changed"
@@ -121,16 +121,21 @@ async def test_a_mechanism_that_lies_is_found_out_by_what_changed() -> None:
     ("ended", "why"),
     [
         (
-            Ended(exit_code=1, stderr=b"bwrap: no permissions"),
+            ProcessExit(exit_code=1, stderr=b"bwrap: no permissions"),
             "did not run (bwrap: no permissions)",
         ),
-        (Ended(exit_code=0), "did not run"),
-        (Ended(exit_code=0, stdout=b"attempted\nremount\n"), "it could remount"),
-        (Ended(exit_code=0, stdout=b"attempted\n"), "nobody heard of a program that was refused"),
+        (ProcessExit(exit_code=0), "did not run"),
+        (ProcessExit(exit_code=0, stdout=b"attempted\nremount\n"), "it could remount"),
+        (
+            ProcessExit(exit_code=0, stdout=b"attempted\n"),
+            "nobody heard of a program that was refused",
+        ),
     ],
 )
-async def test_a_canary_that_did_not_come_back_well_counts_as_lost(ended: Ended, why: str) -> None:
-    async def gives(spawn: Spawn, mechanism: Mechanism) -> Ended:
+async def test_a_canary_that_did_not_come_back_well_counts_as_lost(
+    ended: ProcessExit, why: str
+) -> None:
+    async def gives(spawn: ProcessSpec, mechanism: Mechanism) -> ProcessExit:
         return ended
 
     trial = await try_out(gives, ANY)

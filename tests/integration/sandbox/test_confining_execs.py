@@ -12,7 +12,7 @@ from podium.core.errors import CallRefused
 from podium.core.processes import ExecRules, ProgramRules, SubcommandRules
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import filters, seccomp
-from podium.sandbox.confining.exec_rules import Rules, as_data, from_data, judge
+from podium.sandbox.confining.exec_rules import ExecRuleSet, as_data, from_data, judge
 from podium.sandbox.guard.kernel import gain_no_privileges
 from tests.integration.sandbox.confined import Place, achieved
 
@@ -32,7 +32,7 @@ GIT = ProgramRules(
 RULES = ExecRules(refused={"sudo": "nobody becomes another"}, programs=(GIT,))
 
 
-def rules() -> Rules:
+def rules() -> ExecRuleSet:
     return from_data(as_data(RULES))
 
 

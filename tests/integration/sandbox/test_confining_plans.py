@@ -11,11 +11,18 @@ import pytest
 from podium.core.processes import Confinement, ExecRules, Mount
 from podium.sandbox.confining import filters, view
 from podium.sandbox.confining.bubblewrap import options
-from podium.sandbox.confining.plan import Plan
+from podium.sandbox.confining.plan import ConfinementPlan
 from podium.sandbox.confining.seatbelt import profile
-from podium.sandbox.confining.seccomp import ALLOW, NOTIFY, Rule, Where, assemble, refused
-from podium.sandbox.confining.syscalls import MACHINES, Machine
-from podium.sandbox.confining.view import Inside, not_for_everybody, reach, shown_folders
+from podium.sandbox.confining.seccomp import (
+    ALLOW,
+    NOTIFY,
+    ArgumentCondition,
+    SyscallRule,
+    assemble,
+    refused,
+)
+from podium.sandbox.confining.syscalls import MACHINES, ProcessorAbi
+from podium.sandbox.confining.view import ConfinedView, not_for_everybody, reach, shown_folders
 
 WORK = Mount(source="/work", target="/work", writable=True)
 
@@ -135,13 +142,13 @@ def test_sources_of_pins_are_looked_for_where_they_are_outside() -> None:
 
 
 def test_a_path_inside_leads_to_the_last_mount_that_covers_it() -> None:
-    inside = Inside((WORK, Mount(source="/other", target="/work/sub")), home="/home/me")
+    inside = ConfinedView((WORK, Mount(source="/other", target="/work/sub")), home="/home/me")
     assert inside.outside("/work/x/../y") == "/work/y"
     assert inside.outside("/work/sub/y") == "/other/y"
     assert inside.outside("/usr/bin/env") == "/usr/bin/env"
     for hidden in ("/tmp/x", "/home/me/x", "/srv", "/workshop"):
         assert inside.outside(hidden) == ""
-    assert Inside((Mount(source="/image", target="/"),)).outside("/etc/x") == "/image/etc/x"
+    assert ConfinedView((Mount(source="/image", target="/"),)).outside("/etc/x") == "/image/etc/x"
 
 
 def test_programs_are_looked_for_as_the_tree_will_find_them(tmp_path: Path) -> None:
@@ -152,7 +159,7 @@ def test_programs_are_looked_for_as_the_tree_will_find_them(tmp_path: Path) -> N
     (tools / "tool").symlink_to("/t/real")
     (tools / "lost").symlink_to(tools / "real")
     (tools / "loop").symlink_to("loop")
-    inside = Inside((Mount(source=str(tools), target="/t"),))
+    inside = ConfinedView((Mount(source=str(tools), target="/t"),))
     assert inside.program("tool", "/", "relative:/t") == "/t/tool"
     assert inside.program("./tool", "/t", "") == "/t/tool"
     for missing in ("lost", "loop", "other"):
@@ -160,8 +167,10 @@ def test_programs_are_looked_for_as_the_tree_will_find_them(tmp_path: Path) -> N
 
 
 def test_a_plan_crosses_to_the_guard_whole() -> None:
-    plan = Plan(mechanism="bubblewrap", options=["a\0b", "ü"], ports=[1], rules=[{"x": "y"}, []])
-    assert vars(Plan.decode(plan.encode())) == vars(plan)
+    plan = ConfinementPlan(
+        mechanism="bubblewrap", options=["a\0b", "ü"], ports=[1], rules=[{"x": "y"}, []]
+    )
+    assert vars(ConfinementPlan.decode(plan.encode())) == vars(plan)
 
 
 def test_without_mounts_a_folder_with_something_pinned_is_opened_entry_by_entry(
@@ -245,11 +254,11 @@ def verdict(code: bytes, audit: int, number: int, *arguments: int) -> int:
 
 
 @pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> Machine:
+def machine(request: pytest.FixtureRequest) -> ProcessorAbi:
     return MACHINES[request.param]
 
 
-def test_the_filter_around_mounts_refuses_what_they_do_not_hold(machine: Machine) -> None:
+def test_the_filter_around_mounts_refuses_what_they_do_not_hold(machine: ProcessorAbi) -> None:
     code, call = assemble(filters.mounted(), machine), machine.numbers
     judged: dict[tuple[str, tuple[int, ...]], int] = {
         ("execve", ()): NOTIFY,
@@ -300,7 +309,7 @@ def test_the_filter_around_mounts_refuses_what_they_do_not_hold(machine: Machine
 
 
 def test_the_filter_beside_landlock_leaves_nothing_to_it_that_it_does_not_know(
-    machine: Machine,
+    machine: ProcessorAbi,
 ) -> None:
     code, call = assemble(filters.unmounted(network_open=False), machine), machine.numbers
     judged: dict[tuple[str, tuple[int, ...]], int] = {
@@ -407,23 +416,30 @@ def test_the_filter_beside_landlock_leaves_nothing_to_it_that_it_does_not_know(
         assert verdict(code, machine.audit, call[name], *arguments) == wanted, (name, arguments)
 
 
-def test_an_open_network_leaves_datagrams_to_the_internet_open(machine: Machine) -> None:
+def test_an_open_network_leaves_datagrams_to_the_internet_open(machine: ProcessorAbi) -> None:
     code = assemble(filters.unmounted(network_open=True), machine)
     assert verdict(code, machine.audit, machine.numbers["socket"], 2, 2) == ALLOW
     assert verdict(code, machine.audit, machine.numbers["socket"], 1, 2) == refused(errno.EACCES)
 
 
-def test_calls_by_the_numbers_of_another_processor_are_not_there(machine: Machine) -> None:
+def test_calls_by_the_numbers_of_another_processor_are_not_there(machine: ProcessorAbi) -> None:
     code = assemble(filters.mounted(), machine)
     assert verdict(code, 0x40000003, 11) == refused(errno.ENOSYS)
     assert verdict(code, machine.audit, 0x40000000 + 520) == refused(errno.ENOSYS)
 
 
-def test_conditions_hold_together_and_the_first_rule_that_fits_decides(machine: Machine) -> None:
+def test_conditions_hold_together_and_the_first_rule_that_fits_decides(
+    machine: ProcessorAbi,
+) -> None:
     rules = [
-        Rule("socket", refused(1), Where(0, (1, 2)), Where(1, (5, 6, 7), mask=0xF, among=False)),
-        Rule("socket", refused(2), Where(2, (9,))),
-        Rule("no_such_call", refused(3)),
+        SyscallRule(
+            "socket",
+            refused(1),
+            ArgumentCondition(0, (1, 2)),
+            ArgumentCondition(1, (5, 6, 7), mask=0xF, among=False),
+        ),
+        SyscallRule("socket", refused(2), ArgumentCondition(2, (9,))),
+        SyscallRule("no_such_call", refused(3)),
     ]
     code, number = assemble(rules, machine), machine.numbers["socket"]
     given = {

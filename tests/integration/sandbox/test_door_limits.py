@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.core.decisions import Call, Decision, Effect, Outcome, Refusal, Tier
+from podium.core.decisions import Call, CallOutcome, Decision, Effect, Refusal, Tier
 from podium.core.errors import CallRefused
 from podium.core.events import ToolCompleted, ToolRefused
 from podium.core.model import Json
@@ -25,8 +25,8 @@ def _call(tool: str = "look", **arguments: Json) -> Call:
     return Call(run_id="run_1", step_key="work:0", index=0, tool=tool, arguments=arguments)
 
 
-def _saw(result: Json) -> Outcome:
-    return Outcome(ok=True, result=result)
+def _saw(result: Json) -> CallOutcome:
+    return CallOutcome(ok=True, result=result)
 
 
 def _denied(reason: str) -> Refusal:
@@ -75,8 +75,12 @@ def test_an_agent_that_goes_in_a_circle_may_not_finish() -> None:
         limits.begin("finish")
 
 
-@pytest.mark.parametrize("answer", [_saw("same"), _denied("never"), Outcome(ok=False, error="no")])
-def test_the_same_call_with_the_same_answer_stops_at_the_limit(answer: Outcome | Refusal) -> None:
+@pytest.mark.parametrize(
+    "answer", [_saw("same"), _denied("never"), CallOutcome(ok=False, error="no")]
+)
+def test_the_same_call_with_the_same_answer_stops_at_the_limit(
+    answer: CallOutcome | Refusal,
+) -> None:
     limits = CallLimits(TurnLimits(same_results=3))
     stops = []
     for number in range(3):

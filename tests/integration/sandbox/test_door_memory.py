@@ -10,7 +10,7 @@ from podium.core.decisions import Effect, Usage
 from podium.core.errors import NotPossibleNow
 from podium.core.events import EventBody, ModelAnswered, RunRetried, ToolRefused, UsageRecorded
 from podium.core.turns import ModelAnswer, Turn
-from podium.sandbox import HookDoor
+from podium.sandbox import HookServer
 from podium.sandbox.hook_state import TurnMemory, memory_of
 from podium.testing import MemoryJournal
 from tests.integration.sandbox.door_rig import TURN, DoorRig
@@ -118,7 +118,7 @@ async def test_an_answer_that_cannot_be_written_is_an_error_and_not_remembered()
             raise NotPossibleNow("the disk is full; make room")
 
     rig = DoorRig()
-    doors = HookDoor(rig.tool_door, rig.toolbox, Full(rig.store))
+    doors = HookServer(rig.tool_door, rig.toolbox, Full(rig.store))
     async with doors.open(TURN, agent="api") as door:
         with pytest.raises(NotPossibleNow):
             await door.record_answer(_answer(0))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sandbox.guard.order import Order
-from podium.sandbox.guard.processes import Entry, descendants_of, entry_of
+from podium.sandbox.guard.order import GuardOrder
+from podium.sandbox.guard.processes import ProcessEntry, descendants_of, entry_of
 from podium.sandbox.guard.trees import GroupTree
 from podium.sandbox.guard_pool import start_guard
 from podium.testing import retry_until_blocking
@@ -42,7 +42,7 @@ def test_an_order_arrives_as_it_was_given(
     file_bytes: int | None,
     seconds: float | None,
 ) -> None:
-    order = Order(
+    order = GuardOrder(
         program="/bin/true",
         argv=argv,
         cwd=cwd,
@@ -85,7 +85,7 @@ def test_a_signal_never_reaches_a_process_that_only_has_the_same_pid() -> None:
     with subprocess.Popen([sys.executable, "-IS", "-c", "input()"], stdin=subprocess.PIPE) as child:
         entry = entry_of(child.pid)
         assert entry is not None
-        another = Entry(entry.pid, entry.parent, entry.state, entry.threads, entry.start - 1)
+        another = ProcessEntry(entry.pid, entry.parent, entry.state, entry.threads, entry.start - 1)
         another.send(signal.SIGKILL)
         child.communicate(b"\n")
         assert child.returncode == 0
@@ -118,8 +118,8 @@ def test_a_group_can_be_ended_where_nothing_better_is_to_be_had() -> None:
         retry_until_blocking(lambda: (entry := entry_of(other)) is None or entry.is_zombie)
 
 
-def _order(program: str, argv: list[str]) -> Order:
-    return Order(
+def _order(program: str, argv: list[str]) -> GuardOrder:
+    return GuardOrder(
         program=program,
         argv=argv,
         cwd="/",
@@ -135,12 +135,12 @@ def _order(program: str, argv: list[str]) -> Order:
     )
 
 
-def _sent(data: bytes) -> Order | None:
+def _sent(data: bytes) -> GuardOrder | None:
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "wb") as pipe:
         pipe.write(data)
     try:
-        return Order.read_from(read_end)
+        return GuardOrder.read_from(read_end)
     finally:
         os.close(read_end)
 

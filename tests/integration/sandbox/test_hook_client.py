@@ -14,7 +14,7 @@ import pytest
 
 from podium.core.decisions import Effect
 from podium.core.model import Json
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox import ProcessLauncher, hook_client, hook_command
 from podium.testing import retry_until
 from tests.integration.sandbox.door_rig import TURN, DoorRig
@@ -37,9 +37,9 @@ async def run_hook(
     stdin: bytes | None = None,
     deadline: str = "60",
     arguments: tuple[str, ...] = (),
-) -> Ended:
+) -> ProcessExit:
     """Run the client as a CLI would."""
-    spawn = Spawn(
+    spawn = ProcessSpec(
         argv=(*hook_command(), *arguments),
         cwd="/",
         env={**env, "PODIUM_DOOR_DEADLINE": deadline},
@@ -48,7 +48,7 @@ async def run_hook(
     return await ProcessLauncher().run(spawn)
 
 
-def assert_denied(ended: Ended, *words: str) -> None:
+def assert_denied(ended: ProcessExit, *words: str) -> None:
     """Exit 2, nothing on stdout, and a reason on stderr that no CLI takes for JSON."""
     assert (ended.exit_code, ended.stdout) == (2, b"")
     reason = ended.stderr.decode()
@@ -255,7 +255,7 @@ async def test_the_hook_ignores_what_its_surroundings_would_have_python_load(
     (tmp_path / "json.py").write_text("import os; os._exit(0)")
     rig = DoorRig(Effect.DENY)
     async with rig.hook_door.open(TURN) as door:
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=hook_command(),
             cwd=str(tmp_path),
             env={**door.env, "PYTHONPATH": str(tmp_path)},

@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from podium.core.decisions import (
     Access,
     Call,
+    CallOutcome,
     CallStatus,
     Effect,
-    Outcome,
     PathArgument,
     Permit,
     Receipt,
@@ -39,10 +39,10 @@ from podium.core.events import (
     ToolRequested,
 )
 from podium.core.model import Json
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.core.turns import Finish
 from podium.ports import Checkpoint
-from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, TurnDoor
+from podium.sandbox import HookServer, HookServerSettings, ProcessLauncher, TurnHookServer
 from podium.sandbox.hook_calls import TurnCalls, as_it_is
 from podium.store import Redactor
 from podium.testing import FakeTool, FakeToolbox, MemoryJournal, retry_until
@@ -305,7 +305,7 @@ class BrokenToolDoor:
         """Nothing is open here."""
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
         raise RuntimeError("disk full of secrets")
 
@@ -380,7 +380,7 @@ class SlowToolDoor(BrokenToolDoor):
         """Nothing is open here."""
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
         return await self._inner.settle(permit, outcome, checkpoint)
 
@@ -393,7 +393,7 @@ async def test_a_judgement_that_takes_too_long_is_a_denial_and_its_late_permit_i
     rig_of: RigOf,
 ) -> None:
     slow = SlowToolDoor()
-    rig = rig_of(tool_door=slow, settings=HookDoorSettings(answer_seconds=0.05))
+    rig = rig_of(tool_door=slow, settings=HookServerSettings(answer_seconds=0.05))
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         assert answer["decision"] == "deny"
@@ -485,7 +485,7 @@ async def test_a_message_that_does_not_fit_is_denied(
 
 
 async def test_a_message_beyond_the_limit_is_denied(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, settings=HookDoorSettings(message_bytes=1000))
+    rig = rig_of(Effect.ALLOW, settings=HookServerSettings(message_bytes=1000))
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", tool="echo", arguments={"x": "y" * 5000})
         assert "longer than 1000 bytes" in answer["say"]
@@ -502,7 +502,7 @@ async def test_a_message_that_is_cut_off_is_denied(rig_of: RigOf) -> None:
 
 
 async def test_a_silent_connection_is_sent_away(rig_of: RigOf) -> None:
-    rig = rig_of(settings=HookDoorSettings(read_seconds=0.05))
+    rig = rig_of(settings=HookServerSettings(read_seconds=0.05))
     async with rig.hook_door.open(TURN) as door:
         reader, writer = await asyncio.open_unix_connection(door.socket_path)
         assert b"no message came" in await reader.readline()
@@ -513,7 +513,7 @@ async def test_a_silent_connection_is_sent_away(rig_of: RigOf) -> None:
 async def test_connections_beyond_the_limit_are_sent_away_and_make_room_when_they_end(
     rig_of: RigOf,
 ) -> None:
-    rig = rig_of(settings=HookDoorSettings(connections=2))
+    rig = rig_of(settings=HookServerSettings(connections=2))
     async with rig.hook_door.open(TURN) as door:
         held = [await asyncio.open_unix_connection(door.socket_path) for _ in range(2)]
         assert "too many" in (await say(door, op="tools"))["say"]
@@ -522,7 +522,7 @@ async def test_connections_beyond_the_limit_are_sent_away_and_make_room_when_the
         await retry_until(lambda: _is_open(door))
 
 
-async def _is_open(door: TurnDoor) -> bool:
+async def _is_open(door: TurnHookServer) -> bool:
     return bool((await say(door, op="tools"))["decision"] == "allow")
 
 
@@ -555,7 +555,7 @@ async def test_folder_and_socket_are_gone_when_the_turn_breaks(rig_of: RigOf) ->
 async def test_a_folder_too_deep_for_a_socket_is_refused(rig_of: RigOf, tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
-    rig = rig_of(settings=HookDoorSettings(folder=str(deep)))
+    rig = rig_of(settings=HookServerSettings(folder=str(deep)))
     with pytest.raises(NotPossibleNow, match="too long for sockets"):
         async with rig.hook_door.open(TURN):
             pass
@@ -578,7 +578,7 @@ async def test_another_user_is_sent_away_though_the_door_stands_open(rig_of: Rig
         os.chmod(os.path.dirname(door.socket_path), 0o777)
         os.chmod(door.socket_path, 0o777)
         argv = (sys.executable, "-IS", "-c", ASK_AS_NOBODY, door.socket_path)
-        ended = await ProcessLauncher().run(Spawn(argv=argv, cwd="/"))
+        ended = await ProcessLauncher().run(ProcessSpec(argv=argv, cwd="/"))
     assert b"user 65534 has no business" in ended.stdout
 
 
@@ -605,7 +605,7 @@ async def test_doors_of_killed_podiums_are_cleared_away_and_no_others() -> None:
         for name in ("dead", "new"):
             sockets[name].close()
 
-        async with DoorRig(settings=HookDoorSettings(folder=place)).hook_door.open(TURN):
+        async with DoorRig(settings=HookServerSettings(folder=place)).hook_door.open(TURN):
             left = {name for name, folder in folders.items() if folder.exists()}
 
         sockets["alive"].close()
@@ -679,7 +679,7 @@ async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
     turn = TURN.model_copy(update={"own_tools": granted})
     search = ToolSpec(name="web_search", tier=Tier.T1, receipt_fields=("done",), observed_only=True)
     rig.toolbox = FakeToolbox(rig.tool_door, [FakeTool(search, _never)])
-    doors = HookDoor(rig.tool_door, rig.toolbox, rig.journal)
+    doors = HookServer(rig.tool_door, rig.toolbox, rig.journal)
     async with doors.open(turn, translate=lambda tool, given: ("web_search", given)) as door:
         answer = await door.request("GoogleSearch", {"query": "podium"})
         performed = await door.perform("web_search", {"query": "podium"})
@@ -701,7 +701,7 @@ async def _never(arguments: dict[str, Json]) -> Json:
 async def test_a_secret_that_comes_in_two_pieces_is_not_noted_in_two_halves() -> None:
     rig = DoorRig()
     hide = lambda text: text.replace("hunter2-hunter2", "[redacted]")  # noqa: E731
-    doors = HookDoor(rig.tool_door, rig.toolbox, rig.journal, redact=hide)
+    doors = HookServer(rig.tool_door, rig.toolbox, rig.journal, redact=hide)
     async with doors.open(TURN) as door:
         door.tell("text", "x" * 500 + " the key is hunter2-")
         await retry_until(lambda: _progress(rig, 1))
@@ -732,7 +732,7 @@ async def test_a_path_that_programs_read_in_their_own_way_is_refused(path: str) 
         paths=(PathArgument(name="path", access=Access.READ),),
     )
     toolbox = FakeToolbox(rig.tool_door, [FakeTool(reading, _never)])
-    async with HookDoor(rig.tool_door, toolbox, rig.journal).open(TURN) as door:
+    async with HookServer(rig.tool_door, toolbox, rig.journal).open(TURN) as door:
         odd = await door.request("read_file", {"path": path})
         plain = await door.request("read_file", {"path": path.strip(" ~@")})
     assert not odd.allowed

@@ -12,17 +12,17 @@ from podium.core.approval_steps import grant
 from podium.core.decisions import ApprovalStatus, CallStatus, Effect
 from podium.core.events import NoteTaken, ToolRefused
 from podium.core.model import Json
-from podium.ports import ANY_USE, Tx, nameless_use
-from podium.sandbox import HookDoorSettings, TurnDoor
+from podium.ports import ANY_USE, Transaction, nameless_use
+from podium.sandbox import HookServerSettings, TurnHookServer
 from podium.testing import FixedClock, retry_until
 from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say_raw
 
 COMMAND: dict[str, Json] = {"command": "make"}
 ASKING: dict[str, Json] = {"op": "request", "tool": "run_command", "arguments": COMMAND}
-IMPATIENT = HookDoorSettings(expect_seconds=0.05)
+IMPATIENT = HookServerSettings(expect_seconds=0.05)
 
 
-async def ask(door: TurnDoor, **message: Json) -> dict[str, Any]:
+async def ask(door: TurnHookServer, **message: Json) -> dict[str, Any]:
     """Put one message with the hook's token to the door."""
     line = {"token": door.hook_env["PODIUM_DOOR_TOKEN"], **message}
     return await say_raw(door, json.dumps(line).encode() + b"\n")
@@ -106,7 +106,7 @@ async def test_a_forged_question_does_not_use_up_the_approval_of_a_call_that_wai
     assert (held.status, held.reserved_by) == (ApprovalStatus.RESERVED, real["call"])
 
 
-def _say_yes(tx: Tx, approval_id: str) -> None:
+def _say_yes(tx: Transaction, approval_id: str) -> None:
     approval = tx.approval(approval_id)
     assert approval is not None
     tx.save_approval(grant(approval, "somebody", FixedClock().now()))

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from podium.core.errors import NotPossibleNow
-from podium.core.processes import Confinement, Spawn
+from podium.core.processes import Confinement, ProcessSpec
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server, end_orphans
 from podium.testing import retry_until_blocking
 from tests.unit.sandbox.trees import ESCAPES, ROOT, alive, new_token, python
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="whole trees are
 QUICK = LauncherSettings(grace_seconds=0.2, linger_seconds=0.02)
 
 
-def leaving(code: str, token: str) -> Spawn:
+def leaving(code: str, token: str) -> ProcessSpec:
     return python(ESCAPES + code, token, leaves_server=token)
 
 

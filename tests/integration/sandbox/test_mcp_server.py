@@ -14,7 +14,7 @@ import pytest
 from podium.core import tool_replies
 from podium.core.decisions import CallStatus, Effect
 from podium.core.model import Json
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.ports import Process
 from podium.sandbox import ProcessLauncher, mcp_server_command
 from podium.sandbox.mcp_door import LONGEST_NAME, LONGEST_RESULT_CHARACTERS
@@ -66,7 +66,7 @@ def shown(answer: Message) -> tuple[str, bool]:
 
 @asynccontextmanager
 async def serving(env: Mapping[str, str]) -> AsyncIterator[Cli]:
-    spawn = Spawn(argv=mcp_server_command(), cwd="/", env=dict(env), interactive=True)
+    spawn = ProcessSpec(argv=mcp_server_command(), cwd="/", env=dict(env), interactive=True)
     process = await ProcessLauncher().start(spawn)
     try:
         yield Cli(process)

@@ -19,7 +19,7 @@ from podium.sandbox.confining.hosts import (
 )
 from podium.sandbox.confining.preparation import PROXY_PORTS, ports_inside, proxy_port
 from podium.sandbox.confining.proxy import TreeNetwork
-from podium.sandbox.confining.upstream import Upstream
+from podium.sandbox.confining.upstream import UpstreamProxy
 
 
 def listener() -> socket.socket:
@@ -31,7 +31,7 @@ def listener() -> socket.socket:
 
 @asynccontextmanager
 async def tree_network(
-    *hosts: str, upstream: Upstream | None = None
+    *hosts: str, upstream: UpstreamProxy | None = None
 ) -> AsyncIterator[tuple[TreeNetwork, int]]:
     network, inside = TreeNetwork(hosts, upstream), listener()
     network.serve_proxy(inside)
@@ -297,7 +297,7 @@ async def test_closing_ends_connections_that_are_open() -> None:
 
 async def test_this_machines_own_proxy_is_gone_through_where_there_is_one() -> None:
     async with server(b"HTTP/1.1 200 fine\r\n\r\nmodel") as (own, heard):
-        upstream = Upstream.of({"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{own}"})
+        upstream = UpstreamProxy.of({"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{own}"})
         async with tree_network("model.example", upstream=upstream) as (_, proxy):
             answer = await ask(proxy, b"CONNECT model.example:443 HTTP/1.1\r\n\r\n")
     assert answer.endswith(b"model")
@@ -307,7 +307,7 @@ async def test_this_machines_own_proxy_is_gone_through_where_there_is_one() -> N
 
 async def test_this_machines_own_proxy_may_say_no() -> None:
     async with server(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n") as (own, _):
-        upstream = Upstream.of({"https_proxy": f"127.0.0.1:{own}"})
+        upstream = UpstreamProxy.of({"https_proxy": f"127.0.0.1:{own}"})
         async with tree_network("model.example", upstream=upstream) as (_, proxy):
             answer = await ask(proxy, b"CONNECT model.example:443 HTTP/1.1\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 502")
@@ -315,7 +315,7 @@ async def test_this_machines_own_proxy_may_say_no() -> None:
 
 
 async def test_hosts_that_go_without_the_machines_proxy_are_dialled_straight() -> None:
-    upstream = Upstream.of(
+    upstream = UpstreamProxy.of(
         {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "intern.example, 127.0.0.1"}
     )
     async with (

@@ -16,8 +16,8 @@ import pytest
 
 from podium.core.errors import NotPossibleNow
 from podium.sandbox import LauncherSettings, ProcessLauncher
-from podium.sandbox.guard.processes import Entry, entry_of
-from podium.sandbox.guard_pool import Nursery
+from podium.sandbox.guard.processes import ProcessEntry, entry_of
+from podium.sandbox.guard_pool import GuardPool
 from podium.testing import retry_until, retry_until_blocking
 from tests.unit.sandbox.trees import ROOT, alive, new_token, python
 
@@ -27,8 +27,8 @@ TALKS = "import sys; print('up'); sys.stdout.flush(); sys.stdin.read(); print('d
 
 
 @pytest.fixture
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
+def nursery() -> Iterator[GuardPool]:
+    nursery = GuardPool()
     yield nursery
     nursery.kill()
 
@@ -66,7 +66,7 @@ async def test_a_start_that_is_cancelled_while_the_nursery_is_stopped_comes_back
     assert _is_dead(stopped)
 
 
-async def test_more_starts_than_the_line_holds_are_all_done(nursery: Nursery) -> None:
+async def test_more_starts_than_the_line_holds_are_all_done(nursery: GuardPool) -> None:
     """Each asks for a guard that reads no order, and so leaves at once."""
     controls = []
     for _ in range(600):
@@ -90,7 +90,7 @@ async def test_a_guard_holds_its_own_lines_alone() -> None:
 
 
 async def test_what_guards_are_forked_from_knows_nothing_of_podiums_environment(
-    monkeypatch: pytest.MonkeyPatch, nursery: Nursery
+    monkeypatch: pytest.MonkeyPatch, nursery: GuardPool
 ) -> None:
     monkeypatch.setenv("PODIUM_TEST_PASSWORD", "hunter2")
     ours, theirs = socket.socketpair()
@@ -186,7 +186,7 @@ asyncio.run(main())
 """
 
 
-async def _stopped_nursery() -> Entry:
+async def _stopped_nursery() -> ProcessEntry:
     process = await ProcessLauncher().start(python("input()", interactive=True))
     nursery = _nursery_of(process.pid)
     await process.end(grace_seconds=0.0)
@@ -194,25 +194,25 @@ async def _stopped_nursery() -> Entry:
     return nursery
 
 
-def _guard_of(program: int) -> Entry:
+def _guard_of(program: int) -> ProcessEntry:
     return _parent_of(_entry(program))
 
 
-def _nursery_of(program: int) -> Entry:
+def _nursery_of(program: int) -> ProcessEntry:
     return _parent_of(_guard_of(program))
 
 
-def _parent_of(entry: Entry) -> Entry:
+def _parent_of(entry: ProcessEntry) -> ProcessEntry:
     return _entry(entry.parent)
 
 
-def _entry(pid: int) -> Entry:
+def _entry(pid: int) -> ProcessEntry:
     entry = entry_of(pid)
     assert entry is not None
     return entry
 
 
-def _is_dead(process: Entry) -> bool:
+def _is_dead(process: ProcessEntry) -> bool:
     now = entry_of(process.pid)
     return now is None or now.is_zombie or now.start != process.start
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until
@@ -55,7 +55,7 @@ async def test_a_program_is_in_front_and_its_code_is_given_on(
 
 
 async def test_without_a_fence_it_is_the_same(tmp_path: Path) -> None:
-    spawn = Spawn(argv=(sys.executable, "-IS", "-c", IN_FRONT), cwd=str(tmp_path))
+    spawn = ProcessSpec(argv=(sys.executable, "-IS", "-c", IN_FRONT), cwd=str(tmp_path))
     with on_terminal(await ProcessLauncher().on_terminal(spawn)) as terminal:
         assert await terminal.exit_code() == 7, terminal.text
 

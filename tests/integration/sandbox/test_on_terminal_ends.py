@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import NotPossibleNow, ToolMissing, UserMustAct
-from podium.core.processes import ExecRules, ProcessLimits, Spawn
+from podium.core.processes import ExecRules, ProcessLimits, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.sandbox.terminal.papers import remove_stale_papers
@@ -56,7 +56,7 @@ async def test_nothing_outlives_the_program(
 async def test_without_a_fence_nothing_outlives_it_either() -> None:
     token = new_token()
     argv = (sys.executable, "-IS", "-c", ESCAPES + "escape(); print('left')", token)
-    command = await ProcessLauncher().on_terminal(Spawn(argv=argv, cwd="/"))
+    command = await ProcessLauncher().on_terminal(ProcessSpec(argv=argv, cwd="/"))
     with on_terminal(command) as terminal:
         assert await terminal.exit_code() == 0, terminal.text
     assert alive(token) == []

@@ -14,9 +14,9 @@ import pytest
 
 import podium
 from podium.core.decisions import Effect
-from podium.core.processes import Mount, Spawn
+from podium.core.processes import Mount, ProcessSpec
 from podium.ports import ANY_USE
-from podium.sandbox import HookDoorSettings, ProcessLauncher, hook_command
+from podium.sandbox import HookServerSettings, ProcessLauncher, hook_command
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, picture
 from tests.integration.sandbox.door_rig import TURN, DoorRig
@@ -134,7 +134,7 @@ async def test_a_forwarded_port_leads_out_without_any_podium(
         assert "from the model" in await shown(await _asked(mechanism, spawn))
 
 
-async def _asked(mechanism: Mechanism, spawn: Spawn) -> tuple[str, ...]:
+async def _asked(mechanism: Mechanism, spawn: ProcessSpec) -> tuple[str, ...]:
     return await asyncio.to_thread(command_of_a_dead_podium, mechanism.name, spawn)
 
 
@@ -160,7 +160,7 @@ async def test_a_hook_finds_the_door_of_whichever_turn_is_on(
     code = Path(podium.__file__).parent
     venv = Path(hook_command()[0]).parents[1]
     mounts = tuple(Mount(source=str(path), target=str(path)) for path in (code, venv))
-    rig = DoorRig(Effect.ALLOW, settings=HookDoorSettings(folder=str(doors)))
+    rig = DoorRig(Effect.ALLOW, settings=HookServerSettings(folder=str(doors)))
     spawn = place.attempts(
         HOOK, json.dumps(EVENT), *hook_command(),
         env={"PODIUM_DOOR_FILE": str(file), "PODIUM_DOOR_DEADLINE": "100"},

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import TmuxServer
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import House, a_server, short_folder
@@ -92,7 +92,7 @@ def root() -> Iterator[Path]:
 
 @asynccontextmanager
 async def left_by_a_dead_podium(
-    root: Path, mechanism: Mechanism, spawn: Spawn
+    root: Path, mechanism: Mechanism, spawn: ProcessSpec
 ) -> AsyncIterator[House]:
     """The server with the program in its pane, after who started both was killed."""
     words = [sys.executable, "-c", STARTER, str(root), mechanism.name, spawn.model_dump_json()]

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow, ToolMissing, UserMustAct
-from podium.core.processes import Confinement, Mount, ProcessLimits, Spawn
+from podium.core.processes import Confinement, Mount, ProcessLimits, ProcessSpec
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.sandbox.orphans import MARK_NAME
 from tests.unit.sandbox.trees import alive, new_token, python
 
-DUMP = Spawn(argv=("env",), cwd="/")
+DUMP = ProcessSpec(argv=("env",), cwd="/")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these look into /proc")
 
 KNOWN = {"OTHER_KEY": "opened"}
@@ -143,7 +143,7 @@ with open("/proc/self/status") as f: print([l.split()[1] for l in f if l.startsw
 """
     ended = await ProcessLauncher().run(python(code))
     assert ended.stdout.decode().splitlines() == ["True", "no terminal", "['0000000000000000']"]
-    shell = Spawn(argv=("sh", "-c", "kill -PIPE $$; echo ignored"), cwd="/")
+    shell = ProcessSpec(argv=("sh", "-c", "kill -PIPE $$; echo ignored"), cwd="/")
     assert (await ProcessLauncher().run(shell)).signal == signal.SIGPIPE
 
 
@@ -154,7 +154,7 @@ async def test_a_program_has_no_descriptor_beside_the_three() -> None:
 
 async def test_a_program_cannot_gain_privileges() -> None:
     ended = await ProcessLauncher().run(
-        Spawn(argv=("grep", "NoNewPrivs", "/proc/self/status"), cwd="/")
+        ProcessSpec(argv=("grep", "NoNewPrivs", "/proc/self/status"), cwd="/")
     )
     assert ended.stdout.split() == [b"NoNewPrivs:", b"1"]
 
@@ -168,7 +168,7 @@ async def test_a_memory_limit_holds() -> None:
 
 
 async def test_a_limit_on_files_holds(tmp_path: Path) -> None:
-    spawn = Spawn(
+    spawn = ProcessSpec(
         argv=("sh", "-c", "head -c 100000 /dev/zero > big"),
         cwd=str(tmp_path),
         limits=ProcessLimits(file_bytes=4096),
@@ -178,13 +178,13 @@ async def test_a_limit_on_files_holds(tmp_path: Path) -> None:
 
 
 async def test_a_program_starts_in_its_folder(tmp_path: Path) -> None:
-    ended = await ProcessLauncher().run(Spawn(argv=("pwd",), cwd=str(tmp_path)))
+    ended = await ProcessLauncher().run(ProcessSpec(argv=("pwd",), cwd=str(tmp_path)))
     assert ended.stdout.decode().strip() == str(tmp_path)
 
 
 async def test_a_relative_program_is_looked_for_in_its_folder(tmp_path: Path) -> None:
     _script(tmp_path / "tool", "#!/bin/sh\necho here")
-    ended = await ProcessLauncher().run(Spawn(argv=("./tool",), cwd=str(tmp_path)))
+    ended = await ProcessLauncher().run(ProcessSpec(argv=("./tool",), cwd=str(tmp_path)))
     assert ended.stdout == b"here\n"
 
 
@@ -195,49 +195,49 @@ async def test_a_folder_on_the_search_path_that_is_not_absolute_is_passed_over(
     monkeypatch.chdir(tmp_path)
     launcher = ProcessLauncher(parent_env={"PATH": ".::/bin"})
     with pytest.raises(ToolMissing, match="'planted'"):
-        await launcher.run(Spawn(argv=("planted",), cwd=str(tmp_path)))
+        await launcher.run(ProcessSpec(argv=("planted",), cwd=str(tmp_path)))
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(ToolMissing, match="no program 'no-such-program'"):
-        await ProcessLauncher().run(Spawn(argv=("no-such-program",), cwd="/"))
+        await ProcessLauncher().run(ProcessSpec(argv=("no-such-program",), cwd="/"))
 
 
 async def test_a_program_that_may_not_be_executed_is_named(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("#!/bin/sh\n")
     with pytest.raises(ToolMissing, match=r"tool' may not be executed; `chmod \+x` it"):
-        await ProcessLauncher().run(Spawn(argv=("./tool",), cwd=str(tmp_path)))
+        await ProcessLauncher().run(ProcessSpec(argv=("./tool",), cwd=str(tmp_path)))
 
 
 @pytest.mark.parametrize("text", ["#!/no/such/interpreter\n", "\x7fELF but not really"])
 async def test_a_program_the_system_cannot_execute_is_named(tmp_path: Path, text: str) -> None:
     _script(tmp_path / "tool", text)
     with pytest.raises(ToolMissing, match=r"'\./tool' cannot be executed"):
-        await ProcessLauncher().run(Spawn(argv=("./tool",), cwd=str(tmp_path)))
+        await ProcessLauncher().run(ProcessSpec(argv=("./tool",), cwd=str(tmp_path)))
 
 
 async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     gone = str(tmp_path / "gone")
     with pytest.raises(NotPossibleNow, match=f"cannot start in '{gone}'"):
-        await ProcessLauncher().run(Spawn(argv=("pwd",), cwd=gone))
+        await ProcessLauncher().run(ProcessSpec(argv=("pwd",), cwd=gone))
 
 
 async def test_names_the_system_cannot_even_look_up_are_refused_in_words() -> None:
     endless = "x" * 5000
     with pytest.raises(ToolMissing, match="no program 'xxx"):
-        await ProcessLauncher().run(Spawn(argv=(endless,), cwd="/"))
+        await ProcessLauncher().run(ProcessSpec(argv=(endless,), cwd="/"))
     with pytest.raises(NotPossibleNow, match="cannot start in '/xxx"):
-        await ProcessLauncher().run(Spawn(argv=("pwd",), cwd=f"/{endless}"))
+        await ProcessLauncher().run(ProcessSpec(argv=("pwd",), cwd=f"/{endless}"))
 
 
 async def test_arguments_beyond_what_the_system_takes_are_refused_in_words() -> None:
     with pytest.raises(BadInput, match="too long; hand the text over on stdin"):
-        await ProcessLauncher().run(Spawn(argv=("true", "x" * 4_000_000), cwd="/"))
+        await ProcessLauncher().run(ProcessSpec(argv=("true", "x" * 4_000_000), cwd="/"))
 
 
 async def test_an_argument_with_a_nul_is_refused() -> None:
     with pytest.raises(BadInput, match="NUL"):
-        await ProcessLauncher().run(Spawn(argv=("true", "a\0b"), cwd="/"))
+        await ProcessLauncher().run(ProcessSpec(argv=("true", "a\0b"), cwd="/"))
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ async def test_starts_and_failed_starts_leave_no_descriptor_open(tmp_path: Path)
     before = sorted(os.listdir("/proc/self/fd"))
     await launcher.run(python("print('done')", stdin=b"x" * 1_000_000))
     with pytest.raises(ToolMissing):
-        await launcher.run(Spawn(argv=("./tool",), cwd=str(tmp_path)))
+        await launcher.run(ProcessSpec(argv=("./tool",), cwd=str(tmp_path)))
     await asyncio.sleep(0)
     assert sorted(os.listdir("/proc/self/fd")) == before
 

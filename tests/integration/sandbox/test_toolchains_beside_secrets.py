@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podium.sandbox.confining.canary import candidates
-from podium.sandbox.confining.layouts import Places
+from podium.sandbox.confining.layouts import PathSet
 from tests.unit.sandbox.installations import made, places, program, written
 
 
@@ -212,4 +212,4 @@ def test_a_place_is_known_by_what_it_is_and_not_by_its_name_alone(tmp_path: Path
     if done.returncode:
         pytest.skip(f"bubblewrap does not work here: {done.stderr}")
     assert done.stdout.split() == ["True", "True", "True"]
-    assert not Places([one]).hold(other / "in")
+    assert not PathSet([one]).hold(other / "in")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.processes import Confinement, Ended, Mount, ProcessLimits, Spawn
+from podium.core.processes import Confinement, Mount, ProcessExit, ProcessLimits, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.cgroups import ControlGroup, parents
 from podium.tools.builtin.commands import failure
@@ -40,11 +40,11 @@ for _ in range(60):
 """
 
 
-async def ran(work: Path, *argv: str, confined: bool = True, **limits: int) -> Ended:
+async def ran(work: Path, *argv: str, confined: bool = True, **limits: int) -> ProcessExit:
     mounts = (Mount(source=str(work), target=str(work), writable=True),)
     fence = Confinement(kind="kernel", network="none", mounts=mounts) if confined else Confinement()
     given = ProcessLimits(seconds=120, **limits)
-    spawn = Spawn(argv=argv, cwd=str(work), limits=given, confinement=fence)
+    spawn = ProcessSpec(argv=argv, cwd=str(work), limits=given, confinement=fence)
     return await ProcessLauncher().run(spawn)
 
 

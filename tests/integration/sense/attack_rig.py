@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from podium.app.approvals import approve
 from podium.app.confining_launcher import ConfiningLauncher
 from podium.config.settings import SandboxSettings
-from podium.core.decisions import Outcome, Refusal
+from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.jobs.sense.operations import order_tools, sense_tools
@@ -227,7 +227,7 @@ class Hands:
         return _end_of(answer, asked=asked)
 
 
-def _end_of(answer: Outcome | Refusal, *, asked: bool) -> str:
+def _end_of(answer: CallOutcome | Refusal, *, asked: bool) -> str:
     if isinstance(answer, Refusal):
         return f"refused: {answer.decision.rule}: {answer.decision.reason}"
     if not answer.ok:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from podium.testing import retry_until
 from tests.unit.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
 
@@ -118,7 +118,7 @@ async def test_a_cancelled_command_is_dead_and_settled_before_the_cancellation_g
     (receipt,) = await rig.receipts()
     assert (receipt.status, receipt.error[:9]) == ("failed", "cancelled")
     again = await rig.toolbox.perform(call)
-    assert isinstance(again, Outcome)
+    assert isinstance(again, CallOutcome)
     assert again.error == receipt.error
 
 
@@ -139,7 +139,7 @@ async def test_a_script_that_was_changed_after_the_judgement_is_not_run(rig: Rig
 
     outcome = await rig.toolbox.perform(call)
 
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert "'a.sh' was changed since the command was judged" in outcome.error
     assert not (rig.root / "ran").exists()
 

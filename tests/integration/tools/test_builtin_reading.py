@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.tools import text_search
 from tests.unit.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
@@ -235,7 +235,7 @@ class BusyWorkspace(ProcessLauncher):
         super().__init__()
         self._happen = happen
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         self._happen()
         return await super().run(spawn)
 

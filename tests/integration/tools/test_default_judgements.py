@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.decisions import Effect, Outcome, Refusal
+from podium.core.decisions import CallOutcome, Effect, Refusal
 from podium.core.model import Json
 from podium.tools import builtin_tools, checks_tool
 from tests.unit.gate.rig import gate_of
@@ -59,7 +59,7 @@ async def test_what_is_judged_is_everything_that_a_call_touches(
     answer = await rig.toolbox.perform(rig.call(tool, **arguments))
 
     if effect is None:
-        assert isinstance(answer, Outcome)
+        assert isinstance(answer, CallOutcome)
         assert answer.ok, answer.error
     else:
         assert isinstance(answer, Refusal)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from podium.core.tool_replies import LONGEST_STREAM, NOTE, offered_schema, told_outcome
 from podium.tools import builtin_tools
 from podium.tools.builtin import checks_tool
@@ -23,7 +23,7 @@ def rig(tmp_path: Path) -> Rig:
     return make_rig(tmp_path, [*builtin_tools(), checks_tool(checks)])
 
 
-def told(tool: str, outcome: Outcome, longest: int = LONGEST) -> str:
+def told(tool: str, outcome: CallOutcome, longest: int = LONGEST) -> str:
     return told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
 
 
@@ -45,7 +45,7 @@ async def test_a_command_that_succeeds_is_told_in_the_same_form(rig: Rig) -> Non
 
 def test_of_a_long_output_beginning_and_end_are_shown() -> None:
     result = {"exit_code": 1, "stdout": f"first\n{'x' * 50_000}\nlast", "stderr": ""}
-    text = told("run_command", Outcome(ok=False, error="exit code 1", result=result))
+    text = told("run_command", CallOutcome(ok=False, error="exit code 1", result=result))
     assert "stdout:\nfirst\n" in text
     assert text.endswith("\nlast")
     assert "characters left out" in text
@@ -156,10 +156,10 @@ async def test_no_tool_speaks_in_podiums_name(tmp_path: Path) -> None:
 def test_any_other_result_is_json_without_digests() -> None:
     digest = "0" * 64
     result = {"id": 7, "sha256": digest, "parts": [{"output_sha256": digest, "name": "a"}]}
-    assert told("pack.do", Outcome(ok=True, result=result)) == '{"id":7,"parts":[{"name":"a"}]}'
-    only = Outcome(ok=True, result={"sha256": digest})
+    assert told("pack.do", CallOutcome(ok=True, result=result)) == '{"id":7,"parts":[{"name":"a"}]}'
+    only = CallOutcome(ok=True, result={"sha256": digest})
     assert digest in told("pack.hash", only), "it was what the call was for"
-    other = Outcome(ok=True, result={"echo": 1})
+    other = CallOutcome(ok=True, result={"echo": 1})
     assert told("run_command", other) == '{"echo":1}', "another tool of that name"
 
 

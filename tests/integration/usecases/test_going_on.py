@@ -12,7 +12,7 @@ from podium.core.errors import BadInput, FlowUnknown, NotPossibleNow, UnknownId
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from tests.unit.usecases.scene import Scene
 
 
@@ -29,10 +29,10 @@ class Story:
         await ctx.step("last", self._last)
         return "done"
 
-    async def _first(self, step: Step) -> None:
+    async def _first(self, step: StepContext) -> None:
         self.done.append("first")
 
-    async def _last(self, step: Step) -> None:
+    async def _last(self, step: StepContext) -> None:
         self.done.append("last")
         if self.broken:
             raise ValueError("no luck")

@@ -12,7 +12,7 @@ from podium.app.resubmission import Begin, resubmit
 from podium.core.decisions import ApprovalStatus, Tier
 from podium.core.errors import NotPossibleNow
 from podium.core.work import Run, RunStatus
-from podium.ports import Engine, Tx
+from podium.ports import Engine, Transaction
 from tests.unit.usecases.scene import Scene
 
 
@@ -73,7 +73,7 @@ async def test_a_yes_to_another_digest_is_refused_and_changes_nothing(scene: Sce
 
 
 def beginning(scene: Scene) -> Begin:
-    async def begin(run_id: str, along: Callable[[Tx], None]) -> Run:
+    async def begin(run_id: str, along: Callable[[Transaction], None]) -> Run:
         await scene.store.write(along)
         return await scene.add_run(run_id=run_id)
 
@@ -99,8 +99,8 @@ async def test_an_edit_that_cannot_be_begun_leaves_the_question_open_for_anybody
 ) -> None:
     approval = await scene.add_approval(await scene.add_run())
 
-    async def dies(run_id: str, along: Callable[[Tx], None]) -> Run:
-        def cut_short(tx: Tx) -> None:
+    async def dies(run_id: str, along: Callable[[Transaction], None]) -> Run:
+        def cut_short(tx: Transaction) -> None:
             along(tx)
             raise ConnectionError("the database is away")
 

@@ -9,12 +9,12 @@ from podium.app.run_log import list_events, list_run_events, list_steps
 from podium.core.decisions import Budget, Usage, counts_of
 from podium.core.errors import UnknownId
 from podium.core.work import Run, StepRecord, StepStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from tests.unit.usecases.scene import Scene
 
 
 async def add_steps(scene: Scene, run: Run, many: int) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for number in range(many):
             tx.save_step(
                 StepRecord(
@@ -61,7 +61,7 @@ async def test_events_come_by_the_page_of_all_runs_or_of_one(scene: Scene) -> No
 async def test_use_is_told_of_today_and_of_a_run_against_each_limit(scene: Scene) -> None:
     run, now = await scene.add_run(), scene.clock.now()
 
-    def spend(tx: Tx) -> None:
+    def spend(tx: Transaction) -> None:
         for name, usd in ((run.id, 2.0), ("another", 1.0)):
             for counter, amount in counts_of(Usage(usd=usd), name, "work#0", now):
                 tx.count(counter, now, amount)

@@ -9,14 +9,14 @@ import pytest
 from podium.app.databases import BATCH_RUNS, prune
 from podium.core.errors import BadInput
 from podium.core.work import Run, RunStatus
-from podium.ports import RunQuery, Tx
+from podium.ports import RunQuery, Transaction
 from tests.unit.usecases.scene import Scene
 
 MONTH = timedelta(days=30)
 
 
 async def add_ended(scene: Scene, count: int, ago: timedelta) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for _ in range(count):
             ended = scene.clock.now() - ago
             tx.save_run(

@@ -16,9 +16,9 @@ from podium.app.workload import WorkWatch, see_queues, see_workers
 from podium.core.decisions import Usage, counts_of
 from podium.core.events import RunStarted, StepCompleted, StepStarted, UsageRecorded
 from podium.core.ids import short_id
-from podium.core.work import QueueSpec, Run, RunStatus, WorkerBeat
+from podium.core.work import QueueSpec, Run, RunStatus, WorkerHeartbeat
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.ports import Engine, FlowContext, Step, Store, Tx, View
+from podium.ports import Engine, FlowContext, StepContext, Store, StoreView, Transaction
 from podium.testing import retry_until
 from tests.unit.usecases.scene import Scene
 
@@ -31,7 +31,7 @@ WORK = QueueSpec(name="work")
 async def engine(scene: Scene, tmp_path: Path) -> AsyncIterator[LocalEngine]:
     """One that hosts a flow which stays in its first step."""
 
-    async def stay(step: Step) -> None:
+    async def stay(step: StepContext) -> None:
         await asyncio.Event().wait()
 
     async def body(ctx: FlowContext, _input: object) -> None:
@@ -52,7 +52,7 @@ def asked(engine: Engine) -> Callable[[], Any]:
 
 
 async def save(scene: Scene, *runs: Run) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in runs:
             tx.save_run(run)
 
@@ -68,7 +68,7 @@ def a_run(scene: Scene, **changes: Any) -> Run:
     return Run(**complete | changes)
 
 
-def a_beat(scene: Scene, worker_id: str, **changes: Any) -> WorkerBeat:
+def a_beat(scene: Scene, worker_id: str, **changes: Any) -> WorkerHeartbeat:
     now = scene.clock.now()
     complete: dict[str, Any] = {
         "id": worker_id,
@@ -77,7 +77,7 @@ def a_beat(scene: Scene, worker_id: str, **changes: Any) -> WorkerBeat:
         "started_at": now,
         "beat_at": now,
     }
-    return WorkerBeat(**complete | changes)
+    return WorkerHeartbeat(**complete | changes)
 
 
 async def test_a_worker_alive_is_seen_with_the_runs_it_holds(
@@ -109,7 +109,7 @@ async def test_the_dead_are_seen_while_they_own_runs_with_what_becomes_of_these(
     unserved = a_run(scene, **gone | {"owner": "wrk_never"}, queue="other")
     await save(scene, mine, queued, unserved)
 
-    def beats(tx: Tx) -> None:
+    def beats(tx: Transaction) -> None:
         tx.save_worker(a_beat(scene, "wrk_gone"))
         tx.save_worker(a_beat(scene, "wrk_idle_and_dead"))
 
@@ -214,12 +214,14 @@ class Counting:
         self._store = store
         self.asked: Counter[str] = Counter()
 
-    async def read(self, work: Callable[[View], T]) -> T:
-        return await self._store.read(lambda view: work(cast(View, _Counted(view, self.asked))))
+    async def read(self, work: Callable[[StoreView], T]) -> T:
+        return await self._store.read(
+            lambda view: work(cast(StoreView, _Counted(view, self.asked)))
+        )
 
 
 class _Counted:
-    def __init__(self, view: View, asked: Counter[str]) -> None:
+    def __init__(self, view: StoreView, asked: Counter[str]) -> None:
         self._view = view
         self._asked = asked
 
@@ -233,7 +235,7 @@ def running(scene: Scene) -> Run:
 
 
 async def tell(scene: Scene, run: Run, *bodies: Any) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for body in bodies:
             tx.append(run.id, body)
             if isinstance(body, UsageRecorded):

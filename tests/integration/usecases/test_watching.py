@@ -18,7 +18,7 @@ from podium.core.errors import BadInput, UnknownId
 from podium.core.events import AgentReplied, EventBody, StepCompleted, StepStarted, UsageRecorded
 from podium.core.ids import short_id
 from podium.core.work import RunStatus, StepRecord, StepStatus
-from podium.ports import RunQuery, Tx
+from podium.ports import RunQuery, Transaction
 from tests.unit.usecases.scene import Scene
 
 
@@ -60,7 +60,7 @@ async def test_a_report_says_who_answered_in_each_step_and_what_it_all_cost(scen
         StepCompleted(step="right#0"),
     ]
 
-    def write(tx: Tx) -> None:
+    def write(tx: Transaction) -> None:
         for key, output in (("plan#0", None), ("right#0", {"transcript": "runs/x/2.jsonl"})):
             now = scene.clock.now()
             tx.save_step(
@@ -89,7 +89,7 @@ async def test_what_was_used_is_counted_over_more_events_than_are_read_at_once(
 ) -> None:
     run = await scene.add_run()
 
-    def write(tx: Tx) -> None:
+    def write(tx: Transaction) -> None:
         for _ in range(PAGE + 1):
             tx.append(run.id, UsageRecorded(source="agent:a", usage=Usage(turns=1)))
 

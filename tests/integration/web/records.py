@@ -8,11 +8,11 @@ from datetime import timedelta
 from podium.app.app import Podium
 from podium.core.decisions import (
     Approval,
+    CallOutcome,
     CallRecord,
     CallStatus,
     Decision,
     Effect,
-    Outcome,
     Receipt,
     Tier,
     Usage,
@@ -29,7 +29,7 @@ from podium.core.events import (
     StepStarted,
 )
 from podium.core.work import Failure, Run, RunStatus, StepRecord, StepStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 
 
 @dataclass
@@ -55,7 +55,7 @@ async def a_past(podium: Podium) -> Past:
         told = {"task": f"task of {status}", "created_at": now, "finished_at": ended, **more}
         return Run.model_validate({"id": run_id, "flow": "steps", "status": status, **told})
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_run(a_run(past.done, RunStatus.SUCCEEDED, result={"fine": True}))
         tx.add_run(
             a_run(past.failed, RunStatus.FAILED, failure=Failure(kind="ToolBroke", message="no"))
@@ -94,7 +94,7 @@ async def a_past(podium: Podium) -> Past:
                 status=CallStatus.IN_DOUBT,
                 decision=decision,
                 arguments={"path": "a.txt", "content": "x"},
-                outcome=Outcome(ok=True),
+                outcome=CallOutcome(ok=True),
                 requested_at=now,
             )
         )

@@ -8,11 +8,11 @@ from pathlib import Path
 from podium.app.app import Podium
 from podium.core import events as e
 from podium.core.decisions import (
+    CallOutcome,
     CallRecord,
     CallStatus,
     Decision,
     Effect,
-    Outcome,
     Receipt,
     Tier,
     TierTerm,
@@ -20,7 +20,7 @@ from podium.core.decisions import (
     counts_of,
 )
 from podium.core.work import Failure, Run, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\x1b[31m\u202e"
 SEEN = "<script>window.hacked=1</script>"
@@ -95,7 +95,7 @@ async def hostile_run(podium: Podium, commit: str) -> str:
             arithmetic=(TierTerm(tier=Tier.T3, because=f"leaves {HOSTILE}"),),
         ),
         arguments={"command": HOSTILE},
-        outcome=Outcome(ok=True, result={"stdout": HOSTILE}),
+        outcome=CallOutcome(ok=True, result={"stdout": HOSTILE}),
         receipt_number=1,
         requested_at=now,
     )
@@ -105,7 +105,7 @@ async def hostile_run(podium: Podium, commit: str) -> str:
         fields={"stdout": HOSTILE}, requested_at=now, settled_at=now,
     )  # fmt: skip
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_run(run)
         for body in _events(commit):
             tx.append(run.id, body)

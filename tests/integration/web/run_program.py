@@ -10,7 +10,7 @@ from podium.cli.error_report import run
 from podium.core.events import NoteTaken
 from podium.core.job import FlowSpec
 from podium.engine import FlowDefinition
-from podium.ports import Flow, FlowBody, FlowContext, Step
+from podium.ports import Flow, FlowBody, FlowContext, StepContext
 from podium.testing import retry_until
 
 NAME = "held"
@@ -21,10 +21,10 @@ BEGUN, LET_GO = "begun", "let-go"
 async def build_body(podium: Podium) -> FlowBody:
     folder = podium.folders.project
 
-    async def nothing(step: Step) -> None:
+    async def nothing(step: StepContext) -> None:
         return None
 
-    async def hold(step: Step) -> None:
+    async def hold(step: StepContext) -> None:
         (folder / BEGUN).touch()
         await retry_until(lambda: (folder / LET_GO).exists(), seconds=120)
 

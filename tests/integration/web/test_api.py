@@ -14,7 +14,7 @@ from podium.app.app import Podium
 from podium.core.events import NoteTaken, RunCancelled
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import Flow, FlowContext, Step, Tx
+from podium.ports import Flow, FlowContext, StepContext, Transaction
 from podium.testing import retry_until
 from podium.web.access.tokens import ConsoleRole
 from podium.web.live import sse
@@ -27,7 +27,7 @@ API = "/api/v1"
 
 async def build_steps(podium: Podium) -> Flow:
     async def body(ctx: FlowContext, _input: object) -> str:
-        async def work(step: Step) -> str:
+        async def work(step: StepContext) -> str:
             return step.key
 
         return await ctx.step("work", work)
@@ -216,7 +216,7 @@ async def test_a_stream_goes_on_where_a_browser_lost_it_and_ends_with_the_run(
         await note(stage, past.waiting, "one\ntwo\r\n")
         await retry_until(lambda: len(seen) == 2)
 
-        def end(tx: Tx) -> None:
+        def end(tx: Transaction) -> None:
             run = tx.run(past.waiting)
             assert run
             tx.append(run.id, RunCancelled())

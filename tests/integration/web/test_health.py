@@ -12,7 +12,7 @@ from podium.app.costs import Sum
 from podium.core.decisions import Usage
 from podium.core.events import RunFailed, UsageRecorded
 from podium.core.work import Failure, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.web.pages.health import day_plot, ranked
 from tests.integration.web.browser import (
     needs_browser,
@@ -37,7 +37,7 @@ async def fill(stage: Stage) -> None:
     failure = Failure(kind=f"Kind{EVIL}", message=f"it broke {EVIL}")
     spent = a_run(flow=f"flow{EVIL}", status=RunStatus.FAILED, failure=failure, finished_at=now)
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.add_run(spent)
         tx.append(spent.id, RunFailed(failure=failure))
         tx.add_run(a_queued_run(task=EVIL, created_at=now - timedelta(hours=1)))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from podium.core.events import NoteTaken, RunCancelled
 from podium.core.work import RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.testing import retry_until
 from podium.web import server
 from podium.web.live.sse import Part, Topic, told_anew
@@ -80,12 +80,12 @@ async def _connected(stage: Stage, run_id: str) -> socket.socket:
     return slow
 
 
-def _scribble(tx: Tx, run_id: str) -> None:
+def _scribble(tx: Transaction, run_id: str) -> None:
     for _ in range(100):
         tx.append(run_id, NoteTaken(text=LONG))
 
 
-def _end(tx: Tx, run_id: str) -> None:
+def _end(tx: Transaction, run_id: str) -> None:
     run = tx.run(run_id)
     assert run
     tx.append(run_id, RunCancelled())

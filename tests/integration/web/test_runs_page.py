@@ -12,7 +12,7 @@ from playwright.async_api import Browser, expect
 from podium.app.app import Podium
 from podium.core.events import NoteTaken, RunStarted
 from podium.core.work import Failure, Run, RunStatus
-from podium.ports import RunQuery, Tx
+from podium.ports import RunQuery, Transaction
 from podium.web.access.tokens import ConsoleRole
 from tests.integration.web.browser import (
     needs_browser,
@@ -36,7 +36,7 @@ async def add_runs(
         for number in range(how_many)
     ]
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in runs:
             tx.add_run(run)
             tx.append(run.id, NoteTaken(text="made"))
@@ -237,7 +237,7 @@ async def test_the_list_is_live_and_a_run_is_started_from_it(
             assert run is not None
             cancelled = run.model_copy(update={"status": RunStatus.CANCELLED})
 
-            def change(tx: Tx) -> None:
+            def change(tx: Transaction) -> None:
                 tx.save_run(cancelled)
                 tx.append(shown, RunStarted(owner="w", fence=1))
 

@@ -10,7 +10,7 @@ from podium.core.decisions import Approval, CallRecord, CallStatus, Decision, Ef
 from podium.core.events import ApprovalRequested
 from podium.core.model import Json
 from podium.core.work import Failure, Run, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 
 HOSTILE = "<script>document.title='pwned'</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
 """What an agent might call anything."""
@@ -77,7 +77,7 @@ async def add_approval(
         deadline=approval.deadline,
     )
 
-    def store(tx: Tx) -> None:
+    def store(tx: Transaction) -> None:
         tx.save_approval(approval)
         tx.save_call(call)
         tx.append(run.id, told)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from podium.core.events import MessageHeard
-from podium.core.turns import Message, block_of
+from podium.core.turns import MessageBlock, block_of
 from podium.jobs.duet.bench.failures import Sighting, states_of, true_state
 from podium.jobs.duet.bench.fake_pair import ZooSeat, zoo_pair
 from podium.jobs.duet.bench.handoffs import (
@@ -26,7 +26,7 @@ from podium.jobs.duet.bench.handoffs import (
 )
 from podium.testing.tui_zoo import Happened
 
-PLAN = Message(to="EXECUTER", type="plan", id="T-1", body="1. look")
+PLAN = MessageBlock(to="EXECUTER", type="plan", id="T-1", body="1. look")
 
 
 class Seat(SimpleNamespace):
@@ -58,7 +58,7 @@ def said(**fields: Any) -> Happened:
     )
 
 
-def heard(message: Message = PLAN) -> MessageHeard:
+def heard(message: MessageBlock = PLAN) -> MessageHeard:
     return MessageHeard(leg=0, sender="PLANNER", message=message, routed_to="EXECUTER")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from podium.app.app import open_podium
 from podium.config.configuration import load_configuration
-from podium.core.processes import Confinement, Mount, Spawn
+from podium.core.processes import Confinement, Mount, ProcessSpec
 from tests.integration.sandbox.terminals import on_terminal
 
 
@@ -25,7 +25,7 @@ async def test_programs_of_the_project_on_the_search_path_run_and_show_nothing_e
     environ = {"PATH": path, "HOME": str(home), "PODIUM_HOME": str(tmp_path / "own")}
     mount = Mount(source=str(work), target=str(work), writable=True)
     fence = Confinement(kind="kernel", mounts=(mount,))
-    spawn = Spawn(argv=("tool",), cwd=str(work), confinement=fence)
+    spawn = ProcessSpec(argv=("tool",), cwd=str(work), confinement=fence)
     async with open_podium(load_configuration(environ, project=project), environ) as podium:
         ended = await podium.launcher.run(spawn)
         command = await podium.launcher.on_terminal(spawn)

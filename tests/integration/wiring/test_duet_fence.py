@@ -15,7 +15,7 @@ from podium.agents.confinement import Needs, fenced
 from podium.app.app import Podium
 from podium.core.decisions import Effect
 from podium.core.errors import BadInput
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.core.turns import Turn
 from podium.jobs.duet.confinement import duet_fence
 from tests.integration.wiring.test_podium import configured
@@ -37,7 +37,7 @@ class Yard:
         """What a program of the pair says that tries this."""
         fence = await duet_fence(self.podium, self.socket).confinement(str(self.root))
         needs = Needs(writable=(self.side / "home",), readable=(self.side / "messages", *shown))
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=("bash", "-c", script), cwd=str(self.root), confinement=fenced(fence, needs)
         )
         ended = await self.podium.launcher.run(spawn)

@@ -9,7 +9,7 @@ import pytest
 
 from podium.app.confining_launcher import ConfiningLauncher
 from podium.config.settings import SandboxSettings
-from podium.core.processes import Confinement, Mount, Spawn
+from podium.core.processes import Confinement, Mount, ProcessSpec
 from podium.testing import FakeLauncher
 from tests.integration.wiring.test_podium import configured
 
@@ -35,7 +35,7 @@ async def test_a_plain_folder_may_be_written_but_for_its_history_and_podiums_rec
     }
     script = "echo x > a.txt; echo x > .git/x; ls -A .podium"
     ended = await podium.launcher.run(
-        Spawn(argv=("sh", "-c", script), cwd=str(root), confinement=fence)
+        ProcessSpec(argv=("sh", "-c", script), cwd=str(root), confinement=fence)
     )
     assert (root / "a.txt").exists()
     assert not (root / ".git/x").exists()
@@ -91,7 +91,9 @@ async def test_a_command_of_an_agents_own_making_does_not_choose_what_it_sees(
     start.chmod(0o755)
     (root / "env").symlink_to(secret / "key")
     fence = await podium.enclosures.confinement(str(root))
-    ended = await podium.launcher.run(Spawn(argv=(str(start),), cwd=str(root), confinement=fence))
+    ended = await podium.launcher.run(
+        ProcessSpec(argv=(str(start),), cwd=str(root), confinement=fence)
+    )
     assert b"KEY" not in ended.stdout
     await podium.close()
 
@@ -148,7 +150,7 @@ def test_hosts_of_a_trusted_project_count_where_the_user_has_no_wish(tmp_path: P
 
 
 def launched(
-    spawn: Spawn, settings: SandboxSettings | None = None
+    spawn: ProcessSpec, settings: SandboxSettings | None = None
 ) -> tuple[ConfiningLauncher, FakeLauncher]:
     inner = FakeLauncher({spawn.argv: None})
     launcher = ConfiningLauncher(
@@ -166,7 +168,7 @@ async def test_a_fenced_program_gets_its_toolchain_its_home_and_limits(tmp_path:
         mounts=(Mount(source="/w", target="/w", writable=True),),
         home="/private/home",
     )
-    spawn = Spawn(argv=("tool",), cwd="/w", confinement=fence)
+    spawn = ProcessSpec(argv=("tool",), cwd="/w", confinement=fence)
     settings = SandboxSettings(read=(str(tmp_path),), processes=7, file_mb=2).in_force()
     launcher, inner = launched(spawn, settings)
     await launcher.start(spawn)
@@ -177,14 +179,14 @@ async def test_a_fenced_program_gets_its_toolchain_its_home_and_limits(tmp_path:
 
 
 async def test_a_fence_that_is_asked_for_is_never_left_out() -> None:
-    spawn = Spawn(argv=("tool",), cwd="/w", confinement=Confinement(kind="kernel"))
+    spawn = ProcessSpec(argv=("tool",), cwd="/w", confinement=Confinement(kind="kernel"))
     launcher, inner = launched(spawn, SandboxSettings(kind="none").in_force())
     await launcher.start(spawn)
     assert inner.spawns[0].confinement.kind == "kernel"
 
 
 async def test_podiums_own_programs_are_started_as_they_are() -> None:
-    spawn = Spawn(argv=("git",), cwd="/w", env={"A": "b"})
+    spawn = ProcessSpec(argv=("git",), cwd="/w", env={"A": "b"})
     launcher, inner = launched(spawn)
     await launcher.start(spawn)
     assert inner.spawns == [spawn]
@@ -192,7 +194,7 @@ async def test_podiums_own_programs_are_started_as_they_are() -> None:
 
 async def test_unfenced_the_variables_still_lead_to_the_private_copies() -> None:
     fence = Confinement(unmounted_env={"GIT_DIR": "/private/git"}, home="/private/home")
-    spawn = Spawn(argv=("tool",), cwd="/w", confinement=fence)
+    spawn = ProcessSpec(argv=("tool",), cwd="/w", confinement=fence)
     launcher, inner = launched(spawn)
     await launcher.start(spawn)
     assert inner.spawns[0].env == {"GIT_DIR": "/private/git", "HOME": "/private/home"}

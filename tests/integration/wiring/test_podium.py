@@ -13,7 +13,7 @@ from podium.app.approvals import approve
 from podium.app.flow_registry import LazyFlow
 from podium.app.receipts import verify_receipts
 from podium.config.configuration import load_configuration
-from podium.core.decisions import Effect, Outcome, Refusal
+from podium.core.decisions import CallOutcome, Effect, Refusal
 from podium.core.errors import (
     BadInput,
     ConfigInvalid,
@@ -23,7 +23,7 @@ from podium.core.errors import (
     UserMustAct,
 )
 from podium.core.job import FlowSpec
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowBody, FlowContext
@@ -76,7 +76,7 @@ async def test_a_call_passes_gate_toolbox_and_receipts_from_end_to_end(podium: P
         "write_file", {"path": "a.txt", "content": "hello"}, run_id="run_x", step_key="s", index=0
     )
     outcome = await toolbox.perform(call)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.ok, outcome.error
     assert (podium.folders.project / "a.txt").read_text() == "hello"
     verdict = await verify_receipts(await podium.store(), await podium.verifier())
@@ -95,7 +95,7 @@ async def test_what_must_be_asked_for_is_done_after_the_yes_and_not_before(podiu
     store = await podium.store()
     await approve(store, podium.clock, podium.ids, refusal.approval_id, by="ann")
     outcome = await toolbox.perform(call)
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.ok, outcome.error
 
 
@@ -117,7 +117,7 @@ async def test_a_project_that_was_moved_still_finds_its_receipts(tmp_path: Path)
 async def test_children_see_what_the_users_file_hands_on_and_no_more(tmp_path: Path) -> None:
     user = "environment: {inherit: [JAVA_HOME, LICENCE], deny: [TERM]}\n"
     podium = configured(tmp_path, "environment: {deny: [LICENCE]}\n", user)
-    ended = await podium.launcher.run(Spawn(argv=("env",), cwd=str(tmp_path)))
+    ended = await podium.launcher.run(ProcessSpec(argv=("env",), cwd=str(tmp_path)))
     names = {line.partition("=")[0] for line in ended.stdout.decode().splitlines()}
     assert {"PATH", "JAVA_HOME"} <= names
     assert not {"LICENCE", "TERM", "PODIUM_HOME"} & names
@@ -131,7 +131,7 @@ async def test_a_confinement_that_is_set_and_cannot_be_had_starts_nothing(
     root = str(podium.folders.project)
     fence = await podium.enclosures.confinement(root)
     with pytest.raises(NoSandbox, match="sandbox: none"):
-        await podium.launcher.run(Spawn(argv=("touch", "ran"), cwd=root, confinement=fence))
+        await podium.launcher.run(ProcessSpec(argv=("touch", "ran"), cwd=root, confinement=fence))
     assert not (podium.folders.project / "ran").exists()
 
 
@@ -194,14 +194,14 @@ async def test_a_program_that_is_missing_is_named_without_every_folder_of_the_pa
     podium: Podium, tmp_path: Path
 ) -> None:
     with pytest.raises(ToolMissing) as caught:
-        await podium.launcher.run(Spawn(argv=("no-such-program",), cwd=str(tmp_path)))
+        await podium.launcher.run(ProcessSpec(argv=("no-such-program",), cwd=str(tmp_path)))
     assert "program 'no-such-program' not found on PATH" in str(caught.value)
     assert "/usr/bin" not in str(caught.value)
     there = tmp_path / "not-to-be-run"
     there.touch(mode=0o600)
     own = {"PATH": str(tmp_path)}
     with pytest.raises(ToolMissing, match="chmod"):
-        await podium.launcher.run(Spawn(argv=(there.name,), cwd=str(tmp_path), env=own))
+        await podium.launcher.run(ProcessSpec(argv=(there.name,), cwd=str(tmp_path), env=own))
 
 
 async def test_a_policy_fault_names_its_file_and_line(tmp_path: Path) -> None:

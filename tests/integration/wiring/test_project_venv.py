@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.app import Podium
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from tests.integration.wiring.test_podium import configured
 
 
@@ -35,7 +35,9 @@ async def output(podium: Podium, script: str, folder: Path) -> str:
     """What a command writes that runs in this folder as an agent's or a check's does."""
     folder.mkdir(exist_ok=True)
     fence = await podium.enclosures.confinement(str(folder))
-    spawn = Spawn(argv=("sh", "-c", f"exec 2>&1; {script}"), cwd=str(folder), confinement=fence)
+    spawn = ProcessSpec(
+        argv=("sh", "-c", f"exec 2>&1; {script}"), cwd=str(folder), confinement=fence
+    )
     return (await podium.launcher.run(spawn)).stdout.decode()
 
 

@@ -30,10 +30,10 @@ from podium.core.events import (
 from podium.core.turns import ModelAnswer
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from podium.telemetry import span_outbox
 from podium.telemetry.event_feed import HostedRun
-from podium.telemetry.span_model import Span, place_of, trace_of
+from podium.telemetry.span_model import FinishedSpan, place_of, trace_of
 from podium.telemetry.trace_export import TraceExport, shown_endpoint, traces_endpoint
 from podium.testing import MemoryStore, retry_until
 from tests.integration.wiring.otlp_receiver import Receiver, attributes, receiving
@@ -52,7 +52,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 async def _leaf(ctx: FlowContext, input: object) -> str:
-    async def think(step: Step) -> str:
+    async def think(step: StepContext) -> str:
         return SECRET
 
     return await ctx.step("think", think)
@@ -224,7 +224,7 @@ async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_othe
     assert traces is not None
     take = traces._maker.take
 
-    def breaks_at_steps(event: Event, run: HostedRun) -> list[Span]:
+    def breaks_at_steps(event: Event, run: HostedRun) -> list[FinishedSpan]:
         if isinstance(event.body, StepCompleted):
             raise ValueError("cannot be placed")
         return take(event, run)

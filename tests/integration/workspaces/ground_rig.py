@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podium.core.folder_snapshots import PutBack
-from podium.core.processes import Ended, Spawn
-from podium.git import FolderGrounds, FolderRestoring
-from podium.git.folder_copy import GroundLimits
+from podium.core.folder_snapshots import FolderRestore
+from podium.core.processes import ProcessExit, ProcessSpec
+from podium.git import FolderRestorer, WorkingFolders
+from podium.git.folder_copy import FolderLimits
 from podium.git.git_command import Git
 from podium.ports.launcher import Process
 from podium.sandbox import ProcessLauncher
@@ -24,8 +24,8 @@ NOT_KEPT = (b".git", b".podium")
 Image = dict[bytes, tuple[object, ...]]
 
 
-def grounds_in(place: Path, limits: GroundLimits | None = None) -> FolderGrounds:
-    return FolderGrounds(Git(ProcessLauncher()), place / "grounds", limits)
+def grounds_in(place: Path, limits: FolderLimits | None = None) -> WorkingFolders:
+    return WorkingFolders(Git(ProcessLauncher()), place / "grounds", limits)
 
 
 def folder_in(place: Path, files: dict[str, bytes]) -> Path:
@@ -64,9 +64,11 @@ def _about(path: bytes) -> tuple[object, ...]:
     return (stat.S_IFMT(mode), stat.S_IMODE(mode))
 
 
-async def restored(grounds: FolderGrounds, *, undo: bool = False, over: bool = False) -> PutBack:
+async def restored(
+    grounds: WorkingFolders, *, undo: bool = False, over: bool = False
+) -> FolderRestore:
     """Look, then do it."""
-    restoring = FolderRestoring(grounds, RUN, datetime.now(UTC))
+    restoring = FolderRestorer(grounds, RUN, datetime.now(UTC))
     return await restoring.put_back(await restoring.look(undo=undo), undo=undo, over=over)
 
 
@@ -77,14 +79,14 @@ class DyingLauncher:
         self._left = starts
         self._inner = ProcessLauncher()
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         return await self._inner.start(spawn)
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         self._left -= 1
         if self._left < 0:
             raise asyncio.CancelledError
         return await self._inner.run(spawn)
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         return await self._inner.on_terminal(spawn)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.processes import Confinement, Ended, Spawn
-from podium.core.workspaces import WorkspaceWish
+from podium.core.processes import Confinement, ProcessExit, ProcessSpec
+from podium.core.workspaces import WorkspaceSpec
 from podium.git.workspace import GitWorkspace
 from podium.git.workspace_registry import GitWorkspaces
 from podium.ports.launcher import Launcher, Process
@@ -63,18 +63,18 @@ class BwrapLauncher:
 
     def __init__(self) -> None:
         self._inner = ProcessLauncher()
-        self.spawns: list[Spawn] = []
+        self.spawns: list[ProcessSpec] = []
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         return await self._inner.start(self._wrapped(spawn))
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         return await self._inner.run(self._wrapped(spawn))
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         return await self._inner.on_terminal(self._wrapped(spawn))
 
-    def _wrapped(self, spawn: Spawn) -> Spawn:
+    def _wrapped(self, spawn: ProcessSpec) -> ProcessSpec:
         self.spawns.append(spawn)
         if spawn.confinement.kind == "none":
             return spawn
@@ -151,13 +151,13 @@ class Place:
     async def make(
         self, task: str = "t1", forbidden: Sequence[str] = (), **more: str
     ) -> GitWorkspace:
-        wish = WorkspaceWish(task=task, repository=str(self.repository), forbidden=tuple(forbidden))
+        wish = WorkspaceSpec(task=task, repository=str(self.repository), forbidden=tuple(forbidden))
         return await self.workspaces.create(wish.model_copy(update=more))
 
-    async def agent(self, workspace: GitWorkspace, script: str) -> Ended:
+    async def agent(self, workspace: GitWorkspace, script: str) -> ProcessExit:
         """Run a shell script as an agent would: confined."""
         return await self.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=("bash", "-ec", script),
                 cwd=workspace.record.path,
                 env={"HOME": f"{workspace.record.private}/home"},

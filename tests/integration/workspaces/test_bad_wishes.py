@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError
-from podium.core.workspaces import SetUp, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkspaceSpec
 from tests.integration.workspaces.rig import Place, commit, git
 
 
@@ -24,7 +24,7 @@ async def _refused(place: Place, kind: type[PodiumError], words: str, **wish: ob
     asked = {"task": "t1", "repository": str(place.repository), **wish}
     before, around = place.state(), sorted(os.listdir(place.repository.parent))
     with pytest.raises(kind, match=words):
-        await place.workspaces.create(WorkspaceWish.model_validate(asked))
+        await place.workspaces.create(WorkspaceSpec.model_validate(asked))
     assert place.state() == before
     assert place.workspaces.records.ids() == []
     assert set(os.listdir(place.repository.parent)) - {"state"} == set(around) - {"state"}
@@ -118,7 +118,7 @@ async def test_a_folder_that_exists_or_lies_in_the_git_directory(
 
 
 async def test_a_set_up_that_fails_is_undone(place: Place) -> None:
-    set_up = SetUp(copy_files=("missing.env",))
+    set_up = SetupSpec(copy_files=("missing.env",))
     await _refused(place, PodiumError, "missing.env", set_up=set_up)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podium.core.errors import ImportRefused, SecretsCommitted
-from podium.core.workspaces import LookedThrough
+from podium.core.workspaces import CommitScan
 from podium.git import commit_scan
 from podium.git.commit_scan import Find
 from podium.ports import Workspace
@@ -26,12 +26,12 @@ def find(text: str) -> Sequence[str]:
     return ("apple",) if "apple" in text else ("pair",) if "begin\nend" in text else ()
 
 
-async def scanned(workspace: Workspace, find: Find = find) -> LookedThrough:
+async def scanned(workspace: Workspace, find: Find = find) -> CommitScan:
     """What the scan of an import finds. Nothing comes back."""
-    seen: list[LookedThrough] = []
+    seen: list[CommitScan] = []
     whole_scan = commit_scan.scan_commits
 
-    async def scan(history: Any, new: Any, changes: Any, _: Find, since: str) -> LookedThrough:
+    async def scan(history: Any, new: Any, changes: Any, _: Find, since: str) -> CommitScan:
         seen.append(await whole_scan(history, new, changes, find, since))
         raise SecretsCommitted("only a scan", "none")
 
@@ -40,7 +40,7 @@ async def scanned(workspace: Workspace, find: Find = find) -> LookedThrough:
         patched.setattr(commit_scan, "scan_commits", scan)
         with suppress(SecretsCommitted):
             await workspace.deliver()
-    return seen[0] if seen else LookedThrough()
+    return seen[0] if seen else CommitScan()
 
 
 async def seen(workspace: Workspace) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import NotPossibleNow
-from podium.core.workspaces import WorkspaceWish
+from podium.core.workspaces import WorkspaceSpec
 from tests.integration.workspaces.rig import Place, commit, git, make_repository, needs_bwrap
 
 pytestmark = needs_bwrap()
@@ -221,7 +221,7 @@ async def test_the_users_hooks_do_not_run(place: Place, tmp_path: Path) -> None:
 
 async def test_two_at_once_for_the_same_task_make_one(place: Place) -> None:
     results = await asyncio.gather(
-        place.make(), place.opened(seed=7).create(WorkspaceWish(task="t1", repository=str(place.repository))),
+        place.make(), place.opened(seed=7).create(WorkspaceSpec(task="t1", repository=str(place.repository))),
         return_exceptions=True,
     )  # fmt: skip
     made = [each for each in results if not isinstance(each, BaseException)]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.folder_snapshots import Ground
-from podium.git.folder_copy import GroundLimits
+from podium.core.folder_snapshots import WorkingFolder
+from podium.git.folder_copy import FolderLimits
 from tests.integration.workspaces.ground_rig import RUN, folder_in, git, grounds_in, image
 
 
@@ -120,9 +120,9 @@ async def test_pointers_of_repositories_within_are_copied_only_where_they_stay_w
     assert sorted(os.listdir(copy / "near")) == [".git", "a"]
 
 
-@pytest.mark.parametrize("limits", [GroundLimits(copied_files=3), GroundLimits(copied_bytes=10)])
+@pytest.mark.parametrize("limits", [FolderLimits(copied_files=3), FolderLimits(copied_bytes=10)])
 async def test_a_folder_that_is_too_large_is_not_copied_and_nothing_is_left(
-    tmp_path: Path, limits: GroundLimits
+    tmp_path: Path, limits: FolderLimits
 ) -> None:
     root = folder_in(tmp_path, {f"{number}": b"four" for number in range(4)})
     grounds = grounds_in(tmp_path, limits)
@@ -134,9 +134,9 @@ async def test_a_folder_that_is_too_large_is_not_copied_and_nothing_is_left(
 async def test_only_a_copy_of_its_own_is_ever_removed(tmp_path: Path) -> None:
     root = folder_in(tmp_path, {"a": b"1"})
     grounds = grounds_in(tmp_path)
-    await grounds.leave(Ground(root=str(root)))
+    await grounds.leave(WorkingFolder(root=str(root)))
     with pytest.raises(BadInput, match="left as it is"):
-        await grounds.leave(Ground(root=str(root), is_copy=True))
+        await grounds.leave(WorkingFolder(root=str(root), is_copy=True))
     assert (root / "a").exists()
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.git import FolderGrounds, FolderRestoring
-from podium.git.folder_copy import GroundLimits
+from podium.git import FolderRestorer, WorkingFolders
+from podium.git.folder_copy import FolderLimits
 from podium.git.git_command import Git
 from tests.integration.workspaces.ground_rig import (
     RUN,
@@ -188,9 +188,9 @@ async def test_a_long_diff_is_cut_and_says_so(tmp_path: Path) -> None:
     assert "cut here" in diff[-100:]
 
 
-@pytest.mark.parametrize("limits", [GroundLimits(files=3), GroundLimits(bytes=10)])
+@pytest.mark.parametrize("limits", [FolderLimits(files=3), FolderLimits(bytes=10)])
 async def test_a_folder_that_is_too_large_is_worked_in_without_a_way_back_and_it_is_said(
-    tmp_path: Path, limits: GroundLimits
+    tmp_path: Path, limits: FolderLimits
 ) -> None:
     root = folder_in(tmp_path, {f"{number}": b"four" for number in range(4)})
     grounds = grounds_in(tmp_path, limits)
@@ -237,7 +237,7 @@ async def test_killed_at_any_moment_of_preparing_it_begins_anew_and_takes_nothin
     kills = 0
     while True:
         place = tmp_path / f"{kills}"
-        dying = FolderGrounds(Git(DyingLauncher(kills)), place / "grounds")
+        dying = WorkingFolders(Git(DyingLauncher(kills)), place / "grounds")
         try:
             await dying.prepare(RUN, str(root), as_copy=as_copy)
             break
@@ -269,7 +269,7 @@ async def test_killed_in_the_middle_of_a_restore_it_is_finished_by_another(
         folder_in(tmp_path, {"a": b"11", "b": b"22", "new": b"n"})
         await grounds.changes(ground, str(root))
         try:
-            await restored(FolderGrounds(Git(DyingLauncher(kills)), tmp_path / "grounds"))
+            await restored(WorkingFolders(Git(DyingLauncher(kills)), tmp_path / "grounds"))
             break
         except asyncio.CancelledError:
             kills += step
@@ -287,7 +287,7 @@ async def test_what_a_person_changed_after_the_run_is_not_lost_without_a_word(
     folder_in(tmp_path, {"a": b"the run's", "b": b"the run's"})
     await grounds.changes(ground, str(root))
     folder_in(tmp_path, {"b": b"the person's", "mine": b"new"})
-    restoring = FolderRestoring(grounds, RUN, None)
+    restoring = FolderRestorer(grounds, RUN, None)
     shown = await restoring.look(undo=False)
     assert shown.conflicts == ("b", "mine")
     with pytest.raises(NotPossibleNow, match="--over"):
@@ -307,8 +307,8 @@ async def test_after_a_run_that_nobody_saw_the_end_of_later_files_are_the_person
     await grounds.prepare(RUN, str(root))
     folder_in(tmp_path, {"a": b"2"})
     long_ago, much_later = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-    assert (await FolderRestoring(grounds, RUN, long_ago).look(undo=False)).conflicts == ("a",)
-    assert (await FolderRestoring(grounds, RUN, much_later).look(undo=False)).conflicts == ()
+    assert (await FolderRestorer(grounds, RUN, long_ago).look(undo=False)).conflicts == ("a",)
+    assert (await FolderRestorer(grounds, RUN, much_later).look(undo=False)).conflicts == ()
 
 
 async def test_what_changes_between_showing_and_doing_stops_it(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ async def test_what_changes_between_showing_and_doing_stops_it(tmp_path: Path) -
     grounds = grounds_in(tmp_path)
     await grounds.prepare(RUN, str(root))
     (root / "a").write_bytes(b"2")
-    restoring = FolderRestoring(grounds, RUN, None)
+    restoring = FolderRestorer(grounds, RUN, None)
     shown = await restoring.look(undo=False)
     (root / "a").write_bytes(b"3")
     with pytest.raises(NotPossibleNow, match="meanwhile"):
@@ -332,7 +332,7 @@ async def test_a_repository_in_place_of_a_file_is_not_removed(tmp_path: Path) ->
     (root / "a").mkdir()
     git(root / "a", "init", "-q")
     with pytest.raises(NotPossibleNow, match="move it away"):
-        await FolderRestoring(grounds, RUN, None).look(undo=False)
+        await FolderRestorer(grounds, RUN, None).look(undo=False)
 
 
 async def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ async def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 async def test_podiums_own_folder_within_is_neither_kept_nor_copied(tmp_path: Path) -> None:
     root = folder_in(tmp_path, {"a": b"1"})
-    grounds = FolderGrounds(Git(DyingLauncher(1_000)), root / "state")
+    grounds = WorkingFolders(Git(DyingLauncher(1_000)), root / "state")
     ground = await grounds.prepare(RUN, str(root))
     assert (await grounds.changes(ground, str(root))).paths == ()
     copy = await grounds.prepare("run_other", str(root), as_copy=True)

@@ -8,8 +8,8 @@ import pytest
 
 from podium.app.app import Podium
 from podium.app.flow_builders import supervisor_toolboxes
-from podium.core.decisions import Outcome
-from podium.core.processes import Spawn
+from podium.core.decisions import CallOutcome
+from podium.core.processes import ProcessSpec
 from podium.ports import Workspace
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
@@ -40,12 +40,12 @@ async def test_a_commit_reaches_the_users_repository_by_delivery_alone(
         "git_commit", arguments, run_id="run_1", step_key="s", index=0, root=root
     )
     done = await toolbox.perform(call)
-    assert isinstance(done, Outcome), done
+    assert isinstance(done, CallOutcome), done
     assert done.ok, done.error
     assert git(podium.folders.project, "rev-parse", branch) == before
     fence = await podium.enclosures.confinement(root)
     argv = ("git", "rev-parse", "HEAD")
-    seen = await podium.launcher.run(Spawn(argv=argv, cwd=root, confinement=fence))
+    seen = await podium.launcher.run(ProcessSpec(argv=argv, cwd=root, confinement=fence))
     assert seen.stdout.decode().strip() == done.result["commit"]
     await workspace.deliver()
     assert git(podium.folders.project, "rev-parse", branch) == done.result["commit"]

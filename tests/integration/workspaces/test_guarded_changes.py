@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import GuardedFilesChanged, ImportRefused
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.core.workspaces import GuardedChange, WorkspaceRecord
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
@@ -145,7 +145,7 @@ class CountingLauncher(ProcessLauncher):
         super().__init__()
         self.started: list[tuple[str, ...]] = []
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         self.started.append(tuple(spawn.argv))
         return await super().run(spawn)
 

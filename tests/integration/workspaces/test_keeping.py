@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import ImportRefused
-from podium.core.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from podium.core.workspaces import WorkLocation, WorkspaceListing, WorkspaceRecord
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 
 
@@ -21,14 +21,14 @@ async def seen(yard: Yard, record: WorkspaceRecord) -> WorkspaceListing:
     return next(each for each in await yard.workspaces.listed() if each.record.id == record.id)
 
 
-async def kept(yard: Yard, record: WorkspaceRecord) -> Kept:
+async def kept(yard: Yard, record: WorkspaceRecord) -> WorkLocation:
     return (await seen(yard, record)).kept
 
 
 async def test_a_fresh_workspace_is_unchanged_and_has_a_size(yard: Yard) -> None:
     record = (await yard.made()).record
     listing = await seen(yard, record)
-    assert listing.kept is Kept.UNCHANGED
+    assert listing.kept is WorkLocation.UNCHANGED
     assert listing.bytes > 0
     assert listing.changed_at >= record.created_at
 
@@ -36,7 +36,7 @@ async def test_a_fresh_workspace_is_unchanged_and_has_a_size(yard: Yard) -> None
 async def test_files_that_git_ignores_are_no_work(yard: Yard) -> None:
     record = (await yard.made()).record
     (Path(record.path) / "build.log").write_text("made by a build")
-    assert await kept(yard, record) is Kept.UNCHANGED
+    assert await kept(yard, record) is WorkLocation.UNCHANGED
 
 
 @pytest.mark.sample(3)
@@ -59,7 +59,7 @@ async def test_anything_uncommitted_is_unknown_and_named(yard: Yard, change: str
         case "link":
             (worktree / "new.txt").symlink_to("one.txt")
     listing = await seen(yard, record)
-    assert listing.kept is Kept.UNKNOWN
+    assert listing.kept is WorkLocation.UNKNOWN
     assert "not committed" in listing.because
     assert "podium workspaces snapshot" in listing.because
 
@@ -68,7 +68,7 @@ async def test_a_commit_that_was_not_delivered_is_unknown(yard: Yard) -> None:
     record = (await yard.made()).record
     agent_commits(record, "work.txt")
     listing = await seen(yard, record)
-    assert listing.kept is Kept.UNKNOWN
+    assert listing.kept is WorkLocation.UNKNOWN
     assert "1 commit neither merged nor pushed" in listing.because
 
 
@@ -76,7 +76,7 @@ async def test_a_delivered_commit_on_the_own_branch_alone_is_unknown(yard: Yard)
     workspace = await yard.made()
     agent_commits(workspace.record, "work.txt")
     await workspace.deliver()
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
 
 
 @pytest.mark.soak
@@ -86,7 +86,7 @@ async def test_a_commit_on_the_branch_of_another_workspace_is_not_merged(yard: Y
     await first.deliver()
     second = await yard.made("second")
     yard.git("update-ref", second.record.branch, first.record.branch)
-    assert await kept(yard, first.record) is Kept.UNKNOWN
+    assert await kept(yard, first.record) is WorkLocation.UNKNOWN
 
 
 @pytest.mark.sample(1)
@@ -96,7 +96,7 @@ async def test_merged_work_is_merged(yard: Yard, how: str) -> None:
     agent_commits(workspace.record, "work.txt")
     await workspace.deliver()
     yard.git("merge", "--quiet", how, "podium/task")
-    assert await kept(yard, workspace.record) is Kept.MERGED
+    assert await kept(yard, workspace.record) is WorkLocation.MERGED
 
 
 @pytest.mark.soak
@@ -106,11 +106,11 @@ async def test_merged_work_with_something_new_beside_it_is_unknown(yard: Yard) -
     await workspace.deliver()
     yard.git("merge", "--quiet", "podium/task")
     (Path(workspace.record.path) / "more.txt").write_text("x")
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
     (Path(workspace.record.path) / "more.txt").unlink()
-    assert await kept(yard, workspace.record) is Kept.MERGED
+    assert await kept(yard, workspace.record) is WorkLocation.MERGED
     agent_commits(workspace.record, "more.txt")
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
 
 
 async def test_squashed_work_is_merged_when_one_commit_has_every_file_of_it(yard: Yard) -> None:
@@ -125,7 +125,7 @@ async def test_squashed_work_is_merged_when_one_commit_has_every_file_of_it(yard
     (yard.repository / "work.txt").write_text("changed again later\n")
     yard.git("commit", "--quiet", "--all", "--message=later")
     listing = await seen(yard, workspace.record)
-    assert listing.kept is Kept.MERGED
+    assert listing.kept is WorkLocation.MERGED
     assert "every file as the work left it" in listing.because
 
 
@@ -139,7 +139,7 @@ async def test_a_squash_that_changed_one_file_is_unknown(yard: Yard) -> None:
     (yard.repository / "work.txt").write_text("if x:\n y\n")
     yard.git("add", "--all")
     yard.git("commit", "--quiet", "--message=squashed")
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
 
 
 async def test_pushed_work_is_pushed(yard: Yard) -> None:
@@ -149,7 +149,7 @@ async def test_pushed_work_is_pushed(yard: Yard) -> None:
     agent_commits(workspace.record, "work.txt")
     await workspace.deliver()
     yard.git("push", "--quiet", "origin", "podium/task")
-    assert await kept(yard, workspace.record) is Kept.PUSHED
+    assert await kept(yard, workspace.record) is WorkLocation.PUSHED
 
 
 async def test_snapshotted_work_is_so_until_something_changes(yard: Yard) -> None:
@@ -159,16 +159,16 @@ async def test_snapshotted_work_is_so_until_something_changes(yard: Yard) -> Non
     (worktree / "untracked.txt").write_text("x")
     snapshot = await workspace.snapshot("test")
     listing = await seen(yard, workspace.record)
-    assert listing.kept is Kept.SNAPSHOTTED
+    assert listing.kept is WorkLocation.SNAPSHOTTED
     assert listing.snapshots == (snapshot,)
     assert snapshot.ref in listing.because
     (worktree / "untracked.txt").write_text("y")
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
     (worktree / "untracked.txt").write_text("x")
     (worktree / "one.txt").unlink()
-    assert await kept(yard, workspace.record) is Kept.SNAPSHOTTED
+    assert await kept(yard, workspace.record) is WorkLocation.SNAPSHOTTED
     agent_commits(workspace.record, "more.txt")
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
 
 
 async def test_a_snapshot_whose_ref_is_gone_keeps_nothing(yard: Yard) -> None:
@@ -176,7 +176,7 @@ async def test_a_snapshot_whose_ref_is_gone_keeps_nothing(yard: Yard) -> None:
     agent_commits(workspace.record, "work.txt")
     snapshot = await workspace.snapshot("test")
     yard.git("update-ref", "-d", snapshot.ref)
-    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    assert await kept(yard, workspace.record) is WorkLocation.UNKNOWN
 
 
 @pytest.mark.sample(1)
@@ -196,24 +196,24 @@ async def test_what_the_agent_has_on_another_branch_or_stashed_counts(
         if where == "branch":
             agent_git(record, "checkout", "--quiet", "podium/task")
     listing = await seen(yard, record)
-    assert listing.kept is Kept.UNKNOWN
+    assert listing.kept is WorkLocation.UNKNOWN
     assert "neither merged nor pushed" in listing.because
 
 
 async def test_a_workspace_that_somebody_works_in_is_in_use(yard: Yard) -> None:
     workspace = await yard.made()
     turn = await workspace.begin_turn()
-    assert await kept(yard, workspace.record) is Kept.IN_USE
+    assert await kept(yard, workspace.record) is WorkLocation.IN_USE
     await workspace.end_turn(turn)
-    assert await kept(yard, workspace.record) is Kept.UNCHANGED
+    assert await kept(yard, workspace.record) is WorkLocation.UNCHANGED
 
 
 async def test_what_cannot_be_looked_into_is_unknown_and_hides_no_other(yard: Yard) -> None:
     broken = (await yard.made("broken")).record
     fine = (await yard.made("fine")).record
     (Path(broken.path) / ".git").write_text("gitdir: /elsewhere\n")
-    assert await kept(yard, broken) is Kept.UNKNOWN
-    assert await kept(yard, fine) is Kept.UNCHANGED
+    assert await kept(yard, broken) is WorkLocation.UNKNOWN
+    assert await kept(yard, fine) is WorkLocation.UNCHANGED
 
 
 async def test_a_head_in_capitals_is_the_commit_that_it_names(yard: Yard) -> None:
@@ -222,7 +222,7 @@ async def test_a_head_in_capitals_is_the_commit_that_it_names(yard: Yard) -> Non
     head = Path(record.private) / "git" / "worktrees" / record.admin / "HEAD"
     head.write_text(f"{commit.upper()}\n")
     listing = await seen(yard, record)
-    assert listing.kept is Kept.UNKNOWN
+    assert listing.kept is WorkLocation.UNKNOWN
     assert "cannot be looked into" not in listing.because
 
 
@@ -239,8 +239,8 @@ async def test_a_tree_with_an_odd_mode_is_refused_and_hides_no_other(yard: Yard)
         "HEAD",
         agent_git(record, "commit-tree", "-p", "HEAD", "-m", "x", tree),
     )
-    assert await kept(yard, record) is Kept.UNKNOWN
-    assert await kept(yard, fine) is Kept.UNCHANGED
+    assert await kept(yard, record) is WorkLocation.UNKNOWN
+    assert await kept(yard, fine) is WorkLocation.UNCHANGED
     with pytest.raises(ImportRefused):
         await workspace.deliver()
 
@@ -250,7 +250,7 @@ async def test_a_ref_that_names_what_never_was_is_no_work(yard: Yard) -> None:
     private = Path(record.private) / "git" / "refs" / "heads"
     (private / "odd").write_text("1" * 40 + "\n")
     (private / "odder").write_text("ref: refs/heads/odder\n")
-    assert await kept(yard, record) is Kept.UNCHANGED
+    assert await kept(yard, record) is WorkLocation.UNCHANGED
 
 
 async def test_a_worktree_that_is_gone_leaves_its_commits_to_be_judged(yard: Yard) -> None:
@@ -259,15 +259,15 @@ async def test_a_worktree_that_is_gone_leaves_its_commits_to_be_judged(yard: Yar
     agent_commits(full, "work.txt")
     shutil.rmtree(empty.path)
     shutil.rmtree(full.path)
-    assert await kept(yard, empty) is Kept.UNCHANGED
-    assert await kept(yard, full) is Kept.UNKNOWN
+    assert await kept(yard, empty) is WorkLocation.UNCHANGED
+    assert await kept(yard, full) is WorkLocation.UNKNOWN
 
 
 async def test_a_repository_that_is_gone_makes_its_workspaces_unknown(yard: Yard) -> None:
     record = (await yard.made()).record
     yard.repository.rename(yard.folder / "moved")
     listing = await seen(yard, record)
-    assert listing.kept is Kept.UNKNOWN
+    assert listing.kept is WorkLocation.UNKNOWN
     assert "is gone" in listing.because
 
 
@@ -290,13 +290,13 @@ async def test_commits_that_another_workspace_delivered_before_are_no_work_of_th
     agent_commits(first.record, "work.txt")
     await first.deliver()
     second = await yard.made("second")
-    assert await kept(yard, second.record) is Kept.UNCHANGED
+    assert await kept(yard, second.record) is WorkLocation.UNCHANGED
     yard.git("update-ref", "-d", first.record.branch)
-    assert await kept(yard, second.record) is Kept.UNCHANGED
+    assert await kept(yard, second.record) is WorkLocation.UNCHANGED
     (Path(second.record.path) / "new.txt").write_text("x")
-    assert await kept(yard, second.record) is Kept.UNKNOWN
+    assert await kept(yard, second.record) is WorkLocation.UNKNOWN
     await second.snapshot("test")
-    assert await kept(yard, second.record) is Kept.SNAPSHOTTED
+    assert await kept(yard, second.record) is WorkLocation.SNAPSHOTTED
 
 
 @pytest.mark.soak
@@ -312,7 +312,7 @@ async def test_a_branch_of_the_agents_own_on_top_of_another_workspaces_work_is_w
     agent_git(second.record, "checkout", "--quiet", "podium/second")
     assert "1 commit neither" in (await seen(yard, second.record)).because
     await second.snapshot("test")
-    assert await kept(yard, second.record) is Kept.SNAPSHOTTED
+    assert await kept(yard, second.record) is WorkLocation.SNAPSHOTTED
 
 
 async def test_large_ignored_files_are_told_and_keep_nothing_from_being_safe(yard: Yard) -> None:
@@ -322,7 +322,7 @@ async def test_large_ignored_files_are_told_and_keep_nothing_from_being_safe(yar
     snapshot = await workspace.snapshot("test")
     assert snapshot.left_out == ("ignored: 'big.log' (2.0 MB)",)
     listing = await seen(yard, workspace.record)
-    assert listing.kept is Kept.SNAPSHOTTED
+    assert listing.kept is WorkLocation.SNAPSHOTTED
     assert "all of it but" in listing.because
     assert "big.log" in listing.because
     assert listing.snapshots == (snapshot,)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.workspaces import collect_workspaces
-from podium.core.workspaces import Kept
+from podium.core.workspaces import WorkLocation
 from podium.git.creation import undo_creation
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import end_orphans
@@ -129,7 +129,7 @@ async def nothing_is_lost_or_unexplained(yard: Yard) -> None:
     assert not [each for each in done.removals if each.failed], done
     assert await yard.workspaces.leftovers() == []
     left = await yard.workspaces.listed()
-    assert {each.kept for each in left} <= {Kept.UNKNOWN}
+    assert {each.kept for each in left} <= {WorkLocation.UNKNOWN}
     only_what_is_listed_is_there(yard, {Path(each.record.path).name for each in left})
     yard.git("fsck", "--full", "--strict", "--no-dangling")
     await every_commit_is_somewhere(yard)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from podium.core.workspaces import WorkLocation, WorkspaceListing, WorkspaceRecord
 from podium.git import planted
 from podium.git.snapshots import _read
 from tests.integration.workspaces.rig import Place, needs_bwrap
@@ -33,11 +33,11 @@ async def test_a_commit_that_was_reset_away_is_not_unchanged(place: Place, trace
         f"git reset -q --hard HEAD~1; {forget if trace == 'dangling' else ':'}",
     )
     found = await _seen(place, workspace.record)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
     assert "1 commit" in found.because
     assert not (await place.workspaces.remove(workspace.record.id)).removed
     taken = await workspace.snapshot("now")
-    assert (await _seen(place, workspace.record)).kept is Kept.SNAPSHOTTED
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.SNAPSHOTTED
     assert (await place.workspaces.remove(workspace.record.id)).removed
     assert place.user("merge-base", lost, taken.commit) == lost
 
@@ -51,7 +51,7 @@ async def test_an_amended_commit_keeps_merged_work_from_nothing(place: Place) ->
     )
     await workspace.deliver()
     place.user("merge", "-q", "podium/t1")
-    assert (await _seen(place, workspace.record)).kept is Kept.MERGED
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.MERGED
     assert (await place.workspaces.remove(workspace.record.id)).removed
 
 
@@ -69,11 +69,11 @@ async def test_a_planted_repository_is_not_unchanged(place: Place) -> None:
     await place.works(workspace, _PLANT)
     await workspace.end_turn(seen)
     found = await _seen(place, workspace.record)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
     assert "moved out of the worktree" in found.because
     assert not (await place.workspaces.remove(workspace.record.id)).removed
     await workspace.snapshot("now")
-    assert (await _seen(place, workspace.record)).kept is Kept.SNAPSHOTTED
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.SNAPSHOTTED
     assert (await place.workspaces.remove(workspace.record.id)).removed
 
 
@@ -107,7 +107,7 @@ async def test_an_incomplete_snapshot_is_never_read_as_complete(
     assert not taken.complete
     found = await _seen(place, workspace.record)
     assert found.snapshots == (taken,)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
 
 
 @pytest.mark.parametrize("message", ["", "podium-snapshot: {", "podium-snapshot: []", "x"])

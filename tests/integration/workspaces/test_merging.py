@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
-from podium.core.workspaces import Merge
-from podium.git.supervisor_repo import Desk
+from podium.core.workspaces import MergeResult
+from podium.git.supervisor_repo import SupervisorRepo
 from podium.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
 from tests.soaking import in_soak
@@ -27,7 +27,7 @@ def _top(workspace: GitWorkspace) -> Path:
     return Path(workspace.record.path)
 
 
-async def _merge(workspace: GitWorkspace) -> Merge:
+async def _merge(workspace: GitWorkspace) -> MergeResult:
     return await workspace.merge("main", "Merge main into podium/t1", WHY)
 
 
@@ -161,7 +161,7 @@ async def test_a_merge_that_was_cut_off_when_git_was_done_is_found(
 
     with monkeypatch.context() as patch:
         # There is no other way to stop between two steps of one call.
-        patch.setattr(Desk, step, killed)
+        patch.setattr(SupervisorRepo, step, killed)
         with pytest.raises(NotPossibleNow, match="killed"):
             await _merge(workspace)
     before = (_top(workspace) / "README").read_text()
@@ -177,9 +177,9 @@ async def test_a_merge_that_was_cut_off_halfway_is_put_back_and_made_again(
 ) -> None:
     workspace, _ = await _in_conflict(place)
     await workspace.state()
-    run = Desk.run
+    run = SupervisorRepo.run
 
-    async def killed(self: Desk, *words: str, **more: object) -> object:
+    async def killed(self: SupervisorRepo, *words: str, **more: object) -> object:
         if words[0] == "merge":
             (_top(workspace) / "README").write_text("half\n")
             (_top(workspace) / "new").write_text("n\n")
@@ -187,7 +187,7 @@ async def test_a_merge_that_was_cut_off_halfway_is_put_back_and_made_again(
         return await run(self, *words, **more)  # type: ignore[arg-type]  # handed through as they are
 
     with monkeypatch.context() as patch:
-        patch.setattr(Desk, "run", killed)
+        patch.setattr(SupervisorRepo, "run", killed)
         with pytest.raises(NotPossibleNow, match="killed"):
             await _merge(workspace)
     assert (await workspace.state()).changed == ("README", "new")

@@ -17,7 +17,7 @@ from podium.git.commit_changes import _followed, _texts
 from podium.git.git_command import Git
 from podium.git.planted import find_planted, move_away, moved, take_borrowed_rights
 from podium.git.private_dir import read_refs
-from podium.git.records import Records
+from podium.git.records import WorkspaceRecords
 from podium.git.snapshots import Snapshots
 from podium.git.worktree_objects import sorted_ignored
 from podium.platform.folder_tree import clear_away, measure
@@ -145,7 +145,7 @@ async def test_a_snapshot_may_have_more_parents_than_fit_on_a_command_line(place
     record = workspace.record
     tree = place.user("rev-parse", f"{record.base}^{{tree}}")
     parents = [f"{number:040x}" for number in range(1, os.sysconf("SC_ARG_MAX") // 55)]
-    snapshots = Snapshots(Git(place.launcher), Records(place.state_home), FixedClock())
+    snapshots = Snapshots(Git(place.launcher), WorkspaceRecords(place.state_home), FixedClock())
     commit = await snapshots._committed(record, tree, parents, "many\n", FixedClock().now())
     text = place.user("cat-file", "commit", commit)
     assert [line[7:] for line in text.splitlines() if line.startswith("parent ")] == parents
@@ -189,13 +189,13 @@ async def test_only_the_record_that_is_asked_for_is_read_again(
     made = [await place.make(task) for task in ("a", "b", "c")]
     assert place.workspaces.at("/nowhere") is None
     read: list[str] = []
-    finished = Records.finished
+    finished = WorkspaceRecords.finished
 
-    def counted(records: Records, workspace_id: str) -> WorkspaceRecord | None:
+    def counted(records: WorkspaceRecords, workspace_id: str) -> WorkspaceRecord | None:
         read.append(workspace_id)
         return finished(records, workspace_id)
 
-    monkeypatch.setattr(Records, "finished", counted)
+    monkeypatch.setattr(WorkspaceRecords, "finished", counted)
     assert place.workspaces.at(made[0].record.path) == made[0].record
     assert place.workspaces.at("/nowhere") is None
     assert read == [made[0].record.id]

@@ -9,9 +9,9 @@ import pytest
 from podium.config.folders import project_root
 from podium.core.decisions import Access, Effect
 from podium.core.errors import ImportRefused
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.core.protected_paths import PROTECTED_NAMES, protected_in
-from podium.git.commit_changes import Change, fault_of
+from podium.git.commit_changes import CommitChange, fault_of
 from podium.policy import default_policy
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
@@ -27,7 +27,7 @@ SPELLINGS = [
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_the_import_gate_and_the_policy_know_every_spelling_of_the_state_folder(name: str) -> None:
     file = f"{name}/prompts/plan.md"
-    assert "Podium's own state" in fault_of(Change("c", file, "000000", "100644", "b"))
+    assert "Podium's own state" in fault_of(CommitChange("c", file, "000000", "100644", "b"))
     call = tool_call("write_file", paths=(path(file, Access.WRITE),), arguments={"path": file})
     decision = decide(gate_of(default=True), call)
     assert (decision.effect, decision.rule) == (Effect.DENY, "forbidden-zone:podium-state")
@@ -162,7 +162,9 @@ async def test_no_command_in_a_plain_folder_makes_a_state_folder(tmp_path: Path)
         (root / folder).mkdir(parents=True)
     fence = await podium.enclosures.confinement(str(root))
     script = "mkdir .podium/a; touch sub/.Podium/x; touch sub/.GIT/x; touch fine"
-    await podium.launcher.run(Spawn(argv=("sh", "-c", script), cwd=str(root), confinement=fence))
+    await podium.launcher.run(
+        ProcessSpec(argv=("sh", "-c", script), cwd=str(root), confinement=fence)
+    )
     assert (root / "fine").exists()
     assert not any(any((root / name).iterdir()) for name in (".podium", "sub/.Podium", "sub/.GIT"))
     assert project_root(root) == podium.folders.project, "an empty one is nobody's project"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import NotPossibleNow, SetUpFailed
-from podium.core.workspaces import SetUp, Snapshot, WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec, WorktreeSnapshot
 from podium.git.records import CREATING, RECORD
 from podium.git.snapshots import Snapshots
-from podium.git.workspace_reset import Resetting
+from podium.git.workspace_reset import WorkspaceReset
 from podium.ports import Workspace
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git, run_git
 from tests.soaking import in_soak
@@ -22,9 +22,9 @@ def yard(tmp_path: Path) -> Yard:
     return Yard(tmp_path).build()
 
 
-def wish(yard: Yard, record: WorkspaceRecord, **more: object) -> WorkspaceWish:
+def wish(yard: Yard, record: WorkspaceRecord, **more: object) -> WorkspaceSpec:
     fields = {"task": record.task, "repository": str(yard.repository), **more}
-    return WorkspaceWish.model_validate(fields)
+    return WorkspaceSpec.model_validate(fields)
 
 
 async def delivered(yard: Yard) -> tuple[Workspace, str]:
@@ -158,7 +158,7 @@ async def test_a_set_up_that_fails_leaves_the_branch_and_can_be_asked_again(yard
     workspace, head = await delivered(yard)
     record = workspace.record
     shutil.rmtree(record.path)
-    broken = wish(yard, record, set_up=SetUp(after_create=(("/bin/false",),)))
+    broken = wish(yard, record, set_up=SetupSpec(after_create=(("/bin/false",),)))
     with pytest.raises(SetUpFailed):
         await yard.workspaces.rebuild(record, broken, head)
     assert yard.git("rev-parse", record.branch) == head
@@ -183,7 +183,7 @@ async def test_the_set_up_is_done_anew(yard: Yard) -> None:
     workspace, head = await delivered(yard)
     record = workspace.record
     shutil.rmtree(record.path)
-    wanted = wish(yard, record, set_up=SetUp(copy_files=("local.log",), ports=("PORT",)))
+    wanted = wish(yard, record, set_up=SetupSpec(copy_files=("local.log",), ports=("PORT",)))
     made, _ = await yard.workspaces.rebuild(record, wanted, head)
     assert Path(made.record.path, "local.log").read_text() == "mine\n"
     assert made.record.ports["PORT"]
@@ -226,7 +226,7 @@ async def test_what_somebody_commits_while_the_branch_goes_back_stays_on_it(
     await workspace.deliver()
     keep, made = Snapshots.keep, []
 
-    async def meanwhile(self: Snapshots, record: WorkspaceRecord, *words: str) -> Snapshot:
+    async def meanwhile(self: Snapshots, record: WorkspaceRecord, *words: str) -> WorktreeSnapshot:
         made.append(moved(yard, record, record.branch))
         return await keep(self, record, *words)
 
@@ -249,7 +249,7 @@ async def test_going_back_that_was_cut_off_is_ended_when_it_is_asked_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Resetting, "reset", killed)
+        patched.setattr(WorkspaceReset, "reset", killed)
         with pytest.raises(KeyboardInterrupt):
             await workspace.stand_at(head, "a second try")
     again = await yard.workspaces.open(workspace.record.id)

@@ -14,7 +14,7 @@ from podium.core.errors import (
     NotPossibleNow,
     UnknownId,
 )
-from podium.core.workspaces import Kept, SetUp
+from podium.core.workspaces import SetupSpec, WorkLocation
 from tests.integration.workspaces.yard import Yard, agent_commits
 from tests.soaking import in_soak
 
@@ -182,7 +182,7 @@ async def test_commits_of_a_workspace_whose_folder_somebody_removed_are_kept_too
 
 async def test_a_recovered_branch_holds_no_ignored_and_no_copied_files(yard: Yard) -> None:
     (yard.repository / ".env").write_text("the user's secret")
-    workspace = await yard.made(set_up=SetUp(copy_files=(".env",)))
+    workspace = await yard.made(set_up=SetupSpec(copy_files=(".env",)))
     (Path(workspace.record.path) / "notes.log").write_text("ignored")
     (Path(workspace.record.path) / "new.txt").write_text("work")
     snapshot = await workspace.snapshot("test")
@@ -206,7 +206,7 @@ async def test_a_recovered_branch_ends_lines_as_the_project_does(yard: Yard) -> 
     await yard.workspaces.recover(workspace.record.id, "again")
     assert yard.git("diff", "--name-only", "main", "again") == "new.txt"
     (listing,) = await yard.workspaces.listed()
-    assert listing.kept is Kept.SNAPSHOTTED
+    assert listing.kept is WorkLocation.SNAPSHOTTED
 
 
 async def test_a_recovered_branch_is_the_agents_own_when_all_was_committed(yard: Yard) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import NotPossibleNow, PodiumError, UnknownId
-from podium.core.workspaces import Kept, Removal, WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import WorkLocation, WorkspaceRecord, WorkspaceRemoval, WorkspaceSpec
 from podium.git import inventory
 from podium.git.inventory import taken_away
-from podium.git.records import Records, RemovedOnes, note_merged_base
+from podium.git.records import RemovedWorkspaces, WorkspaceRecords, note_merged_base
 from tests.integration.workspaces.yard import Yard, agent_commits
 from tests.soaking import in_soak
 
@@ -55,12 +55,12 @@ async def test_an_unchanged_workspace_goes_with_its_unused_branch_and_leaves_no_
     record = (await yard.made()).record
     before = yard.refs()
     removal = await yard.workspaces.remove(record.id)
-    assert removal == Removal(
+    assert removal == WorkspaceRemoval(
         id=record.id,
         task="task",
         removed=True,
         because="nothing was changed in it",
-        kept=Kept.UNCHANGED,
+        kept=WorkLocation.UNCHANGED,
         bytes=removal.bytes,
     )
     assert nothing_is_left(yard, record)
@@ -91,7 +91,7 @@ async def test_work_that_is_nowhere_else_stays_as_it_is(yard: Yard) -> None:
     before = yard.refs()
     removal = await yard.workspaces.remove(record.id)
     assert not removal.removed
-    assert removal.kept is Kept.UNKNOWN
+    assert removal.kept is WorkLocation.UNKNOWN
     assert "untracked.txt" in removal.because
     assert (Path(record.path) / "untracked.txt").read_text() == "x"
     assert yard.refs() == before
@@ -102,7 +102,7 @@ async def test_a_workspace_in_use_stays_as_it_is(yard: Yard) -> None:
     turn = await workspace.begin_turn()
     removal = await yard.workspaces.remove(workspace.record.id)
     assert not removal.removed
-    assert removal.kept is Kept.IN_USE
+    assert removal.kept is WorkLocation.IN_USE
     await workspace.end_turn(turn)
     assert (await yard.workspaces.remove(workspace.record.id)).removed
 
@@ -197,7 +197,12 @@ async def test_a_removal_that_is_cut_off_at_a_step_is_explained_and_finished(
 
 def cut_at(monkeypatch: pytest.MonkeyPatch, step: str, after: bool) -> None:
     """Make one step of removing raise, before or after it is done."""
-    owners: list[object] = [inventory.Remover, Records, RemovedOnes, inventory]
+    owners: list[object] = [
+        inventory.WorkspaceRemover,
+        WorkspaceRecords,
+        RemovedWorkspaces,
+        inventory,
+    ]
     owner = next(each for each in owners if hasattr(each, step))
     real = getattr(owner, step)
 
@@ -279,7 +284,7 @@ async def test_the_branch_of_a_removed_workspace_is_told_when_the_task_comes_bac
     workspace = await yard.made()
     agent_commits(workspace.record, "work.txt")
     await workspace.deliver()
-    taken = WorkspaceWish(task="other", repository=str(yard.repository), branch="podium/task")
+    taken = WorkspaceSpec(task="other", repository=str(yard.repository), branch="podium/task")
     with pytest.raises(NotPossibleNow, match="of the workspace 'task'; name another with --branch"):
         await yard.workspaces.create(taken)
     yard.git("merge", "--quiet", "podium/task")
@@ -304,7 +309,7 @@ async def test_repositories_side_by_side_can_have_tasks_of_one_name(yard: Yard) 
 
 async def test_a_folder_in_the_way_is_told_whose_it_is_and_never_to_be_deleted(yard: Yard) -> None:
     first = await yard.made()
-    wish = WorkspaceWish(task="task", repository=str(yard.repository), branch="other")
+    wish = WorkspaceSpec(task="task", repository=str(yard.repository), branch="other")
     with pytest.raises(NotPossibleNow, match="it is the workspace 'task' of") as said:
         await yard.workspaces.create(wish)
     assert "podium workspaces gc task" in str(said.value)

@@ -9,7 +9,7 @@ import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
 from podium.git.workspace import GitWorkspace
-from podium.git.workspace_reset import Resetting
+from podium.git.workspace_reset import WorkspaceReset
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
 from tests.soaking import in_soak
 
@@ -177,7 +177,7 @@ async def test_a_reset_that_was_cut_off_is_ended_when_it_is_asked_again(
 
     with monkeypatch.context() as patch:
         # There is no other way to stop between two steps of one call.
-        patch.setattr(Resetting, step, killed)
+        patch.setattr(WorkspaceReset, step, killed)
         with pytest.raises(NotPossibleNow, match="killed"):
             await workspace.reset(workspace.record.base, "x")
     await workspace.reset(workspace.record.base, "x")

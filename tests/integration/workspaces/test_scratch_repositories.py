@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
 
@@ -51,7 +51,7 @@ async def test_scratch_repositories_work_and_the_workspaces_own_stays_guarded(
 
     async def runs(*argv: str) -> tuple[bytes, tuple[str, ...]]:
         fence = await podium.enclosures.confinement(root)
-        ended = await podium.launcher.run(Spawn(argv=argv, cwd=root, confinement=fence))
+        ended = await podium.launcher.run(ProcessSpec(argv=argv, cwd=root, confinement=fence))
         assert ended.exit_code == 0, ended.stderr.decode()
         return ended.stdout, ended.refused_execs
 

@@ -9,7 +9,7 @@ import pytest
 
 from podium.app.secrets import secret_finder
 from podium.core.errors import SecretsCommitted
-from podium.core.workspaces import WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import WorkspaceRecord, WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
@@ -35,7 +35,7 @@ async def made(yard: Yard, branch: str = "") -> Workspace:
         secrets_in=secret_finder(Redactor({"DEPLOY_PASSWORD": VALUE})),
         confined=False,
     )
-    wish = WorkspaceWish(task="task", repository=str(yard.repository), branch=branch)
+    wish = WorkspaceSpec(task="task", repository=str(yard.repository), branch=branch)
     return await workspaces.create(wish)
 
 

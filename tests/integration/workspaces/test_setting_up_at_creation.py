@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, ImportRefused, SetUpFailed
-from podium.core.workspaces import Kept, SetUp, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkLocation, WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from tests.integration.workspaces.rig import BwrapLauncher, needs_bwrap
@@ -32,16 +32,16 @@ def confined(yard: Yard, told: list[str] | None = None) -> GitWorkspaces:
 
 
 def wish(
-    yard: Yard, set_up: SetUp, task: str = "task", forbidden: tuple[str, ...] = ()
-) -> WorkspaceWish:
-    return WorkspaceWish(
+    yard: Yard, set_up: SetupSpec, task: str = "task", forbidden: tuple[str, ...] = ()
+) -> WorkspaceSpec:
+    return WorkspaceSpec(
         task=task, repository=str(yard.repository), set_up=set_up, forbidden=forbidden
     )
 
 
 async def test_a_workspace_has_its_files_ports_and_what_commands_made(yard: Yard) -> None:
     told: list[str] = []
-    set_up = SetUp(
+    set_up = SetupSpec(
         copy_files=(".env",),
         ports=("WEB_PORT",),
         after_create=(("sh", "-c", "cat .env > made.log; echo $WEB_PORT >> made.log; echo done"),),
@@ -57,7 +57,7 @@ async def test_a_workspace_has_its_files_ports_and_what_commands_made(yard: Yard
 
 
 async def test_ports_of_living_workspaces_differ(yard: Yard) -> None:
-    set_up = SetUp(ports=("A", "B"))
+    set_up = SetupSpec(ports=("A", "B"))
     first = await confined(yard).create(wish(yard, set_up, "first"))
     second = await confined(yard).create(wish(yard, set_up, "second"))
     assert len({*first.record.ports.values(), *second.record.ports.values()}) == 4
@@ -71,7 +71,9 @@ async def test_commands_cannot_reach_the_repository_nor_the_network(yard: Yard) 
     ).replace("$REPO", str(yard.repository))
     before = yard.refs()
     told: list[str] = []
-    await confined(yard, told).create(wish(yard, SetUp(after_create=(("bash", "-c", attempts),))))
+    await confined(yard, told).create(
+        wish(yard, SetupSpec(after_create=(("bash", "-c", attempts),)))
+    )
     assert {name: at for name, at in yard.refs().items() if name in before} == before
     assert (yard.repository / "one.txt").read_text() == "one.txt\n"
     assert not (yard.repository / ".git" / "hooks" / "pre-commit").exists()
@@ -80,7 +82,7 @@ async def test_commands_cannot_reach_the_repository_nor_the_network(yard: Yard) 
 
 async def test_a_command_that_fails_leaves_nothing_and_its_output_is_told(yard: Yard) -> None:
     before = yard.refs()
-    set_up = SetUp(
+    set_up = SetupSpec(
         copy_files=(".env",),
         ports=("PORT",),
         after_create=(("sh", "-c", "touch made; echo no compiler; exit 2"),),
@@ -96,14 +98,14 @@ async def test_a_command_that_fails_leaves_nothing_and_its_output_is_told(yard: 
 
 async def test_a_file_that_is_not_there_is_told_before_anything_is_made(yard: Yard) -> None:
     with pytest.raises(BadInput, match=r"\.envv"):
-        await confined(yard).create(wish(yard, SetUp(copy_files=(".envv",))))
+        await confined(yard).create(wish(yard, SetupSpec(copy_files=(".envv",))))
     assert confined(yard).records.ids() == []
     assert not (yard.folder / ".worktrees").exists()
 
 
 async def test_a_copied_file_may_be_forbidden_to_change(yard: Yard) -> None:
     overwrite = ("sh", "-c", "cat .env; echo x > .env || true")
-    set_up = SetUp(copy_files=(".env",), after_create=(overwrite,))
+    set_up = SetupSpec(copy_files=(".env",), after_create=(overwrite,))
     told: list[str] = []
     made = await confined(yard, told).create(wish(yard, set_up, forbidden=(".env",)))
     assert "  KEY=1" in told
@@ -117,10 +119,10 @@ async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes
 ) -> None:
     (yard.repository / name).parent.mkdir(exist_ok=True)
     (yard.repository / name).write_text("secret")
-    made = await confined(yard).create(wish(yard, SetUp(copy_files=(name,))))
+    made = await confined(yard).create(wish(yard, SetupSpec(copy_files=(name,))))
     assert made.record.copied == (name,)
     (listing,) = await confined(yard).listed()
-    assert listing.kept is Kept.UNCHANGED
+    assert listing.kept is WorkLocation.UNCHANGED
     agent_commits(made.record, "work.txt")
     assert agent_git(made.record, "show", "--name-only", "--format=").split() == ["work.txt"]
     agent_git(made.record, "add", "--force", "--", name)
@@ -131,14 +133,14 @@ async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes
 
 async def test_what_the_set_up_left_is_no_work_until_somebody_changes_it(yard: Yard) -> None:
     script = "mkdir __pycache__; echo x > __pycache__/a.pyc; echo y >> one.txt"
-    set_up = SetUp(after_create=(("sh", "-c", script),))
+    set_up = SetupSpec(after_create=(("sh", "-c", script),))
     workspace = await confined(yard).create(wish(yard, set_up))
     worktree = Path(workspace.record.path)
     (listing,) = await confined(yard).listed()
-    assert listing.kept is Kept.UNCHANGED
+    assert listing.kept is WorkLocation.UNCHANGED
     (worktree / "__pycache__/a.pyc").write_text("changed")
     (listing,) = await confined(yard).listed()
-    assert listing.kept is Kept.UNKNOWN
+    assert listing.kept is WorkLocation.UNKNOWN
     assert "'__pycache__/a.pyc' not committed" in listing.because
     (worktree / "__pycache__/a.pyc").unlink()
     (worktree / "new.txt").write_text("x")

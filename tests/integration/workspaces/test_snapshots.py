@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.workspaces import Snapshot
+from podium.core.workspaces import WorktreeSnapshot
 from podium.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, commit, git, needs_bwrap
 
@@ -29,7 +29,7 @@ def _files(workspace: GitWorkspace) -> dict[str, bytes]:
     }  # fmt: skip
 
 
-def _shown(place: Place, snapshot: Snapshot, path: str) -> str:
+def _shown(place: Place, snapshot: WorktreeSnapshot, path: str) -> str:
     return place.user("show", f"{snapshot.commit}:{path}")
 
 

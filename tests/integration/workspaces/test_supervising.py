@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
-from podium.core.workspaces import SetUp, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkspaceSpec
 from podium.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import BwrapLauncher, Place, git, needs_bwrap
 from tests.soaking import in_soak
@@ -131,10 +131,10 @@ async def test_a_head_that_says_nothing_is_no_error(place: Place) -> None:
 
 async def test_what_the_set_up_left_is_no_change_until_somebody_changes_it(tmp_path: Path) -> None:
     place = Place(tmp_path, confined=False)
-    wish = WorkspaceWish(
+    wish = WorkspaceSpec(
         task="t1",
         repository=str(place.repository),
-        set_up=SetUp(after_create=(("sh", "-c", "echo made > made; echo more >> README"),)),
+        set_up=SetupSpec(after_create=(("sh", "-c", "echo made > made; echo more >> README"),)),
     )
     workspace = await place.workspaces.create(wish)
     assert (await workspace.state()).is_clean
@@ -324,7 +324,7 @@ async def test_a_commit_that_was_cut_off_before_the_branch_moved_is_made_again(
 
     with monkeypatch.context() as patch:
         # There is no other way to stop between two steps of one call.
-        patch.setattr("podium.git.supervisor_repo.Desk.publish", killed)
+        patch.setattr("podium.git.supervisor_repo.SupervisorRepo.publish", killed)
         with pytest.raises(NotPossibleNow, match="killed"):
             await workspace.commit("m", ["a"], moved={"README": "docs/R"}, trailers=WHY)
     assert (await workspace.state()).head == workspace.record.base

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import WorkspaceTampered
-from podium.core.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from podium.core.workspaces import WorkLocation, WorkspaceListing, WorkspaceRecord
 from podium.git import commit_trees, planted
 from podium.git.planted import find_planted
 from podium.git.workspace import GitWorkspace
@@ -64,7 +64,7 @@ async def test_a_filter_of_a_nested_repository_never_runs_after_podium_was_kille
     workspace, proof = await _trapped(place)
     match how:
         case "list":
-            assert (await _seen(place, workspace.record)).kept is Kept.UNKNOWN
+            assert (await _seen(place, workspace.record)).kept is WorkLocation.UNKNOWN
         case "remove":
             assert not (await place.workspaces.remove(workspace.record.id)).removed
         case _:
@@ -84,7 +84,7 @@ async def test_a_nested_repository_that_cannot_be_moved_is_unknown_and_nothing_r
 
     monkeypatch.setattr(planted, "carry", refused)
     found = await _seen(place, workspace.record)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
     assert "cannot be moved" in found.because
     assert not proof.exists()
 
@@ -97,7 +97,7 @@ async def test_folders_deeper_than_any_path_keep_nothing_from_being_moved_away(
     workspace, proof = await _trapped(place)
     _deepen(Path(workspace.record.path))
     try:
-        assert (await _seen(place, workspace.record)).kept is Kept.UNKNOWN
+        assert (await _seen(place, workspace.record)).kept is WorkLocation.UNKNOWN
         assert not proof.exists()
         assert not any(find_planted(Path(workspace.record.path)))
         # And everything works again.
@@ -106,7 +106,7 @@ async def test_folders_deeper_than_any_path_keep_nothing_from_being_moved_away(
         await workspace.end_turn(seen)
         taken = await workspace.snapshot("now")
         assert not taken.complete
-        assert (await _seen(place, workspace.record)).kept is Kept.UNKNOWN
+        assert (await _seen(place, workspace.record)).kept is WorkLocation.UNKNOWN
     finally:
         clear_away(Path(workspace.record.private))
 
@@ -140,12 +140,12 @@ async def test_a_submodule_of_the_users_is_neither_change_nor_loss(place: Place)
     place.user("update-index", "--add", "--cacheinfo", f"160000,{base},sub")
     place.user("commit", "-qm", "a submodule")
     workspace = await place.make()
-    assert (await _seen(place, workspace.record)).kept is Kept.UNCHANGED
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.UNCHANGED
     taken = await workspace.snapshot("now")
     assert "160000" in place.user("ls-tree", taken.commit, "sub")
     (Path(workspace.record.path) / "sub").mkdir(exist_ok=True)
     (Path(workspace.record.path) / "sub/work").write_text("work")
-    assert (await _seen(place, workspace.record)).kept is Kept.UNKNOWN
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.UNKNOWN
     taken = await workspace.snapshot("again")
     assert place.user("show", f"{taken.commit}:sub/work") == "work"
 
@@ -192,7 +192,7 @@ async def test_pipes_in_the_private_git_directory_keep_nobody_waiting(
         pipe = pipe / "pipe"
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
-    assert (await _seen(place, workspace.record)).kept is Kept.UNKNOWN
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.UNKNOWN
     await workspace.snapshot("now")
     await workspace.deliver()
 
@@ -215,7 +215,7 @@ async def test_a_tree_of_endless_paths_is_told_and_read_by_nobody(
         """,
     )
     found = await _seen(place, workspace.record)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
     assert "10000000000" in found.because
     with pytest.raises(Exception, match="10000000000"):
         await workspace.deliver()
@@ -231,13 +231,13 @@ async def test_a_file_larger_than_can_be_kept_is_told_and_the_rest_is_kept(place
         file.truncate(2_000_000_000_000)
     (worktree / "small").write_text("small")
     found = await _seen(place, workspace.record)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
     assert "'big'" in found.because
     taken = await workspace.snapshot("now")
     assert not taken.complete
     assert "'big'" in taken.left_out[0]
     assert place.user("show", f"{taken.commit}:small") == "small"
-    assert (await _seen(place, workspace.record)).kept is Kept.UNKNOWN
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.UNKNOWN
     (worktree / "big").unlink()
     taken = await workspace.snapshot("now")
     assert taken.complete
@@ -254,7 +254,7 @@ async def test_a_large_file_that_git_ignores_is_in_nobodys_way(place: Place) -> 
     assert "not committed" in (await _seen(place, workspace.record)).because
     taken = await workspace.snapshot("now")
     assert taken.complete
-    assert (await _seen(place, workspace.record)).kept is Kept.SNAPSHOTTED
+    assert (await _seen(place, workspace.record)).kept is WorkLocation.SNAPSHOTTED
 
 
 @pytest.mark.soak
@@ -268,6 +268,6 @@ async def test_logs_without_end_are_not_read_to_their_end(place: Place) -> None:
     for number in range(1, 900):
         os.link(logs / "0", logs / str(number))
     found = await _seen(place, workspace.record)
-    assert found.kept is Kept.UNKNOWN
+    assert found.kept is WorkLocation.UNKNOWN
     assert "logs" in found.because
     assert not (await workspace.snapshot("now")).complete

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.git.workspace import GitWorkspace
 from podium.policy import exec_rules
 from podium.sandbox import ProcessLauncher
@@ -56,10 +56,10 @@ class Bench:
         self.place = place
         self.workspace = workspace
 
-    async def run(self, script: str) -> Ended:
+    async def run(self, script: str) -> ProcessExit:
         confinement = await self.workspace.confinement()
         return await self.place.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=("bash", "-ec", script),
                 cwd=self.workspace.record.path,
                 confinement=confinement.model_copy(update={"execs": exec_rules()}),

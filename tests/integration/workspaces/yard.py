@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.core.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
@@ -66,8 +66,10 @@ class Yard:
     def git(self, *words: str) -> str:
         return run_git(*words, cwd=self.repository)
 
-    async def made(self, task: str = "task", set_up: SetUp | None = None) -> Workspace:
-        wish = WorkspaceWish(task=task, repository=str(self.repository), set_up=set_up or SetUp())
+    async def made(self, task: str = "task", set_up: SetupSpec | None = None) -> Workspace:
+        wish = WorkspaceSpec(
+            task=task, repository=str(self.repository), set_up=set_up or SetupSpec()
+        )
         return await self.workspaces.create(wish)
 
     def refs(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from podium.agents.headless.codex.session import CodexTalk, Meter, is_piece
 from podium.agents.headless.codex.tools import Judged
 from podium.agents.json_rpc import RpcError
-from podium.core.decisions import DoorAnswer, Effect
+from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import BudgetSpent, NeedsHuman
 from podium.core.turns import TurnLimits
 from podium.testing import FakeHookDoors
@@ -21,7 +21,7 @@ HOOKS = "/home/.codex/hooks.json"
 class Talk:
     """A talk with codex's part left to the test."""
 
-    def __init__(self, workspace: Path, *answers: DoorAnswer, **limits: Any) -> None:
+    def __init__(self, workspace: Path, *answers: HookAnswer, **limits: Any) -> None:
         self.workspace = str(workspace)
         self.door = FakeHookDoors(answers=answers).door
         self.judged = Judged(self.workspace)
@@ -126,7 +126,7 @@ async def test_a_refused_part_settles_the_others(tmp_path: Path) -> None:
 async def test_a_wish_to_leave_the_sandbox_that_is_denied_goes_into_the_next_prompt(
     tmp_path: Path,
 ) -> None:
-    answers = DoorAnswer(decision=Effect.DENY, say="no"), DoorAnswer(decision=Effect.ALLOW)
+    answers = HookAnswer(decision=Effect.DENY, say="no"), HookAnswer(decision=Effect.ALLOW)
     talk = Talk(tmp_path, *answers)
     wish = {"itemId": "u1", "command": "ls", "cwd": "/"}
     method = "item/commandExecution/requestApproval"
@@ -157,7 +157,7 @@ async def test_what_codex_has_no_business_to_ask_is_an_error(tmp_path: Path) -> 
 
 
 async def test_a_search_of_the_provider_is_put_before_the_gate_afterwards(tmp_path: Path) -> None:
-    talk = Talk(tmp_path, DoorAnswer(decision=Effect.ALLOW))
+    talk = Talk(tmp_path, HookAnswer(decision=Effect.ALLOW))
     await talk.ends(type="webSearch", id="s1", query="weather")
     assert talk.door.asked == [("request", "web_search", {"query": "weather"})]
     assert talk.door.settled == {"s1": True}

@@ -25,7 +25,7 @@ from podium.agents.contract import NONCE_KEY, ContractedAgent
 from podium.agents.contract.reply_text import bounded
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, BadInput, ReplyInvalid, TimedOut
-from podium.core.turns import Reply, Stop, Turn, TurnLimits
+from podium.core.turns import Reply, Turn, TurnLimits, TurnStop
 from podium.testing import FakeAgent
 
 Prepared = Reply | str | Exception | Callable[[Turn], Reply]
@@ -492,7 +492,7 @@ async def test_a_reply_that_waits_for_an_approval_is_given_as_it_is(first: Seque
 
 
 async def test_a_reply_that_a_limit_ended_is_given_as_it_is_and_nobody_is_asked_again() -> None:
-    stop = Stop(kind="tool_calls", reason="all 3 calls were made")
+    stop = TurnStop(kind="tool_calls", reason="all 3 calls were made")
     contracted, inner = agent(Reply(text="so far", session="s-1", stopped=stop))
     reply = await contracted.ask(turn())
     assert (reply.stopped, reply.payload, reply.text) == (stop, None, "so far")

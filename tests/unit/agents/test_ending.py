@@ -16,7 +16,7 @@ from podium.core.errors import (
     PodiumError,
     RateLimited,
 )
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -96,9 +96,9 @@ def test_words_of_programs_are_plain_and_short() -> None:
 
 
 def test_the_last_line_of_stderr_is_its_last_words() -> None:
-    ended = Ended(exit_code=1, stderr=b"noise\nFatal: \xff no\n")
+    ended = ProcessExit(exit_code=1, stderr=b"noise\nFatal: \xff no\n")
     assert last_words(ended) == ": Fatal: � no"
-    assert last_words(Ended(exit_code=1)) == ""
+    assert last_words(ProcessExit(exit_code=1)) == ""
 
 
 def test_a_version_nobody_tried_is_warned_of_and_an_older_one_is_not() -> None:

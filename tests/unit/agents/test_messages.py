@@ -8,7 +8,7 @@ import pytest
 
 from podium.agents.contract import read_messages
 from podium.agents.contract.messages import MOST_BODY, MOST_IGNORED, MOST_MESSAGES
-from podium.core.turns import Message
+from podium.core.turns import MessageBlock
 from tests.linear_cost import assert_linear_cost
 
 CLOSE = "[[/POLI:MSG]]"
@@ -34,7 +34,7 @@ def test_a_message_says_whom_it_is_for_what_it_is_and_its_text_to_the_byte() -> 
 
     heard = read_messages(f"I think so.\n{OPEN}\n<PLAN>\n{body}\n</PLAN>\n{CLOSE}\nDone.")
 
-    assert heard.messages == (Message(to="EXECUTER", type="plan", id="T-1", body=body),)
+    assert heard.messages == (MessageBlock(to="EXECUTER", type="plan", id="T-1", body=body),)
     assert heard.ignored == ()
 
 

@@ -7,14 +7,14 @@ import pytest
 from podium.agents.contract import ContractedAgent, read_messages
 from podium.agents.contract.messages import MOST_ANSWER
 from podium.core.errors import ReplyInvalid
-from podium.core.turns import Awaited, Message, Turn, block_of
+from podium.core.turns import AwaitedMessage, MessageBlock, Turn, block_of
 from podium.testing import FakeAgent
 
 LINE = "y" * 99 + "\n"
 
 
-def awaited(*, or_words: bool = False) -> Awaited:
-    return Awaited(
+def awaited(*, or_words: bool = False) -> AwaitedMessage:
+    return AwaitedMessage(
         sender="PLANNER",
         types=("plan",),
         task="T",
@@ -25,7 +25,7 @@ def awaited(*, or_words: bool = False) -> Awaited:
 
 
 def plan(body: str) -> str:
-    return block_of(Message(to="EXECUTER", type="plan", id=awaited().id, body=body))
+    return block_of(MessageBlock(to="EXECUTER", type="plan", id=awaited().id, body=body))
 
 
 async def kept(said: str, *, or_words: bool = False) -> str:

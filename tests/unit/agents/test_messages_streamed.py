@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podium.agents.contract import MessageStream, read_messages
 from podium.agents.contract.messages import joined
-from podium.core.turns import Message, block_of
+from podium.core.turns import MessageBlock, block_of
 
 CLOSE = "[[/POLI:MSG]]"
 OPEN = '[[POLI:MSG {"to":"EXECUTER","type":"plan","id":"T-1"}]]'
@@ -71,7 +71,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 def test_a_message_that_was_written_is_read_whatever_stood_before_it(
     type_: str, to: str, id_: str, body: str, before: str
 ) -> None:
-    message = Message(to=to, type=type_, id=id_, body=body)
+    message = MessageBlock(to=to, type=type_, id=id_, body=body)
     fences_are_closed = before.replace("```", "").replace("~~~", "")
 
     heard = read_messages(f"{fences_are_closed}\n{block_of(message)}")

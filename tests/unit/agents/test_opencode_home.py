@@ -22,7 +22,7 @@ from podium.agents.headless.opencode.home import (
 )
 from podium.agents.headless.opencode.tools import permission_for, translate, words_known
 from podium.core.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import Turn, TurnLimits, unknown_words
 from podium.testing import (
     FakeEnclosures,
@@ -269,9 +269,9 @@ def test_settings_that_have_no_effect_are_let_be(tmp_path: Path) -> None:
 
 
 async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
-    known = Ended(exit_code=0, stdout=KNOWN_VERSION.encode())
+    known = ProcessExit(exit_code=0, stdout=KNOWN_VERSION.encode())
     launcher = FakeLauncher(
-        {("opencode", "--version"): known, ("opencode",): None, ("git",): Ended(exit_code=1)}
+        {("opencode", "--version"): known, ("opencode",): None, ("git",): ProcessExit(exit_code=1)}
     )
     options = AgentOptions(**SERVED, options={"silence_seconds": 0.05})
     agent = OpencodeCliAgent(options, kit_in(tmp_path, launcher))
@@ -283,9 +283,9 @@ async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
 
 
 async def test_a_turn_that_is_cancelled_ends_its_program(tmp_path: Path) -> None:
-    known = Ended(exit_code=0, stdout=KNOWN_VERSION.encode())
+    known = ProcessExit(exit_code=0, stdout=KNOWN_VERSION.encode())
     launcher = FakeLauncher(
-        {("opencode", "--version"): known, ("opencode",): None, ("git",): Ended(exit_code=1)}
+        {("opencode", "--version"): known, ("opencode",): None, ("git",): ProcessExit(exit_code=1)}
     )
     agent = OpencodeCliAgent(AgentOptions(**SERVED), kit_in(tmp_path, launcher))
     asking = asyncio.create_task(agent.ask(turn_in(tmp_path, limits=TurnLimits(seconds=None))))

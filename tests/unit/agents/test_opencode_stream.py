@@ -22,7 +22,7 @@ from podium.core.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import TurnLimits
 
 NOW = datetime(2026, 11, 15, 7, 0, tzinfo=UTC)
@@ -82,7 +82,7 @@ def test_a_plain_answer_is_read_with_its_session_and_usage() -> None:
     # Counted once, although it came twice.
     assert (usage.input_tokens, usage.output_tokens, usage.usd) == (2287, 5, 0.25)
     assert (usage.turns, usage.seconds, usage.complete) == (1, 1.5, True)
-    assert trouble_at_end("coder", rig.stream, Ended(exit_code=0), NOW) is None
+    assert trouble_at_end("coder", rig.stream, ProcessExit(exit_code=0), NOW) is None
 
 
 def test_only_the_words_of_the_last_message_are_the_answer() -> None:
@@ -161,8 +161,8 @@ def test_a_limit_of_money_without_a_price_is_warned_of() -> None:
 def test_it_may_be_silent_when_it_waits_for_an_approval() -> None:
     for reason in ("content-filter", "tool-calls", "unknown"):
         stream = Rig(READY, STEP_START, STEP_FINISH.replace('"stop"', f'"{reason}"')).stream
-        assert trouble_at_end("coder", stream, Ended(exit_code=0), NOW) is not None
-        assert trouble_at_end("coder", stream, Ended(exit_code=0), NOW, ("ap_1",)) is None
+        assert trouble_at_end("coder", stream, ProcessExit(exit_code=0), NOW) is not None
+        assert trouble_at_end("coder", stream, ProcessExit(exit_code=0), NOW, ("ap_1",)) is None
 
 
 def test_a_step_before_the_plugin_is_there_ends_the_turn() -> None:
@@ -283,34 +283,38 @@ def test_a_limit_by_status_takes_the_time_from_the_header() -> None:
     assert trouble.retry_at == NOW + timedelta(seconds=30)
 
 
-ENDS: Mapping[str, tuple[list[str], Ended, type]] = {
-    "nothing at all": ([READY], Ended(exit_code=0), AgentLost),
-    "an unfinished step": ([READY, STEP_START, TEXT], Ended(exit_code=0), AgentLost),
+ENDS: Mapping[str, tuple[list[str], ProcessExit, type]] = {
+    "nothing at all": ([READY], ProcessExit(exit_code=0), AgentLost),
+    "an unfinished step": ([READY, STEP_START, TEXT], ProcessExit(exit_code=0), AgentLost),
     "a step for its tools": (
         [READY, STEP_START, STEP_FINISH.replace('"stop"', '"tool-calls"')],
-        Ended(exit_code=0),
+        ProcessExit(exit_code=0),
         AgentLost,
     ),
-    "an exit that is none": ([READY, STEP_START, STEP_FINISH], Ended(exit_code=1), AgentLost),
-    "a signal": ([READY, STEP_START, STEP_FINISH], Ended(exit_code=None, signal=9), AgentLost),
+    "an exit that is none": ([READY, STEP_START, STEP_FINISH], ProcessExit(exit_code=1), AgentLost),
+    "a signal": (
+        [READY, STEP_START, STEP_FINISH],
+        ProcessExit(exit_code=None, signal=9),
+        AgentLost,
+    ),
     "its time": (
         [READY, STEP_START, STEP_FINISH],
-        Ended(exit_code=0, timed_out=True),
+        ProcessExit(exit_code=0, timed_out=True),
         TimedOut,
     ),
     "an error after an answer": (
         [READY, STEP_START, TEXT, STEP_FINISH, OVERFLOW],
-        Ended(exit_code=1),
+        ProcessExit(exit_code=1),
         ContextOverflow,
     ),
     "a filter": (
         [READY, STEP_START, STEP_FINISH.replace('"stop"', '"content-filter"')],
-        Ended(exit_code=0),
+        ProcessExit(exit_code=0),
         AgentRefused,
     ),
     "a session that is gone": (
         [],
-        Ended(exit_code=1, stderr=b"Error: Session not found\n"),
+        ProcessExit(exit_code=1, stderr=b"Error: Session not found\n"),
         AgentRejected,
     ),
 }

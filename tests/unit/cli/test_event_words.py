@@ -11,7 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from podium.core import events as e
 from podium.core.decisions import Usage
-from podium.core.turns import Leg, Message, ModelAnswer, Stop, WishedCall
+from podium.core.turns import Hop, MessageBlock, ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Failure
 from podium.render.event import describe, event_line
 
@@ -29,11 +29,11 @@ _SAMPLES: dict[Any, Any] = {
     bool: True,
     AwareDatetime: NOW,
     Failure: Failure(kind="Lost", message="it went away"),
-    Stop: Stop(kind="tool_calls", reason="50 of 50 are made"),
+    TurnStop: TurnStop(kind="tool_calls", reason="50 of 50 are made"),
     ModelAnswer: ModelAnswer(number=0, request="sha256:x", text="I will look"),
     Usage: Usage(),
-    Leg: Leg(number=0, round=1, expected_from="PLANNER", expected=("plan",), task="t", nonce="n"),
-    Message: Message(to="EXECUTER", type="plan", id="t-n", body="sweep"),
+    Hop: Hop(number=0, round=1, expected_from="PLANNER", expected=("plan",), task="t", nonce="n"),
+    MessageBlock: MessageBlock(to="EXECUTER", type="plan", id="t-n", body="sweep"),
 }
 
 
@@ -87,7 +87,7 @@ def test_an_answer_of_a_model_tells_who_gave_it_and_what_it_asks_for() -> None:
         number=3,
         request="sha256:x",
         text="I read it first.",
-        calls=(WishedCall(tool="read_file"), WishedCall(tool="run_command")),
+        calls=(RequestedCall(tool="read_file"), RequestedCall(tool="run_command")),
         model="gemini-x",
         usage=Usage(input_tokens=900, output_tokens=12),
     )
@@ -99,7 +99,7 @@ def test_an_answer_of_a_model_tells_who_gave_it_and_what_it_asks_for() -> None:
 
 
 def test_a_stop_names_the_limit() -> None:
-    stop = Stop(kind="same_results", reason="read_file gave the same 3 times")
+    stop = TurnStop(kind="same_results", reason="read_file gave the same 3 times")
     body = e.AgentStopped(role="playbook", agent="gemini", stop=stop)
     assert describe(body) == (
         "playbook (gemini): stopped at the limit of same results: read_file gave the same 3 times"
@@ -115,7 +115,7 @@ def test_the_ends_of_a_playbook_tell_what_it_was_given_and_what_was_proved() -> 
     ended = e.PlaybookEnded(
         met=False,
         criteria=({"command": "make test", "met": False}, {"command": "make lint", "met": True}),
-        stop=Stop(kind="minutes", reason="20 minutes are over"),
+        stop=TurnStop(kind="minutes", reason="20 minutes are over"),
         changed=("a.py", "b.py"),
     )
     assert describe(ended) == (

@@ -24,7 +24,7 @@ from podium.core.model import Json
 from podium.core.turns import Turn, TurnLimits
 from podium.policy import Policy, PolicyLayer, compile_policy
 from podium.ports import Agent, Store
-from podium.sandbox import HookDoor, LauncherSettings, ProcessLauncher, hook_command
+from podium.sandbox import HookServer, LauncherSettings, ProcessLauncher, hook_command
 from podium.sandbox import mcp_server_command as toolbox_command
 from podium.testing import FakeEnclosures, FixedClock, MemoryJournal, MemoryTranscripts
 from podium.testing.modelserver import ModelServer
@@ -99,7 +99,7 @@ class House:
                 resolve_secret={"MODEL_KEY": KEY}.__getitem__,
             ),
             enclosures=FakeEnclosures(),
-            doors=HookDoor(self.tools.door, self.tools.toolbox, MemoryJournal(self.store)),
+            doors=HookServer(self.tools.door, self.tools.toolbox, MemoryJournal(self.store)),
             transcripts=transcripts,
             clock=FixedClock(),
             hook_command=hook_command(),

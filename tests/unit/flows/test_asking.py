@@ -20,7 +20,7 @@ from podium.core.ids import short_id
 from podium.core.turns import ModelAnswer, Reply, Turn, TurnLimits
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.ports import EventQuery, FlowContext, Tx
+from podium.ports import EventQuery, FlowContext, Transaction
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
 
 ONE_TURN = Budget(scope="run", turns=1)
@@ -609,7 +609,7 @@ async def test_an_agent_that_kept_no_conversation_is_told_its_question_with_the_
     assert len(told) < 400
 
 
-def _answer(tx: Tx, answer: dict[str, Any]) -> None:
+def _answer(tx: Transaction, answer: dict[str, Any]) -> None:
     approval = tx.approval("apr_1")
     assert approval is not None
     tx.save_approval(Approval.model_validate({**approval.model_dump(), **answer}))

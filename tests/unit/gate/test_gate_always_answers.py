@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podium.core.decisions import Access, Call, Decision, Effect, PathUse, Tier
 from podium.policy import compile_policy
-from podium.policy.facts import Facts
-from podium.policy.rules import RuleBook, Verdict
+from podium.policy.facts import CallFacts
+from podium.policy.rules import PolicyRules, RuleVerdict
 from tests.soaking import examples
 from tests.unit.gate.rig import ROOT, RUN_COMMAND, context_for, gate_of, path, spec, tool_call
 
@@ -142,8 +142,8 @@ def test_no_wrapping_makes_a_refused_git_command_pass(words: list[str], forbidde
     assert DEFAULT.decide(quoted, context_for()).effect is not Effect.ALLOW
 
 
-class _BrokenBook(RuleBook):
-    def judge(self, facts: Facts) -> list[Verdict | None]:
+class _BrokenBook(PolicyRules):
+    def judge(self, facts: CallFacts) -> list[RuleVerdict | None]:
         raise ZeroDivisionError("a rule went wrong")
 
 

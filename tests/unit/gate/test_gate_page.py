@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from podium.core.decisions import Access, BuiltInRule, Effect, Tier
-from podium.policy import Kind, RuleGate
+from podium.policy import CommandKind, RuleGate
 from tests.unit.gate.rig import decide, gate_of, path, run, tool_call
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gate.md").read_text("utf-8")
@@ -46,5 +46,5 @@ def test_the_page_leads_through_every_file_of_the_room() -> None:
 
 
 def test_the_page_names_every_kind_and_every_built_in_check() -> None:
-    assert [kind for kind in Kind if f"`{kind}`" not in PAGE] == []
+    assert [kind for kind in CommandKind if f"`{kind}`" not in PAGE] == []
     assert [rule for rule in BuiltInRule if f"`{rule}`" not in PAGE] == []

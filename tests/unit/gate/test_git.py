@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.decisions import Tier
 from podium.policy.git_firewall import GitUse, read_git
-from podium.policy.refusal import Refused
+from podium.policy.refusal import CallDenied
 
 
 def read(line: str) -> GitUse:
@@ -181,7 +181,7 @@ def test_writes_that_lose_something_are_raised_to_t2(line: str) -> None:
     ],
 )
 def test_everything_else_is_refused(line: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallDenied) as refused:
         read(line)
     assert refused.value.rule == "git-firewall"
     assert refused.value.reason

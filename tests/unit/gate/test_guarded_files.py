@@ -6,7 +6,7 @@ import pytest
 
 from podium.core.protected_paths import (
     GUARDED,
-    FurtherPaths,
+    ExtraProtectedPaths,
     drivers_changed,
     is_attributes,
     is_guarded,
@@ -43,7 +43,7 @@ def test_ordinary_files_are_not(path: str) -> None:
 
 
 def test_further_folders_count_with_all_beneath_them() -> None:
-    further = FurtherPaths(["tools/git"])
+    further = ExtraProtectedPaths(["tools/git"])
     assert is_guarded("Tools/Git/check", further)
     assert not is_guarded("tools/github", further)
     assert not is_guarded("tools", further)

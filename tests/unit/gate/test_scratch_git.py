@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.decisions import Effect
 from podium.policy import exec_rules
-from podium.sandbox.confining.exec_rules import Surroundings, as_data, from_data, judge
+from podium.sandbox.confining.exec_rules import ProcessContext, as_data, from_data, judge
 from tests.unit.gate.rig import gate_of, run
 
 FREE = """
@@ -72,7 +72,7 @@ def test_without_confinement_git_stays_in_the_workspace(line: str) -> None:
     assert run(gate_of(default=True), line, mode="autonomous").effect is Effect.DENY
 
 
-class Around(Surroundings):
+class Around(ProcessContext):
     def __init__(self, folder: str, *variables: str) -> None:
         self._folder, self._variables = folder, list(variables)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from podium.core.events import EventBody, RunQueued, RunStarted
 from podium.core.work import Run, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.telemetry.event_feed import HostedFollower, Taker
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 
@@ -34,7 +34,7 @@ class HostedRig:
             created_at=self.clock.now(),
         )
 
-        def add(tx: Tx) -> None:
+        def add(tx: Transaction) -> None:
             tx.add_run(run)
             tx.append(run.id, RunQueued(flow=flow, flow_version=1, queue="default"))
 
@@ -48,7 +48,7 @@ class HostedRig:
         """Let time pass, then append these at once."""
         self.clock.advance((after or timedelta()).total_seconds())
 
-        def append(tx: Tx) -> None:
+        def append(tx: Transaction) -> None:
             for body in bodies:
                 tx.append(run.id, body)
 

@@ -12,15 +12,15 @@ from podium.telemetry.exposition import (
     LONGEST_VALUE,
     MOST_SERIES,
     OTHER,
-    Counter,
-    Family,
+    CounterFamily,
     Gauge,
     Histogram,
+    MetricFamily,
     exposed,
 )
 
 
-def samples(*families: Family) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+def samples(*families: MetricFamily) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Every sample, as Prometheus reads it."""
     read = text_string_to_metric_families(exposed(families))
     return {
@@ -31,7 +31,7 @@ def samples(*families: Family) -> dict[tuple[str, tuple[tuple[str, str], ...]], 
 
 
 def test_counters_gauges_and_histograms_are_read_as_what_they_are() -> None:
-    counter = Counter("a_total", "What was\ncounted.", ["flow"])
+    counter = CounterFamily("a_total", "What was\ncounted.", ["flow"])
     counter.add("x")
     counter.add("x", amount=2.5)
     gauge = Gauge("b", "How it stands.")
@@ -54,7 +54,7 @@ def test_counters_gauges_and_histograms_are_read_as_what_they_are() -> None:
 
 @given(st.text())
 def test_whatever_a_label_holds_the_page_stays_readable(value: str) -> None:
-    counter = Counter("a_total", "Words.", ["model"])
+    counter = CounterFamily("a_total", "Words.", ["model"])
     counter.add(value)
     [((_, ((_, read),)), count)] = samples(counter).items()
     assert count == 1
@@ -62,13 +62,13 @@ def test_whatever_a_label_holds_the_page_stays_readable(value: str) -> None:
 
 
 def test_quotes_and_backslashes_come_back_as_they_were() -> None:
-    counter = Counter("a_total", "Words.", ["model"])
+    counter = CounterFamily("a_total", "Words.", ["model"])
     counter.add('say "hi" \\n')
     assert samples(counter) == {("a_total", (("model", 'say "hi" \\n'),)): 1.0}
 
 
 def test_names_made_up_without_end_are_counted_together() -> None:
-    counter = Counter("a_total", "Words.", ["model"])
+    counter = CounterFamily("a_total", "Words.", ["model"])
     gauge = Gauge("b", "Words.", ["queue"])
     for number in range(MOST_SERIES + 50):
         counter.add(f"model-{number}")
@@ -82,7 +82,7 @@ def test_names_made_up_without_end_are_counted_together() -> None:
 
 
 def test_a_counter_never_falls_and_takes_nothing_that_is_no_number() -> None:
-    counter = Counter("a_total", "Cost.")
+    counter = CounterFamily("a_total", "Cost.")
     for amount in (-1.0, math.nan, math.inf):
         counter.add(amount=amount)
     assert samples(counter) == {("a_total", ()): 0.0}

@@ -14,10 +14,10 @@ from podium.core.events import Event, NoteTaken, RunStarted
 from podium.core.work import RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import EventQuery, FlowContext, Step, Store, View
+from podium.ports import EventQuery, FlowContext, StepContext, Store, StoreView
 from podium.store import SqlStore
 from podium.telemetry import event_feed
-from podium.telemetry.event_feed import Listening
+from podium.telemetry.event_feed import ListenerThread
 from podium.testing import MemoryStore, retry_until
 
 STEPS = 5
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 async def _flow(ctx: FlowContext, _input: object) -> None:
-    async def work(step: Step) -> str:
+    async def work(step: StepContext) -> str:
         return step.key
 
     for number in range(STEPS):
@@ -50,9 +50,9 @@ async def opened(folder: Path) -> AsyncIterator[tuple[SqlStore, LocalEngine]]:
 
 def listen(
     store: Store, take: Take, *, run_id: str | None = None, patience: float = 30
-) -> Listening:
+) -> ListenerThread:
     query = EventQuery(run_id=run_id)
-    return Listening(store, query, take, name="the live view", patience_seconds=patience)
+    return ListenerThread(store, query, take, name="the live view", patience_seconds=patience)
 
 
 async def types_of(store: Store, run_id: str) -> list[str]:
@@ -173,7 +173,7 @@ class _Counting(MemoryStore):
         super().__init__(SystemClock())
         self.seqs = set()
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         found = await super().read(work)
         if isinstance(found, list):
             self.seqs |= {each.seq for each in found if isinstance(each, Event)}
@@ -196,7 +196,7 @@ async def test_only_what_is_behind_the_cursor_and_of_the_run_is_told() -> None:
     await say(store, "one", "two", "three")
     await store.write(lambda tx: tx.append("run_y", NoteTaken(text="of another")))
     query = EventQuery(run_id=RUN, after_seq=1)
-    told = Listening(store, query, lambda event: seen.append(event.seq), name="the view")
+    told = ListenerThread(store, query, lambda event: seen.append(event.seq), name="the view")
     await say(store, "four")
     await told.close()
     assert seen == [2, 3, 4]
@@ -207,7 +207,7 @@ class _Falters(MemoryStore):
 
     away = 0
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         if self.away:
             self.away -= 1
             raise OSError("the disk is away")

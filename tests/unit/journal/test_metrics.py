@@ -32,9 +32,9 @@ from podium.core.events import (
     ToolRequested,
     UsageRecorded,
 )
-from podium.core.turns import ModelAnswer, Stop
-from podium.core.work import Failure, Run, WorkerBeat
-from podium.ports import View
+from podium.core.turns import ModelAnswer, TurnStop
+from podium.core.work import Failure, Run, WorkerHeartbeat
+from podium.ports import StoreView
 from podium.telemetry import event_feed
 from podium.telemetry.event_feed import HostedFollower, HostedRun
 from podium.telemetry.metrics import COUNTED_TYPES, HostedMetrics, gauges
@@ -76,7 +76,7 @@ async def test_answers_of_models_stops_and_playbooks_are_counted() -> None:
     run = await rig.queue()
     await rig.start(run)
     answer = ModelAnswer(number=0, request="x", text=SECRET, model="m-1")
-    stop = Stop(kind="tool_calls", reason=SECRET)
+    stop = TurnStop(kind="tool_calls", reason=SECRET)
     await rig.say(
         run,
         ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
@@ -199,7 +199,7 @@ class FaltersOnce(MemoryStore):
 
     faltered = 0
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         if self.faltered == 1:
             self.faltered = 2
             raise StoreBusy("the database is away")
@@ -253,9 +253,9 @@ async def test_the_gauges_tell_how_queues_workers_and_approvals_stand() -> None:
     assert found["podium_approvals_waiting", ()] == 1
 
 
-def beat(rig: HostedRig, worker_id: str, *, seconds_ago: float) -> WorkerBeat:
+def beat(rig: HostedRig, worker_id: str, *, seconds_ago: float) -> WorkerHeartbeat:
     at = rig.clock.now() - timedelta(seconds=seconds_ago)
-    return WorkerBeat(
+    return WorkerHeartbeat(
         id=worker_id,
         host="h",
         pid=1,

@@ -22,11 +22,11 @@ from podium.core.events import (
     ToolRefused,
     ToolRequested,
 )
-from podium.core.turns import ModelAnswer, Stop, WishedCall
+from podium.core.turns import ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Failure, Run
 from podium.telemetry.event_feed import HostedRun
 from podium.telemetry.run_spans import TRACED_TYPES, SpanMaker
-from podium.telemetry.span_model import Span, place_of, trace_of
+from podium.telemetry.span_model import FinishedSpan, place_of, trace_of
 from tests.unit.journal.hosted_rig import HostedRig
 
 SECRET = "the words of a task, sk-secret"
@@ -39,18 +39,20 @@ class Watcher:
     def __init__(self, rig: HostedRig) -> None:
         self._rig = rig
         self._maker = SpanMaker()
-        self.spans: list[Span] = []
+        self.spans: list[FinishedSpan] = []
 
     def take(self, event: Event, run: HostedRun) -> None:
         self.spans += self._maker.take(event, run)
 
-    async def named(self) -> dict[str, Span]:
+    async def named(self) -> dict[str, FinishedSpan]:
         """All spans by name, once the process has come to its end."""
         self.spans += self._maker.close()
         return {span.name: span for span in self.spans}
 
 
-async def watched(rig: HostedRig, run: Run, *bodies: object, fence: int = 1) -> dict[str, Span]:
+async def watched(
+    rig: HostedRig, run: Run, *bodies: object, fence: int = 1
+) -> dict[str, FinishedSpan]:
     """The spans of a process that takes the run, sees these a second apart, and ends."""
     watcher = Watcher(rig)
     follower = await rig.follow(watcher.take, TRACED_TYPES)
@@ -100,7 +102,7 @@ def answered(number: int, model: str, *tools: str) -> ModelAnswered:
             number=number,
             request="sha256:x",
             text=SECRET,
-            calls=tuple(WishedCall(tool=tool, arguments=SECRET) for tool in tools),
+            calls=tuple(RequestedCall(tool=tool, arguments=SECRET) for tool in tools),
             model=model,
             usage=Usage(input_tokens=7, output_tokens=3, usd=0.25),
             kept=SECRET,
@@ -185,7 +187,7 @@ async def test_a_turn_that_a_limit_ended_says_which() -> None:
     rig = HostedRig()
     run = await rig.queue()
     stopped = AgentStopped(
-        role="developer", agent="codex", stop=Stop(kind="tool_calls", reason=SECRET)
+        role="developer", agent="codex", stop=TurnStop(kind="tool_calls", reason=SECRET)
     )
     spans = await watched(rig, run, ASKED, stopped, replied(), RunSucceeded())
     turn = spans["invoke_agent developer"]

@@ -15,7 +15,7 @@ from podium.core import events
 from podium.core.errors import BadInput
 from podium.core.events import Event, NoteTaken
 from podium.store import TraceWriter, trace_reader
-from podium.store.trace_reader import LINES_TRIED, TraceReading, open_trace
+from podium.store.trace_reader import LINES_TRIED, TraceReader, open_trace
 
 RUN = "run_one"
 
@@ -25,8 +25,8 @@ def line(seq: int, **more: Any) -> bytes:
     return json.dumps({**event, "text": f"note {seq}", **more}).encode() + b"\n"
 
 
-def read(content: bytes, after_seq: int = 0) -> tuple[list[int], TraceReading]:
-    reading = TraceReading(io.BytesIO(content), "t")
+def read(content: bytes, after_seq: int = 0) -> tuple[list[int], TraceReader]:
+    reading = TraceReader(io.BytesIO(content), "t")
     return [event.data["seq"] for event in reading.events(after_seq)], reading
 
 
@@ -39,13 +39,13 @@ def test_a_trace_of_the_journal_is_read_event_by_event(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path)
     writer.catch_up(RUN, lambda after: written[after:])
     with open_trace(writer.path(RUN)) as file:
-        reading = TraceReading(file, "t")
+        reading = TraceReader(file, "t")
         assert [traced.data for traced in reading.events()] == [event.line() for event in written]
     assert (reading.faults, reading.torn) == ([], False)
 
 
 def test_the_line_is_kept_as_it_was() -> None:
-    (traced,) = TraceReading(io.BytesIO(line(1)), "t").events()
+    (traced,) = TraceReader(io.BytesIO(line(1)), "t").events()
     assert traced.line == line(1)
 
 
@@ -124,7 +124,7 @@ def test_what_does_not_begin_with_events_is_no_trace_and_not_read_to_its_end() -
             buffer[:] = b"no\n" * (len(buffer) // 3) + b"\n" * (len(buffer) % 3)
             return len(buffer)
 
-    reading = TraceReading(io.BufferedReader(Endless()), "t")
+    reading = TraceReader(io.BufferedReader(Endless()), "t")
     with pytest.raises(BadInput, match="t is no trace"):
         list(reading.events())
     assert reading.fault_count == LINES_TRIED
@@ -138,7 +138,7 @@ def test_a_line_of_an_older_podium_is_lifted(monkeypatch: pytest.MonkeyPatch) ->
     lift = {**events.UPCASTS, ("note_taken", 1): lambda data: {**data, "version": 2, "text": "new"}}
     monkeypatch.setattr(events, "UPCASTS", lift)
     monkeypatch.setattr(trace_reader, "UPCASTS", lift)
-    (traced,) = TraceReading(io.BytesIO(line(1)), "t").events()
+    (traced,) = TraceReader(io.BytesIO(line(1)), "t").events()
     assert (traced.data["version"], traced.data["text"]) == (2, "new")
 
 

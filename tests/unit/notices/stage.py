@@ -16,7 +16,7 @@ from podium.core.decisions import Approval, Tier
 from podium.core.events import ApprovalRequested, RunSucceeded
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
-from podium.ports import Clock, Ids, Store, Tx
+from podium.ports import Clock, Ids, Store, Transaction
 
 
 class Listener:
@@ -105,7 +105,7 @@ async def ask(
         deadline=clock.now() + timedelta(hours=1),
     )
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.save_approval(approval)
         body = ApprovalRequested(
             approval_id=approval.id,
@@ -123,7 +123,7 @@ async def ask(
 
 
 async def end(store: Store, run: Run) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         tx.save_run(run.model_copy(update={"status": RunStatus.SUCCEEDED}))
         tx.append(run.id, RunSucceeded())
 

@@ -13,14 +13,14 @@ from podium.app.notices import Happening, NoticeWish, Teller
 from podium.core.decisions import Tier
 from podium.core.events import RunNeededHuman
 from podium.core.work import Run, RunStatus
-from podium.notices import FileToldBook
-from podium.ports import Notice, NoticePart, Told, ToldMark
+from podium.notices import FileDeliveryLog
+from podium.ports import DeliveryPosition, DeliveryStatus, Notice, NoticeItem
 from podium.testing import MemoryOutlet
 from tests.unit.notices.stage import add_run, ask, end
 from tests.unit.usecases.scene import Scene
 
-REFUSED = Told(done=False, why="error=403")
-NO_ANSWER = Told(done=False, why="no answer", in_doubt=True)
+REFUSED = DeliveryStatus(done=False, why="error=403")
+NO_ANSWER = DeliveryStatus(done=False, why="no answer", in_doubt=True)
 
 
 @pytest.fixture
@@ -31,23 +31,23 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> FileToldBook:
-    book = FileToldBook(tmp_path)
+def book(tmp_path: Path) -> FileDeliveryLog:
+    book = FileDeliveryLog(tmp_path)
     assert book.try_hold()
     return book
 
 
 def plain(happenings: Sequence[Happening]) -> Notice:
-    def part(each: Happening) -> NoticePart:
+    def part(each: Happening) -> NoticeItem:
         again = " again?" if each.perhaps_told else ""
-        return NoticePart(text=f"{each.what} {each.card_id}{again}")
+        return NoticeItem(text=f"{each.what} {each.card_id}{again}")
 
     return Notice(title="t", parts=tuple(map(part, happenings)))
 
 
 def teller(
     scene: Scene,
-    book: FileToldBook,
+    book: FileDeliveryLog,
     outlet: MemoryOutlet,
     wish: NoticeWish | None = None,
     said: list[str] | None = None,
@@ -59,7 +59,7 @@ def teller(
 
 
 async def begun(
-    scene: Scene, book: FileToldBook, outlet: MemoryOutlet, **more: NoticeWish
+    scene: Scene, book: FileDeliveryLog, outlet: MemoryOutlet, **more: NoticeWish
 ) -> Teller:
     """One that was there before anything happened."""
     made = teller(scene, book, outlet, more.get("wish"))
@@ -68,7 +68,7 @@ async def begun(
 
 
 async def test_what_waits_and_what_ended_is_told_once_and_the_past_not(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -84,7 +84,7 @@ async def test_what_waits_and_what_ended_is_told_once_and_the_past_not(
 
 
 async def test_a_restart_tells_what_happened_meanwhile_and_nothing_twice(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -98,7 +98,7 @@ async def test_a_restart_tells_what_happened_meanwhile_and_nothing_twice(
 
 
 async def test_a_service_that_refuses_is_tried_again_until_it_takes_it(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -115,7 +115,7 @@ async def test_a_service_that_refuses_is_tried_again_until_it_takes_it(
 
 
 async def test_what_may_have_arrived_is_told_again_and_says_so(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -129,7 +129,7 @@ async def test_what_may_have_arrived_is_told_again_and_says_so(
 
 
 async def test_what_was_answered_before_it_could_be_told_is_not_told(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -142,7 +142,7 @@ async def test_what_was_answered_before_it_could_be_told_is_not_told(
 
 
 async def test_a_run_that_needs_a_person_is_told_while_it_does(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
@@ -170,7 +170,7 @@ async def needs_human(scene: Scene, run: Run) -> None:
     ],
 )
 async def test_only_what_was_wished_for_is_told(
-    scene: Scene, book: FileToldBook, wish: NoticeWish, told: int
+    scene: Scene, book: FileDeliveryLog, wish: NoticeWish, told: int
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
@@ -183,7 +183,9 @@ async def test_only_what_was_wished_for_is_told(
     assert len(outlet.texts) == told
 
 
-async def test_the_end_of_a_part_is_told_with_the_whole(scene: Scene, book: FileToldBook) -> None:
+async def test_the_end_of_a_part_is_told_with_the_whole(
+    scene: Scene, book: FileDeliveryLog
+) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
     telling = await begun(scene, book, outlet)
@@ -194,7 +196,7 @@ async def test_the_end_of_a_part_is_told_with_the_whole(scene: Scene, book: File
 
 
 async def test_a_burst_becomes_few_messages_and_nothing_is_left_out(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -213,14 +215,14 @@ class SlowOutlet(MemoryOutlet):
         super().__init__()
         self.began, self.may_end = asyncio.Event(), asyncio.Event()
 
-    async def tell(self, notice: Notice) -> Told:
+    async def tell(self, notice: Notice) -> DeliveryStatus:
         self.began.set()
         await self.may_end.wait()
         return await super().tell(notice)
 
 
 async def test_a_crash_between_sending_and_noting_it_is_a_doubt(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -236,7 +238,7 @@ async def test_a_crash_between_sending_and_noting_it_is_a_doubt(
 
 
 async def test_closing_waits_for_a_message_on_its_way_so_that_it_is_not_told_twice(
-    scene: Scene, book: FileToldBook
+    scene: Scene, book: FileDeliveryLog
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     run = await add_run(*kit)
@@ -253,7 +255,7 @@ async def test_closing_waits_for_a_message_on_its_way_so_that_it_is_not_told_twi
 
 
 def test_one_process_tells_and_another_takes_over_when_it_is_gone(tmp_path: Path) -> None:
-    first, second = FileToldBook(tmp_path), FileToldBook(tmp_path)
+    first, second = FileDeliveryLog(tmp_path), FileDeliveryLog(tmp_path)
     assert first.try_hold()
     assert first.try_hold()
     assert not second.try_hold()
@@ -262,9 +264,9 @@ def test_one_process_tells_and_another_takes_over_when_it_is_gone(tmp_path: Path
     second.let_go()
 
 
-def test_a_mark_that_cannot_be_read_is_none(book: FileToldBook, tmp_path: Path) -> None:
-    book.save("a/../b", ToldMark(told=7))
-    assert book.mark("a/../b") == ToldMark(told=7)
+def test_a_mark_that_cannot_be_read_is_none(book: FileDeliveryLog, tmp_path: Path) -> None:
+    book.save("a/../b", DeliveryPosition(told=7))
+    assert book.mark("a/../b") == DeliveryPosition(told=7)
     (file,) = tmp_path.glob("*.json")
     file.write_text('{"told": "x')
     assert book.mark("a/../b") is None

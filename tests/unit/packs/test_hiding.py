@@ -10,18 +10,18 @@ from urllib.parse import quote, quote_plus, urlencode
 import pytest
 
 from podium.core.errors import ToolBroke
-from podium.tools.packs.hiding import Hiding
+from podium.tools.packs.hiding import PackSecrets
 
 PLAIN = "supersecrettoken99"
 ODD = 's/ü"p er&k+9'
-HIDING = Hiding({"TOKEN": PLAIN, "ODD": ODD})
+HIDING = PackSecrets({"TOKEN": PLAIN, "ODD": ODD})
 
 
 @pytest.mark.parametrize("secret", [PLAIN, ODD, "sixsix"])
 @pytest.mark.parametrize("before", ["", "A", "AC", "AC1", "AC12:", "ä:"])
 @pytest.mark.parametrize("behind", ["", "x", ":y"])
 def test_a_login_in_base64_is_hidden_whole(secret: str, before: str, behind: str) -> None:
-    hiding = Hiding({"TOKEN": secret})
+    hiding = PackSecrets({"TOKEN": secret})
     login = f"{before}{secret}{behind}".encode()
 
     for encoded in (b64encode(login), urlsafe_b64encode(login), b64encode(login).rstrip(b"=")):

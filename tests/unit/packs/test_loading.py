@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from podium.core.errors import BadInput, PackFault, PackInvalid
+from podium.core.errors import BadInput, PackInvalid, PackProblem
 from podium.tools.packs import load_pack, pack_digest
 from tests.unit.packs.bikes import REGISTRY, registry_with, write_pack
 
 
-def faults(folder: Path) -> list[PackFault]:
+def faults(folder: Path) -> list[PackProblem]:
     with pytest.raises(PackInvalid) as raised:
         load_pack(folder)
     assert str(raised.value).splitlines() == [str(fault) for fault in raised.value.faults]
     return list(raised.value.faults)
 
 
-def only_fault(folder: Path) -> PackFault:
+def only_fault(folder: Path) -> PackProblem:
     found = faults(folder)
     assert len(found) == 1, [str(fault) for fault in found]
     return found[0]

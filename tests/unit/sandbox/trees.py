@@ -6,7 +6,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.sandbox.guard.processes import all_entries
 
 ROOT = Path(__file__).parents[3]
@@ -39,10 +39,10 @@ def new_token() -> str:
     return f"token-{secrets.token_hex(8)}"
 
 
-def python(code: str, token: str = "-", **fields: object) -> Spawn:
+def python(code: str, token: str = "-", **fields: object) -> ProcessSpec:
     """A spawn of a small Python program; its forks carry the token in their command line too."""
     limits = fields.pop("limits", ProcessLimits())
-    return Spawn.model_validate(
+    return ProcessSpec.model_validate(
         {
             "argv": (sys.executable, "-IS", "-c", code, token),
             "cwd": "/",

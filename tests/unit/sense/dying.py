@@ -8,9 +8,9 @@ from typing import Any, Literal, NoReturn
 
 import pytest
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.engine import FlowDefinition
-from podium.ports import Checkpoint, Flow, FlowContext, Step, StepFunction, Tx
+from podium.ports import Checkpoint, Flow, FlowContext, StepContext, StepFunction, Transaction
 from tests.dispatched import ENGINE
 
 When = Literal["acted", "recorded"]
@@ -49,7 +49,7 @@ class _Lost(Exception):
 class _Unrecorded:
     """A step whose call is performed and never settled."""
 
-    def __init__(self, inner: Step) -> None:
+    def __init__(self, inner: StepContext) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
@@ -57,7 +57,7 @@ class _Unrecorded:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        def lose(tx: Tx, outcome: Noun) -> None:
+        def lose(tx: Transaction, outcome: FrozenModel) -> None:
             raise _Lost
 
         return lose
@@ -77,7 +77,7 @@ class _Doomed:
         if not death.is_due((name, more.get("index", 0))):
             return await self._inner.step(name, function, **more)
 
-        async def act(step: Step) -> Any:
+        async def act(step: StepContext) -> Any:
             with suppress(_Lost):
                 await function(_Unrecorded(step))
             return await death.come()

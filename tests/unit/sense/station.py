@@ -47,7 +47,7 @@ from podium.jobs.sense.effective_options import order_queues
 from podium.jobs.sense.models import CandidateStanding, SenseMemory, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.orders.worker import inbox_tender
-from podium.ports import Flow, RunQuery, View
+from podium.ports import Flow, RunQuery, StoreView
 from podium.testing import FakeAgent, FixedClock, retry_until
 from podium.testing.agents import PreparedReply
 from tests.unit.sense.dying import Death, doomed
@@ -257,7 +257,7 @@ class Post:
         """Where a candidate stands once it has ended."""
 
         async def ended() -> CandidateStanding | None:
-            def look(view: View) -> CandidateStanding | None:
+            def look(view: StoreView) -> CandidateStanding | None:
                 run = view.run(run_id)
                 return standing_of(view, run) if run and run.status.ended else None
 

@@ -11,7 +11,7 @@ from podium.jobs.sense import standing_of
 from podium.jobs.sense.composition import inbox_of, sense_options
 from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack
-from podium.ports import View
+from podium.ports import StoreView
 from tests.unit.sense.station import HEALTH, REPORT, Post, Station, item, plan
 
 WISH = plan(item("FIX-A", REPORT))
@@ -26,7 +26,7 @@ async def only(post: Post) -> CandidateStanding:
 async def now(post: Post, run_id: str) -> CandidateStanding:
     """Where a candidate stands."""
 
-    def look(view: View) -> CandidateStanding | None:
+    def look(view: StoreView) -> CandidateStanding | None:
         run = view.run(run_id)
         return standing_of(view, run) if run else None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from podium.core.turns import Turn
-from podium.ports import HookDoors
+from podium.ports import HookServers
 from podium.testing import FakeHookDoors
 
 TURN = Turn(run_id="run_a", step_key="ask", role="developer", prompt="hello", workspace="w")
 
 
 async def test_every_turn_gets_the_door_that_was_prepared() -> None:
-    doors: HookDoors = (fake := FakeHookDoors({"DOOR": "here"}, ("apr_1",)))
+    doors: HookServers = (fake := FakeHookDoors({"DOOR": "here"}, ("apr_1",)))
     async with doors.open(TURN) as door:
         assert (dict(door.env), door.waiting_approvals) == ({"DOOR": "here"}, ("apr_1",))
         assert (fake.turns, fake.opened) == ([TURN], 1)

@@ -8,26 +8,26 @@ import signal
 import pytest
 
 from podium.core.errors import ToolMissing
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports import Launcher
 from podium.testing import FakeLauncher, retry_until
 
-CLEAN = Ended(exit_code=0, stdout=b"clean")
+CLEAN = ProcessExit(exit_code=0, stdout=b"clean")
 
 
-def a_spawn(*argv: str, seconds: float | None = None) -> Spawn:
-    return Spawn(argv=argv, cwd="w", limits=ProcessLimits(seconds=seconds))
+def a_spawn(*argv: str, seconds: float | None = None) -> ProcessSpec:
+    return ProcessSpec(argv=argv, cwd="w", limits=ProcessLimits(seconds=seconds))
 
 
 async def test_a_process_ends_as_the_table_says_by_its_longest_entry() -> None:
-    other = Ended(exit_code=1)
+    other = ProcessExit(exit_code=1)
     launcher: Launcher = FakeLauncher({("git",): other, ("git", "status"): CLEAN})
     assert await launcher.run(a_spawn("git", "status", "-s")) == CLEAN
     assert await launcher.run(a_spawn("git", "push")) == other
 
 
 async def test_an_end_may_be_a_function_of_the_spawn() -> None:
-    launcher = FakeLauncher({("echo",): lambda spawn: Ended(exit_code=0, stdout=spawn.stdin)})
+    launcher = FakeLauncher({("echo",): lambda spawn: ProcessExit(exit_code=0, stdout=spawn.stdin)})
     spawn = a_spawn("echo").model_copy(update={"stdin": b"said"})
     assert (await launcher.run(spawn)).stdout == b"said"
     assert launcher.spawns == [spawn]

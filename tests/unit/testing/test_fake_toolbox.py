@@ -11,18 +11,18 @@ import pytest
 from podium.core.decisions import (
     ApprovalStatus,
     Call,
+    CallOutcome,
     CallStatus,
     Effect,
-    Outcome,
     Permit,
     Refusal,
     Tier,
     ToolSpec,
 )
 from podium.core.errors import BadArguments, CallInDoubt, NotPossibleNow, UnknownTool
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import StepRecord, StepStatus
-from podium.ports import EventQuery, Toolbox, ToolDoor, Tx
+from podium.ports import EventQuery, Toolbox, ToolDoor, Transaction
 from podium.testing import (
     FakeTool,
     FakeToolbox,
@@ -75,7 +75,7 @@ async def allowing() -> AsyncIterator[Bench]:
 
 async def test_a_performed_call_is_requested_settled_and_receipted(allowing: Bench) -> None:
     outcome = await allowing.box.perform(CALL)
-    assert outcome == Outcome(ok=True, result=4)
+    assert outcome == CallOutcome(ok=True, result=4)
     assert await allowing.event_types() == ["tool_requested", "tool_completed"]
     (receipt,) = await allowing.store.read(lambda view: view.receipts("run_a"))
     assert (receipt.call_key, receipt.status, receipt.number) == (CALL.key, "completed", 1)
@@ -92,7 +92,7 @@ async def test_a_settled_call_is_not_performed_again(allowing: Bench) -> None:
 
 async def test_a_tool_that_raises_is_a_failed_outcome_with_a_receipt(allowing: Bench) -> None:
     large = CALL.model_copy(update={"arguments": {"n": 100}})
-    assert await allowing.box.perform(large) == Outcome(ok=False, error="too large to double")
+    assert await allowing.box.perform(large) == CallOutcome(ok=False, error="too large to double")
     assert await allowing.event_types() == ["tool_requested", "tool_failed"]
     (receipt,) = await allowing.store.read(lambda view: view.receipts("run_a"))
     assert (receipt.status, receipt.error) == ("failed", "too large to double")
@@ -106,8 +106,8 @@ async def test_a_call_requested_and_never_settled_is_in_doubt(allowing: Bench) -
 
 
 async def test_the_checkpoint_is_written_with_the_receipt_or_neither_is(allowing: Bench) -> None:
-    def step(tx: Tx, outcome: Noun) -> None:
-        assert isinstance(outcome, Outcome)
+    def step(tx: Transaction, outcome: FrozenModel) -> None:
+        assert isinstance(outcome, CallOutcome)
         tx.save_step(
             StepRecord(
                 run_id="run_a",
@@ -118,19 +118,19 @@ async def test_the_checkpoint_is_written_with_the_receipt_or_neither_is(allowing
             )
         )
 
-    def crash(tx: Tx, outcome: Noun) -> None:
+    def crash(tx: Transaction, outcome: FrozenModel) -> None:
         step(tx, outcome)
         raise ZeroDivisionError
 
     permit = await allowing.door.request(CALL)
     assert isinstance(permit, Permit)
     with pytest.raises(ZeroDivisionError):
-        await allowing.door.settle(permit, Outcome(ok=True, result=4), crash)
+        await allowing.door.settle(permit, CallOutcome(ok=True, result=4), crash)
     assert await allowing.store.read(lambda view: (view.receipts(), view.steps("run_a"))) == (
         [],
         [],
     )
-    await allowing.door.settle(permit, Outcome(ok=True, result=4), step)
+    await allowing.door.settle(permit, CallOutcome(ok=True, result=4), step)
     (kept,) = await allowing.store.read(lambda view: view.steps("run_a"))
     assert kept.output == 4
 
@@ -140,7 +140,7 @@ async def test_what_was_never_requested_cannot_be_settled(allowing: Bench) -> No
     assert isinstance(asked, Permit)
     stray = asked.model_copy(update={"call": CALL.model_copy(update={"index": 5})})
     with pytest.raises(NotPossibleNow, match="never requested"):
-        await allowing.door.settle(stray, Outcome(ok=True))
+        await allowing.door.settle(stray, CallOutcome(ok=True))
 
 
 async def test_a_denied_call_never_runs_and_the_agent_is_told() -> None:

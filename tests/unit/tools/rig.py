@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.core.decisions import Call, Effect, Outcome, PathArgument, Receipt, Tier, ToolSpec
+from podium.core.decisions import Call, CallOutcome, Effect, PathArgument, Receipt, Tier, ToolSpec
 from podium.core.errors import BadInput
 from podium.core.events import AnyEvent
 from podium.core.model import Json
-from podium.core.processes import Held
+from podium.core.processes import FolderConfinement
 from podium.ports import EventQuery, Gate, Launcher, Store
 from podium.sandbox import ProcessLauncher
 from podium.testing import (
@@ -89,10 +89,10 @@ class Rig:
             tool, arguments, run_id=RUN, step_key="work#0", index=index, role="developer"
         )
 
-    async def use(self, tool: str, index: int = 0, **arguments: Json) -> Outcome:
+    async def use(self, tool: str, index: int = 0, **arguments: Json) -> CallOutcome:
         """Perform a call that the gate lets pass."""
         answer = await self.toolbox.perform(self.call(tool, index, **arguments))
-        assert isinstance(answer, Outcome), answer
+        assert isinstance(answer, CallOutcome), answer
         return answer
 
     async def events(self) -> list[AnyEvent]:
@@ -112,7 +112,7 @@ def make_rig(
     store: Store | None = None,
     result_bytes: int = 32_768,
     keep: bool = True,
-    held: Held | None = None,
+    held: FolderConfinement | None = None,
 ) -> Rig:
     root = tmp_path / "workspace"
     root.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.approvals import LONGEST_ANSWER, QUESTION, approve, reject
-from podium.core.decisions import Approval, Effect, Outcome, Permit, Refusal
+from podium.core.decisions import Approval, CallOutcome, Effect, Permit, Refusal
 from podium.core.errors import BadInput
 from podium.core.events import ApprovalGranted
 from podium.core.model import Json
@@ -118,7 +118,7 @@ async def test_after_a_crash_behind_the_answer_it_is_told_all_the_same(rig: Rig)
 
     outcome = await rig.toolbox.perform(call)
 
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.result == {"answer": "the small one"}
 
 

@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.core.decisions import Outcome
-from podium.tools.output_text import Cleaner, bound, clean_outcome, plain_text
+from podium.core.decisions import CallOutcome
+from podium.tools.output_text import OutputCleaner, bound, clean_outcome, plain_text
 
 JSONS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=400),
@@ -69,20 +69,20 @@ def test_a_secret_hidden_behind_an_escape_or_at_the_cut_is_redacted() -> None:
     def redact(text: str) -> str:
         return text.replace("s3cret-s3cret", "***")
 
-    outcome = Outcome(
+    outcome = CallOutcome(
         ok=False,
         result={"out": "x" * 100 + " s3cret-\x1b[0ms3cret " + "y" * 900, "s3cret-s3cret": 1},
         error="s3cret-\x00s3cret",
     )
 
     for limit in range(150, 1200, 7):
-        shown = clean_outcome(outcome, Cleaner(redact), limit)
+        shown = clean_outcome(outcome, OutputCleaner(redact), limit)
         assert "s3cret" not in json.dumps(shown.result)
         assert shown.error == "***"
 
 
 def test_a_cleaner_is_asked_again_for_the_same_text_and_never_gives_it_as_it_was() -> None:
-    cleaner = Cleaner(lambda text: text.replace("s3cret", "***"))
+    cleaner = OutputCleaner(lambda text: text.replace("s3cret", "***"))
     hostile = ("a s3cret", "a s3\x1b[0mcret", "s3cret " * 50, "a s3cret")
 
     told = [cleaner.text(text) for text in hostile * 2]

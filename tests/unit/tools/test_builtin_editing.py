@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
 
@@ -81,12 +81,12 @@ async def test_a_link_put_there_after_the_judgement_is_not_followed(
 
     outcome = await rig.toolbox.perform(call)
 
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert "symbolic link" in outcome.error
     assert not (tmp_path / "f").exists()
 
 
-async def _undo(rig: Rig, index: int) -> Outcome:
+async def _undo(rig: Rig, index: int) -> CallOutcome:
     undo = (await rig.receipts())[-1].undo
     assert undo is not None
     return await rig.use(undo["tool"], index, **undo["arguments"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.approvals import approve
-from podium.core.decisions import Approval, Effect, Outcome, Refusal
+from podium.core.decisions import Approval, CallOutcome, Effect, Refusal
 from podium.core.errors import BadArguments
 from podium.core.model import Json
 from podium.render.approval import what_lines
@@ -89,7 +89,7 @@ async def test_a_file_that_changes_between_the_permit_and_the_act_is_not_overwri
     call = rig.call("write_file", path="app.yaml", content=NEW)
     (rig.root / "app.yaml").write_text("host: other\n")
     answer = await rig.toolbox.perform(call)
-    assert isinstance(answer, Outcome)
+    assert isinstance(answer, CallOutcome)
     assert "was changed by somebody else" in answer.error
     assert (rig.root / "app.yaml").read_text() == "host: other\n"
 

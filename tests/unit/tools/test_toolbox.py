@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from podium.core.decisions import CallStatus, Effect, Outcome, Receipt, Refusal, Usage
+from podium.core.decisions import CallOutcome, CallStatus, Effect, Receipt, Refusal, Usage
 from podium.core.errors import AgentLost, BudgetSpent, StoreFull, ToolBroke
 from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested, UsageRecorded
-from podium.core.model import Json, Noun
-from podium.ports import Tx
+from podium.core.model import FrozenModel, Json
+from podium.ports import Transaction
 from podium.testing import FixedClock, MemoryStore
 from podium.tools import ToolScope, in_thread
 from tests.unit.tools.rig import SECRET, Rig, a_tool, always, make_rig
@@ -35,7 +35,7 @@ async def test_a_call_is_requested_performed_and_settled_event_by_event(tmp_path
 
     outcome = await rig.toolbox.perform(call)
 
-    assert outcome == Outcome(ok=True, result={"number": 7, "to": "ann"})
+    assert outcome == CallOutcome(ok=True, result={"number": 7, "to": "ann"})
     assert await rig.events() == [
         ToolRequested(
             call=call.key,
@@ -94,10 +94,10 @@ async def test_a_checkpoint_is_written_with_the_settlement_and_again_for_a_settl
     rig = rig_with(tmp_path, send)
     seen: list[tuple[CallStatus, Json]] = []
 
-    def checkpoint(tx: Tx, outcome: Noun) -> None:
+    def checkpoint(tx: Transaction, outcome: FrozenModel) -> None:
         record = tx.call(rig.call("send").key)
         assert record
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, CallOutcome)
         seen.append((record.status, outcome.result))
 
     await rig.toolbox.perform(rig.call("send"), checkpoint)
@@ -190,8 +190,8 @@ async def test_what_the_agent_sees_is_plain_redacted_and_bounded(tmp_path: Path)
 
 
 async def test_usage_of_a_tool_is_recorded_and_counted(tmp_path: Path) -> None:
-    async def send(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
-        return Outcome(ok=True, result={}, usage=Usage(usd=0.5, input_tokens=10))
+    async def send(arguments: dict[str, Json], scope: ToolScope) -> CallOutcome:
+        return CallOutcome(ok=True, result={}, usage=Usage(usd=0.5, input_tokens=10))
 
     rig = rig_with(tmp_path, send)
     begun = rig.clock.now()
@@ -272,7 +272,7 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
 class FullStore(MemoryStore):
     """Takes requests and then no more."""
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         answer = await super().write(work)
         if isinstance(answer, Receipt):
             raise StoreFull("podium.db", "the disk is full", "make room")

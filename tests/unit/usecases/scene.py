@@ -7,7 +7,7 @@ from datetime import timedelta
 from podium.core.decisions import Approval, CallRecord, CallStatus, Decision, Effect, Receipt, Tier
 from podium.core.events import NoteTaken, RunSucceeded, ToolCompleted
 from podium.core.work import Run, RunStatus, Signal
-from podium.ports import EventQuery, Tx
+from podium.ports import EventQuery, Transaction
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 
 
@@ -69,7 +69,7 @@ class Scene:
     async def add_receipt(self, run: Run) -> Receipt:
         now = self.clock.now()
 
-        def work(tx: Tx) -> Receipt:
+        def work(tx: Transaction) -> Receipt:
             receipt = tx.add_receipt(
                 Receipt(
                     run_id=run.id,
@@ -94,7 +94,7 @@ class Scene:
         await self.store.write(lambda tx: tx.append(run.id, NoteTaken(text=text)))
 
     async def end(self, run: Run) -> None:
-        def work(tx: Tx) -> None:
+        def work(tx: Transaction) -> None:
             tx.save_run(run.model_copy(update={"status": RunStatus.SUCCEEDED}))
             tx.append(run.id, RunSucceeded())
 

@@ -11,7 +11,7 @@ from podium.app.costs import DAYS, CostWatch, see_causes
 from podium.core.decisions import Budget, Usage
 from podium.core.events import UsageRecorded
 from podium.core.work import Failure, Run, RunStatus
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.testing import FixedClock, MemoryStore
 from tests.unit.contract.nouns import a_run
 
@@ -40,7 +40,7 @@ def watch_over(store: MemoryStore) -> CostWatch:
 async def use(store: MemoryStore, run: Run, source: str, usd: float, **usage: object) -> None:
     body = UsageRecorded(source=source, usage=Usage.model_validate({"usd": usd, **usage}))
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         if tx.run(run.id) is None:
             tx.add_run(run)
         tx.append(run.id, body)
@@ -99,7 +99,7 @@ async def test_causes_are_counted_and_the_newest_is_named(store: MemoryStore) ->
         failed("AgentLost", "last"),
     ]
 
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for run in (*runs, a_run(status=RunStatus.SUCCEEDED)):
             tx.add_run(run)
 

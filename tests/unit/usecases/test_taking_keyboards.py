@@ -8,17 +8,17 @@ import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
-from podium.core.terminals import KeyboardWish, Terminal
-from podium.core.turns import Message
+from podium.core.terminals import KeyboardRequest, Terminal
+from podium.core.turns import MessageBlock
 from podium.core.work import Run, RunStatus
 from podium.jobs.duet.keyboard import keyboard_came_back, return_keyboard, take_keyboard
 from podium.jobs.duet.models import DUET
 from podium.jobs.duet.task_table import see_ladder
-from podium.ports import Tx
+from podium.ports import Transaction
 from podium.testing import FixedClock, MemoryMirror, MemoryStore, SteadyIds
 
 PLANNER = Terminal(side="PLANNER")
-ANN = KeyboardWish(terminal=PLANNER, who="ann")
+ANN = KeyboardRequest(terminal=PLANNER, who="ann")
 RUN = SteadyIds().new("run")
 
 
@@ -32,7 +32,7 @@ async def store(clock: FixedClock) -> AsyncIterator[MemoryStore]:
     """With a task that pair `main` works on."""
     store = MemoryStore(clock)
 
-    def begin(tx: Tx) -> None:
+    def begin(tx: Transaction) -> None:
         tx.add_run(
             Run(id=RUN, flow=DUET, task="tidy", status=RunStatus.RUNNING, created_at=clock.now())
         )
@@ -80,7 +80,7 @@ async def test_a_pair_at_rest_and_a_project_without_tasks_have_keyboards_too(
 ) -> None:
     mirror = MemoryMirror(clock)
     other = Terminal(pair="second", side="PLANNER")
-    await take_keyboard(store, mirror, KeyboardWish(terminal=other, who="ann"))
+    await take_keyboard(store, mirror, KeyboardRequest(terminal=other, who="ann"))
     await take_keyboard(None, mirror, ANN)
     assert await see_ladder(store, RUN, 10) == []
 
@@ -88,9 +88,9 @@ async def test_a_pair_at_rest_and_a_project_without_tasks_have_keyboards_too(
 async def test_a_ladder_shows_who_said_what_to_whom_and_only_the_last_of_it(
     store: MemoryStore,
 ) -> None:
-    plan = Message(to="EXECUTER", type="plan", id="x", body="1. look")
+    plan = MessageBlock(to="EXECUTER", type="plan", id="x", body="1. look")
 
-    def hear(tx: Tx) -> None:
+    def hear(tx: Transaction) -> None:
         stray = MessageHeard(leg=0, sender="PLANNER", message=plan, why="a later one counts")
         tx.append(RUN, stray)
         tx.append(RUN, stray.model_copy(update={"routed_to": "EXECUTER", "why": ""}))

@@ -18,16 +18,16 @@ from podium.app.workspaces import (
 from podium.core.errors import AmbiguousId, BadInput, NotPossibleNow, UnknownId
 from podium.core.work import Run, RunStatus
 from podium.core.workspaces import (
-    Collision,
-    Kept,
+    BranchConflict,
     Leftover,
-    Recovered,
-    Removal,
+    RecoveredBranch,
     RemovedWorkspace,
-    Snapshot,
+    WorkLocation,
     WorkspaceListing,
     WorkspaceRecord,
-    WorkspaceWish,
+    WorkspaceRemoval,
+    WorkspaceSpec,
+    WorktreeSnapshot,
 )
 from podium.ports import Engine, Workspace
 from podium.testing import FixedClock, MemoryStore, SteadyIds
@@ -46,18 +46,18 @@ class PaperWorkspaces:
         self.asked: list[str] = []
         self.broken: set[str] = set()
 
-    async def create(self, wish: WorkspaceWish) -> Workspace:
+    async def create(self, wish: WorkspaceSpec) -> Workspace:
         raise NotPossibleNow("on paper nothing is made")
 
     async def missing(self, workspace_id: str) -> str:
         raise NotPossibleNow("on paper nothing is there that could be gone")
 
     async def rebuild(
-        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
-    ) -> tuple[Workspace, Snapshot | None]:
+        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+    ) -> tuple[Workspace, WorktreeSnapshot | None]:
         raise NotPossibleNow("on paper nothing is made again")
 
-    async def collisions(self, workspace_id: str) -> Sequence[Collision]:
+    async def collisions(self, workspace_id: str) -> Sequence[BranchConflict]:
         raise NotPossibleNow("on paper nothing collides")
 
     async def open(self, workspace_id: str) -> Workspace:
@@ -78,28 +78,30 @@ class PaperWorkspaces:
     async def leftovers(self) -> Sequence[Leftover]:
         return self.left
 
-    async def clear(self, leftover_id: str) -> Removal:
+    async def clear(self, leftover_id: str) -> WorkspaceRemoval:
         return await self.remove(leftover_id)
 
-    async def remove(self, workspace_id: str) -> Removal:
+    async def remove(self, workspace_id: str) -> WorkspaceRemoval:
         self.asked.append(workspace_id)
         if workspace_id in self.broken:
             raise NotPossibleNow("a file is in the way")
-        return Removal(id=workspace_id, removed=True, because="asked", bytes=10)
+        return WorkspaceRemoval(id=workspace_id, removed=True, because="asked", bytes=10)
 
     async def removed(self) -> Sequence[RemovedWorkspace]:
         return self.gone
 
-    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+    async def recover(self, workspace_id: str, branch: str) -> RecoveredBranch:
         self.asked.append(f"{workspace_id} {branch}")
-        return Recovered(branch=branch, commit="1" * 40, snapshot=snapshot())
+        return RecoveredBranch(branch=branch, commit="1" * 40, snapshot=snapshot())
 
-    async def forget(self, workspace_id: str) -> Sequence[Snapshot]:
+    async def forget(self, workspace_id: str) -> Sequence[WorktreeSnapshot]:
         return []
 
 
-def snapshot() -> Snapshot:
-    return Snapshot(ref="refs/podium/snapshots/x/1", commit="1" * 40, why="test", at=CLOCK.now())
+def snapshot() -> WorktreeSnapshot:
+    return WorktreeSnapshot(
+        ref="refs/podium/snapshots/x/1", commit="1" * 40, why="test", at=CLOCK.now()
+    )
 
 
 def record(task: str) -> WorkspaceRecord:
@@ -126,7 +128,7 @@ def of_run(listing: WorkspaceListing, run_id: str) -> WorkspaceListing:
     return listing.model_copy(update={"record": owned})
 
 
-def listing(task: str, kept: Kept, days: float = 0.0) -> WorkspaceListing:
+def listing(task: str, kept: WorkLocation, days: float = 0.0) -> WorkspaceListing:
     return WorkspaceListing(
         record=record(task),
         kept=kept,
@@ -137,7 +139,10 @@ def listing(task: str, kept: Kept, days: float = 0.0) -> WorkspaceListing:
 
 
 async def test_only_what_is_old_enough_is_collected() -> None:
-    old, new = listing("old", Kept.MERGED, days=8), listing("new", Kept.MERGED, days=6)
+    old, new = (
+        listing("old", WorkLocation.MERGED, days=8),
+        listing("new", WorkLocation.MERGED, days=6),
+    )
     paper = PaperWorkspaces(old, new)
     done = await collect_workspaces(paper, CLOCK, older_than=timedelta(days=7))
     assert paper.asked == [old.record.id]
@@ -145,18 +150,18 @@ async def test_only_what_is_old_enough_is_collected() -> None:
 
 
 async def test_a_dry_run_says_what_would_go_and_asks_for_nothing() -> None:
-    kinds = [listing(kept.value, kept) for kept in Kept]
+    kinds = [listing(kept.value, kept) for kept in WorkLocation]
     left = Leftover(id="half", because="making it was cut off")
     paper = PaperWorkspaces(*kinds, leftovers=[left])
     done = await collect_workspaces(paper, CLOCK, dry_run=True)
     assert paper.asked == []
     stay = {removal.kept for removal in done.removals if not removal.removed}
-    assert stay == {Kept.UNKNOWN, Kept.IN_USE}
+    assert stay == {WorkLocation.UNKNOWN, WorkLocation.IN_USE}
     assert "half" in {removal.id for removal in done.removals if removal.removed}
 
 
 async def test_named_ones_alone_are_collected_by_id_short_form_or_task() -> None:
-    first, second, third = (listing(task, Kept.MERGED) for task in ("one", "two", "three"))
+    first, second, third = (listing(task, WorkLocation.MERGED) for task in ("one", "two", "three"))
     paper = PaperWorkspaces(first, second, third, leftovers=[Leftover(id="half", because="x")])
     names = ["one", second.record.id[-12:-6]]
     await collect_workspaces(paper, CLOCK, names=names, older_than=timedelta(days=7))
@@ -164,7 +169,9 @@ async def test_named_ones_alone_are_collected_by_id_short_form_or_task() -> None
 
 
 async def test_a_name_that_fits_nothing_or_several_removes_nothing() -> None:
-    paper = PaperWorkspaces(listing("same", Kept.MERGED), listing("same", Kept.MERGED))
+    paper = PaperWorkspaces(
+        listing("same", WorkLocation.MERGED), listing("same", WorkLocation.MERGED)
+    )
     for name, error in (("no", UnknownId), ("same", AmbiguousId), (" ", BadInput)):
         with pytest.raises(error):
             await collect_workspaces(paper, CLOCK, names=["same" if name == "same" else name])
@@ -172,7 +179,7 @@ async def test_a_name_that_fits_nothing_or_several_removes_nothing() -> None:
 
 
 async def test_one_that_cannot_be_removed_keeps_no_other_from_it() -> None:
-    first, second = listing("one", Kept.MERGED), listing("two", Kept.MERGED)
+    first, second = listing("one", WorkLocation.MERGED), listing("two", WorkLocation.MERGED)
     paper = PaperWorkspaces(first, second)
     paper.broken.add(first.record.id)
     done = await collect_workspaces(paper, CLOCK)
@@ -189,7 +196,7 @@ async def test_a_run_that_nobody_hosts_is_called_interrupted_as_in_the_list_of_r
     store = MemoryStore()
     left = Run(id="run_1", flow="f", status=RunStatus.RUNNING, created_at=CLOCK.now())
     await store.write(lambda tx: tx.add_run(left))
-    paper = PaperWorkspaces(of_run(listing("run_1", Kept.MERGED), "run_1"))
+    paper = PaperWorkspaces(of_run(listing("run_1", WorkLocation.MERGED), "run_1"))
     needed = needed_by_runs(store, "/r", CLOCK, nobody_hosts)
     (removal,) = (await collect_workspaces(paper, CLOCK, needed=needed)).removals
     (stands,) = await list_standings(store, nobody_hosts)
@@ -204,14 +211,15 @@ async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> N
     await store.write(lambda tx: tx.add_run(waiting))
     await store.write(lambda tx: tx.add_run(ended))
     listings = [
-        of_run(listing(run, Kept.MERGED), run) for run in ("run_1", "run_2", "run_not_known")
+        of_run(listing(run, WorkLocation.MERGED), run)
+        for run in ("run_1", "run_2", "run_not_known")
     ]
     paper = PaperWorkspaces(*listings)
     done = await collect_workspaces(
         paper, CLOCK, needed=needed_by_runs(store, "/r", CLOCK, nobody_hosts)
     )
     assert [removal.removed for removal in done.removals] == [False, True, True]
-    assert done.removals[0].kept is Kept.IN_USE
+    assert done.removals[0].kept is WorkLocation.IN_USE
     assert "waiting" in done.removals[0].because
     paper.asked.clear()
     done = await collect_workspaces(
@@ -223,14 +231,14 @@ async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> N
 
 
 async def test_a_workspace_whose_work_is_nowhere_else_is_not_even_asked_for() -> None:
-    paper = PaperWorkspaces(listing("a", Kept.UNKNOWN), listing("b", Kept.IN_USE))
+    paper = PaperWorkspaces(listing("a", WorkLocation.UNKNOWN), listing("b", WorkLocation.IN_USE))
     done = await collect_workspaces(paper, CLOCK, names=["a", "b"])
     assert paper.asked == []
     assert [removal.because for removal in done.removals] == ["it is unknown", "it is in_use"]
 
 
 async def test_the_living_one_of_a_name_is_recovered_before_one_that_is_no_more() -> None:
-    living = listing("task", Kept.UNKNOWN)
+    living = listing("task", WorkLocation.UNKNOWN)
     paper = PaperWorkspaces(living)
     paper.gone = [RemovedWorkspace(record=record("task"), removed_at=CLOCK.now(), because="x")]
     assert (await recover_workspace(paper, "task")).branch == "recovered/task"
@@ -242,16 +250,16 @@ async def test_the_living_one_of_a_name_is_recovered_before_one_that_is_no_more(
 
 
 async def test_a_look_at_all_of_them_asks_for_removed_ones_only_when_told_to() -> None:
-    paper = PaperWorkspaces(listing("one", Kept.MERGED))
+    paper = PaperWorkspaces(listing("one", WorkLocation.MERGED))
     paper.gone = [RemovedWorkspace(record=record("two"), removed_at=CLOCK.now(), because="x")]
     assert (await survey_workspaces(paper)).removed == ()
     assert len((await survey_workspaces(paper, removed=True)).removed) == 1
 
 
 async def test_only_workspaces_of_the_one_repository_are_looked_at_and_collected() -> None:
-    here = listing("task", Kept.MERGED)
-    there = in_repository(listing("task", Kept.MERGED), "/other")
-    lost = in_repository(listing("lost", Kept.MERGED), "/other")
+    here = listing("task", WorkLocation.MERGED)
+    there = in_repository(listing("task", WorkLocation.MERGED), "/other")
+    lost = in_repository(listing("lost", WorkLocation.MERGED), "/other")
     half = Leftover(id="half", because="x", git_dir="/other/.git")
     paper = PaperWorkspaces(
         here, there, lost, leftovers=[half, Leftover(id="nobodys", because="x")]
@@ -268,7 +276,7 @@ async def test_only_workspaces_of_the_one_repository_are_looked_at_and_collected
 
 
 async def test_a_name_that_only_another_repository_has_is_told_and_left_alone() -> None:
-    paper = PaperWorkspaces(in_repository(listing("lost", Kept.MERGED), "/other"))
+    paper = PaperWorkspaces(in_repository(listing("lost", WorkLocation.MERGED), "/other"))
     with pytest.raises(NotPossibleNow, match="belongs to '/other'"):
         await collect_workspaces(paper, CLOCK, names=["lost"], git_dir="/r/.git")
     with pytest.raises(NotPossibleNow, match="--all"):

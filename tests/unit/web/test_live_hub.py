@@ -12,7 +12,7 @@ from typing import TypeVar
 from podium.core.events import Event, NoteTaken, RunCancelled
 from podium.core.work import Run, RunStatus
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import Tx, View
+from podium.ports import StoreView, Transaction
 from podium.store import SqlStore
 from podium.testing import retry_until
 from podium.web.live.hub import PAGE, WAITING, Channel, Gap, Hub
@@ -28,7 +28,7 @@ class CountedStore:
         self._store = store
         self.reads = 0
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         self.reads += 1
         return await self._store.read(work)
 
@@ -59,12 +59,12 @@ async def begin(store: CountedStore) -> str:
     return run.id
 
 
-async def write(store: CountedStore, work: Callable[[Tx], object]) -> None:
+async def write(store: CountedStore, work: Callable[[Transaction], object]) -> None:
     await store.write(work)  # type: ignore[operator]  # handed on
 
 
 async def note(store: CountedStore, run_id: str, first: int, last: int) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         for number in range(first, last):
             tx.append(run_id, NoteTaken(text=str(number)))
 
@@ -72,7 +72,7 @@ async def note(store: CountedStore, run_id: str, first: int, last: int) -> None:
 
 
 async def end(store: CountedStore, run_id: str) -> None:
-    def work(tx: Tx) -> None:
+    def work(tx: Transaction) -> None:
         run = tx.run(run_id)
         assert run
         tx.append(run_id, RunCancelled())

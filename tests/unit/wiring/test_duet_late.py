@@ -15,7 +15,7 @@ from podium.core.errors import BadInput
 from podium.jobs.duet.confinement import LateDoors
 from podium.jobs.duet.pairs import MAIN, PairWishes, pair_named
 from podium.jobs.duet.terminals import pair_held, pair_seen
-from podium.ports import HookDoors
+from podium.ports import HookServers
 from podium.testing import FakeHookDoors
 from tests.integration.wiring.test_podium import configured
 from tests.unit.agents.tui.pair_rig import a_turn
@@ -46,7 +46,7 @@ async def test_a_policy_that_cannot_be_used_hinders_nobody_from_looking_and_noth
 async def test_turns_that_begin_together_have_their_doors_built_once() -> None:
     built = 0
 
-    async def build() -> HookDoors:
+    async def build() -> HookServers:
         nonlocal built
         built += 1
         await asyncio.sleep(0)

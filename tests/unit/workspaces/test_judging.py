@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.core.errors import ImportRefused
 from podium.core.protected_paths import is_spelling_of, protected_name, zone_holding
-from podium.git.commit_changes import Change, fault_of, hidden_by_link, link_fault
+from podium.git.commit_changes import CommitChange, fault_of, hidden_by_link, link_fault
 from podium.git.quarantine import read_bundle
 
 NAMES = [".git", ".GIT", ".Git", "git~1", "GIT~2", ".git.", ".git ", ".git . .", ".g\u200cit", "\ufeff.git",
@@ -90,12 +90,12 @@ def test_a_link_and_a_folder_that_differ_by_case_are_found() -> None:
 
 @pytest.mark.parametrize("path", ["a//b", "../x", "a/./b", "a/../b", "a\\..\\b", "x" * 4001])
 def test_paths_that_lead_elsewhere_are_faulty(path: str) -> None:
-    assert fault_of(Change("c", path, "000000", "100644", "b"))
+    assert fault_of(CommitChange("c", path, "000000", "100644", "b"))
 
 
 @pytest.mark.parametrize("mode", ["100600", "040000", "160000", "123456"])
 def test_odd_modes_are_faulty(mode: str) -> None:
-    assert fault_of(Change("c", "a", "000000", mode, "b"))
+    assert fault_of(CommitChange("c", "a", "000000", mode, "b"))
 
 
 def test_a_bundle_is_read_only_with_the_one_ref() -> None:

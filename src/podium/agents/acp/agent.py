@@ -19,11 +19,11 @@ from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.json_rpc import RpcError
 from podium.agents.outcome import accounted
-from podium.core.errors import ConfigFault, ConfigInvalid, PodiumError, ToolMissing
+from podium.core.errors import ConfigInvalid, ConfigProblem, PodiumError, ToolMissing
 from podium.core.model import Json
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.core.turns import Reply, Turn
-from podium.ports import Process, Transcript, TurnDoor
+from podium.ports import HookDoor, Process, Transcript
 
 
 class AcpAgent:
@@ -65,11 +65,11 @@ class AcpAgent:
     async def _converse(
         self,
         turn: Turn,
-        spawn: Spawn,
+        spawn: ProcessSpec,
         gatekeeper: Gatekeeper,
         heard: Heard,
         transcript: Transcript,
-    ) -> Ended:
+    ) -> ProcessExit:
         process = await self._start(spawn)
         heard.started = True
         keeper = Keeper(transcript, self.name)
@@ -88,7 +88,7 @@ class AcpAgent:
             raise trouble_of_error(self.name, fault, ended, now, self._setup.trouble) from None
         return ended
 
-    async def _fenced(self, spawn: Spawn, home: Home, door: TurnDoor) -> Spawn:
+    async def _fenced(self, spawn: ProcessSpec, home: Home, door: HookDoor) -> ProcessSpec:
         hosts, address = self._setup.hosts, self._options.base_url
         needs = Needs(
             writable=home.folders, hosts=hosts, base_url=address, command=self._options.command
@@ -96,7 +96,7 @@ class AcpAgent:
         fence = await fence_for(self._kit, home.turn, door, needs)
         return spawn.model_copy(update={"confinement": fence})
 
-    async def _start(self, spawn: Spawn) -> Process:
+    async def _start(self, spawn: ProcessSpec) -> Process:
         try:
             return await self._kit.launcher.start(spawn)
         except ToolMissing as missing:
@@ -110,7 +110,7 @@ class AcpAgent:
         turn: Turn,
         heard: Heard,
         gatekeeper: Gatekeeper,
-        ended: Ended,
+        ended: ProcessExit,
         waiting: tuple[str, ...],
         transcript: str,
     ) -> Reply:
@@ -141,7 +141,7 @@ class AcpAgent:
 
 def _setup_for(options: AgentOptions, kit: AgentKit) -> Setup:
     if not options.command:
-        fault = ConfigFault(
+        fault = ConfigProblem(
             "is missing; name the program, such as `[gemini, --acp]`", key="command"
         )
         raise ConfigInvalid(f"agent {options.name!r}", [fault])
@@ -151,7 +151,7 @@ def _setup_for(options: AgentOptions, kit: AgentKit) -> Setup:
         own = AcpOptions.model_validate(options.options)
     except ValidationError as error:
         faults = [
-            ConfigFault(fault["msg"], key=".".join(map(str, fault["loc"])))
+            ConfigProblem(fault["msg"], key=".".join(map(str, fault["loc"])))
             for fault in error.errors()
         ]
         raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from podium.agents.headless.native_tools import change_in_words, whole_edit
 from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
-from podium.core.decisions import DoorAnswer, Outcome
+from podium.core.decisions import CallOutcome, HookAnswer
 from podium.core.model import Json
 from podium.core.tool_replies import told_refusal
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 ACTING = frozenset({"execute", "edit", "delete", "move"})
 """Kinds of tool calls that change something."""
@@ -126,11 +126,11 @@ class Ended:
     output: str
     exit_code: int | None
 
-    def as_told(self) -> Outcome:
+    def as_told(self) -> CallOutcome:
         error = "" if self.ok else self.output[:500] or "failed without a word"
-        return Outcome(ok=self.ok, result={"done": self.ok, **self._said()}, error=error)
+        return CallOutcome(ok=self.ok, result={"done": self.ok, **self._said()}, error=error)
 
-    def of_a_command(self) -> Outcome | None:
+    def of_a_command(self) -> CallOutcome | None:
         """None when it says that the command ran and not how it ended."""
         if not self.ok:
             return self.as_told()
@@ -138,7 +138,7 @@ class Ended:
             return None
         ok = self.exit_code == 0
         error = "" if ok else f"exit code {self.exit_code}"
-        return Outcome(ok=ok, result={"done": ok, **self._said()}, error=error)
+        return CallOutcome(ok=ok, result={"done": ok, **self._said()}, error=error)
 
     def _said(self) -> dict[str, Json]:
         return {"exit_code": self.exit_code, "output": self.output[:_LONGEST_OUTPUT]}
@@ -192,7 +192,7 @@ ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
 class Gatekeeper:
     """Answers for one turn. Only single permissions are given, never lasting ones."""
 
-    def __init__(self, door: TurnDoor, read_wishes: ReadWishes, writes_in: str = "") -> None:
+    def __init__(self, door: HookDoor, read_wishes: ReadWishes, writes_in: str = "") -> None:
         """`writes_in`: a folder in which the agent is known to hand every write over to us.
 
         What it asks for there is judged when it comes to be written, once and with its content.
@@ -257,7 +257,7 @@ class Gatekeeper:
             await self._door.settle(ref, ok=False, error=NO_SINGLE_YES)
         return NO_SINGLE_YES
 
-    async def _judge(self, number: str, call: Mapping[str, Json]) -> DoorAnswer | None:
+    async def _judge(self, number: str, call: Mapping[str, Json]) -> HookAnswer | None:
         """The first no to any of what the call wants; None when all of it may be done."""
         permits: list[tuple[str, str]] = []
         for place, wish in enumerate(self._read_wishes(call)):

@@ -17,7 +17,7 @@ from podium.agents.outcome import cost_of, plain_words
 from podium.core.decisions import Usage
 from podium.core.events import ProgressKind
 from podium.core.model import Json
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 _MOST_WARNINGS = 20
 
@@ -50,7 +50,7 @@ class Heard:
         self.result: Mapping[str, Json] | None = None
         self.warnings: list[str] = []
 
-    def attend(self, door: TurnDoor, gatekeeper: Gatekeeper) -> None:
+    def attend(self, door: HookDoor, gatekeeper: Gatekeeper) -> None:
         """From here on progress is told, and ends of tools are handed on."""
         self._tell, self._gatekeeper = door.tell, gatekeeper
 

@@ -25,7 +25,7 @@ from podium.core.errors import (
     PodiumError,
 )
 from podium.core.model import Json
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import Turn
 from podium.ports import Process, Transcript
 
@@ -228,7 +228,7 @@ def trouble_at_end(
     turn: Turn,
     heard: Heard,
     gatekeeper: Gatekeeper,
-    ended: Ended,
+    ended: ProcessExit,
     waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
     """The error this end stands for; None for a success, which takes an answer to the prompt.
@@ -266,7 +266,7 @@ def warnings_at_end(heard: Heard) -> tuple[str, ...]:
 
 
 def trouble_of_error(
-    agent: str, error: Exception, ended: Ended, now: datetime, read: ReadTrouble
+    agent: str, error: Exception, ended: ProcessExit, now: datetime, read: ReadTrouble
 ) -> Exception:
     """The error for what ended the conversation early."""
     if ended.timed_out:

@@ -31,15 +31,15 @@ from podium.agents.kinds import ABOUT
 from podium.agents.outcome import not_given, unkept_limits
 from podium.agents.program import untried
 from podium.core.errors import BadInput, PodiumError
-from podium.core.model import Json, Noun
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.model import FrozenModel, Json
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.core.turns import WORDS, Turn, granted_words, unknown_words
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 STDERR_BYTES = 200_000
 
 
-class AcpOptions(Noun):
+class AcpOptions(FrozenModel):
     """What only this medium knows of an agent in podium.yaml."""
 
     copy_files: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Setup(Protocol):
 
     def logins(self) -> Sequence[Login]: ...
 
-    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         """Lay out the home and say what to start."""
         ...
 
@@ -94,7 +94,7 @@ class PlainSetup:
     def logins(self) -> Sequence[Login]:
         return [Login(self._kit.user_home / name, name) for name in self._own.copy_files]
 
-    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         return spawn_of(self._options.command, turn, {**self._options.env, **home.env})
 
     def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
@@ -121,11 +121,11 @@ class PlainSetup:
         )
 
 
-def spawn_of(argv: tuple[str, ...], turn: Turn, env: dict[str, str]) -> Spawn:
+def spawn_of(argv: tuple[str, ...], turn: Turn, env: dict[str, str]) -> ProcessSpec:
     limits = ProcessLimits(
         seconds=turn.limits.seconds, output_bytes=STDERR_BYTES, line_bytes=LINE_BYTES
     )
-    return Spawn(argv=argv, cwd=turn.workspace, env=env, interactive=True, limits=limits)
+    return ProcessSpec(argv=argv, cwd=turn.workspace, env=env, interactive=True, limits=limits)
 
 
 _PROGRAM = re.compile(r"(^|/)gemini(\.js)?$")
@@ -158,7 +158,7 @@ class GeminiSetup:
     def logins(self) -> Sequence[Login]:
         return logins_for(self._options.env, self._kit)
 
-    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         options, kit = self._options, self._kit
         selected = selected_login(options.name, options.env, home.logins)
         await off_loop(partial(_set_apart, home.path / CONVERSATIONS))

@@ -33,7 +33,7 @@ from podium.core.errors import BudgetSpent
 from podium.core.events import ProgressKind
 from podium.core.model import Json, whole_text
 from podium.core.turns import TurnLimits
-from podium.ports import Clock, Transcript, TurnDoor
+from podium.ports import Clock, HookDoor, Transcript
 
 MOST_REQUESTS = 50
 """How often the model is asked in one turn that says nothing of it."""
@@ -202,7 +202,7 @@ class Exchange:
         choice: Choice,
         key: Key,
         spending: Spending,
-        door: TurnDoor,
+        door: HookDoor,
         transcript: Transcript,
         clock: Clock,
         pace: Pace,

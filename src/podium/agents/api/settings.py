@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from podium.agents.deps import AgentOptions
 from podium.agents.kinds import SECRET_PREFIX, key_words
 from podium.core.errors import AgentNotLoggedIn, BadInput
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 
 ResolveSecret = Callable[[str], str]
 """Gives the value behind `secret://NAME` for the NAME. Raises `UserMustAct` or `LookupError`."""
@@ -22,7 +22,7 @@ ProviderName = Literal["google", "openai", "openai-responses", "openrouter", "an
 PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
 
 
-class ApiSettings(Noun):
+class ApiSettings(FrozenModel):
     """What podium.yaml may say under `options` of an API agent."""
 
     provider: ProviderName | None = None

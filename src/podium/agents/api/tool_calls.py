@@ -15,7 +15,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
 from podium.agents.api.settings import ApiSettings, Choice
-from podium.core.decisions import Effect, Outcome, ToolSpec, canonical_json
+from podium.core.decisions import CallOutcome, Effect, ToolSpec, canonical_json
 from podium.core.errors import AgentRejected
 from podium.core.model import Json
 from podium.core.tool_replies import (
@@ -26,7 +26,7 @@ from podium.core.tool_replies import (
     told_outcome,
     told_refusal,
 )
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 LONGEST_NAME = 64
 
@@ -142,7 +142,7 @@ class Calling:
     def __init__(
         self,
         agent: str,
-        door: TurnDoor,
+        door: HookDoor,
         offer: Offer,
         settings: ApiSettings,
         *,
@@ -195,7 +195,7 @@ class Calling:
             return self._result(call, text, "failed" if answer.mistake else "denied")
         return self._ended(call, name, answer.outcome)
 
-    def _ended(self, call: ToolCallPart, tool: str, outcome: Outcome) -> ToolReturnPart:
+    def _ended(self, call: ToolCallPart, tool: str, outcome: CallOutcome) -> ToolReturnPart:
         longest = self._settings.longest_result_characters
         text = told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
         if tool == _READ and outcome.ok:

@@ -26,8 +26,8 @@ from podium.agents.contract.reply_text import bounded
 from podium.agents.contract.strict_json import load_object
 from podium.core.decisions import digest_of, spent_since
 from podium.core.model import Json
-from podium.core.turns import Finish, ModelAnswer, Stop, Turn, WishedCall
-from podium.ports import TurnDoor
+from podium.core.turns import Finish, ModelAnswer, RequestedCall, Turn, TurnStop
+from podium.ports import HookDoor
 
 LARGEST_KEPT_BYTES = 1_000_000
 """A larger answer is asked for again after a crash."""
@@ -53,7 +53,7 @@ class Answers:
         offer: Offer,
         exchange: Exchange,
         spending: Spending,
-        door: TurnDoor,
+        door: HookDoor,
         clean: Callable[[str], str],
     ) -> None:
         """`clean` takes secrets out of serialised JSON."""
@@ -151,12 +151,12 @@ class Answers:
             "history": max(0, said - sum(prompts) - instructions * len(requests)),
         }
 
-    def _wish(self, call: ToolCallPart, fits: bool) -> WishedCall:
+    def _wish(self, call: ToolCallPart, fits: bool) -> RequestedCall:
         try:
             arguments: Json = arguments_of(call)
         except ValueError:
             arguments = call.args
-        return WishedCall(
+        return RequestedCall(
             id=call.tool_call_id,
             tool=self._offer.real_name(call.tool_name),
             arguments=arguments if fits else None,
@@ -236,7 +236,7 @@ class Said:
     model: str = ""
     payload: Json = None
     done: Finish | None = None
-    stopped: Stop | None = None
+    stopped: TurnStop | None = None
     warnings: list[str] = field(default_factory=list)
 
 
@@ -251,7 +251,7 @@ class Talk:
         offer: Offer,
         answers: Answers,
         exchange: Exchange,
-        door: TurnDoor,
+        door: HookDoor,
         system_prompt: str = "",
     ) -> None:
         self._turn = turn

@@ -22,7 +22,7 @@ from podium.agents.api.tool_loop import Answers, Said, Talk
 from podium.agents.deps import AgentKit
 from podium.agents.outcome import finished
 from podium.core.errors import PodiumError, TimedOut
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn
 
 _TOOLS = """\
@@ -73,7 +73,7 @@ async def _printed(turn: Turn, kit: AgentKit) -> str:
     """What a shim (pyenv, asdf, mise) starts depends on the folder, so it is asked, confined as the commands are."""
     try:
         ended = await kit.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=("python3", "--version"),
                 cwd=turn.workspace,
                 limits=ProcessLimits(seconds=_VERSION_SECONDS, output_bytes=1_000),

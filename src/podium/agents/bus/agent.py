@@ -13,12 +13,12 @@ from podium.agents.outcome import accounted, unkept_limits
 from podium.agents.program import printed_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, BadInput, TimedOut
-from podium.core.model import Noun, digest_of
+from podium.core.model import FrozenModel, digest_of
 from podium.core.turns import PairName, Reply, Side, Turn
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 
-class BusSeat(Noun):
+class BusSeat(FrozenModel):
     """The options of an agent on the bus."""
 
     pair: PairName = "main"
@@ -83,7 +83,7 @@ class BusAgent:
             waiting_approvals=waiting,
         )
 
-    async def _answer(self, turn: Turn, door: TurnDoor) -> str:
+    async def _answer(self, turn: Turn, door: HookDoor) -> str:
         asked = Asked(
             id=self._id_of(turn),
             prompt=turn.prompt,

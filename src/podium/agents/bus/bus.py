@@ -34,7 +34,7 @@ from podium.agents.bus.wire import (
     from_peer,
 )
 from podium.core.errors import AgentLost, NotPossibleNow
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.turns import Side
 from podium.platform.private_sockets import sole_server
 
@@ -90,7 +90,7 @@ class Seat:
         return True
 
 
-class BusSettings(Noun):
+class BusSettings(FrozenModel):
     """Where the bus is, and how long it waits."""
 
     socket: Path

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from podium.core.errors import BadInput
-from podium.core.model import Noun, json_of
+from podium.core.model import FrozenModel, json_of
 from podium.core.turns import PairName, Side
 from podium.platform.private_sockets import refuse_long
 
@@ -22,7 +22,7 @@ _SCHEME = "ipc://"
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Join(Noun):
+class Join(FrozenModel):
     """A program takes a seat. Whoever has the same name takes it over."""
 
     kind: Literal["join"] = "join"
@@ -31,18 +31,18 @@ class Join(Noun):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 
 
-class Beat(Noun):
+class Beat(FrozenModel):
     """Still here."""
 
     kind: Literal["beat"] = "beat"
 
 
-class Taken(Noun):
+class Taken(FrozenModel):
     kind: Literal["taken"] = "taken"
     id: Id
 
 
-class Told(Noun):
+class Told(FrozenModel):
     """How far it is."""
 
     kind: Literal["told"] = "told"
@@ -50,7 +50,7 @@ class Told(Noun):
     words: str
 
 
-class Answered(Noun):
+class Answered(FrozenModel):
     """The whole answer. It is said again until it is heard."""
 
     kind: Literal["answered"] = "answered"
@@ -58,34 +58,34 @@ class Answered(Noun):
     text: str
 
 
-class Failed(Noun):
+class Failed(FrozenModel):
     kind: Literal["failed"] = "failed"
     id: Id
     why: str
 
 
-class Leave(Noun):
+class Leave(FrozenModel):
     kind: Literal["leave"] = "leave"
 
 
-class Welcome(Noun):
+class Welcome(FrozenModel):
     kind: Literal["welcome"] = "welcome"
     beat_seconds: float
     """How often something has to be heard of the program."""
 
 
-class Refused(Noun):
+class Refused(FrozenModel):
     kind: Literal["refused"] = "refused"
     why: str
 
 
-class Who(Noun):
+class Who(FrozenModel):
     """Podium does not know the program, and it should join: Podium was started anew."""
 
     kind: Literal["who"] = "who"
 
 
-class Asked(Noun):
+class Asked(FrozenModel):
     """A turn. The same id is the same turn: what was answered is answered again and not done again."""
 
     kind: Literal["asked"] = "asked"
@@ -98,12 +98,12 @@ class Asked(Noun):
     """With these a process of the program reaches Podium's tools during this turn."""
 
 
-class Heard(Noun):
+class Heard(FrozenModel):
     kind: Literal["heard"] = "heard"
     id: Id
 
 
-class Cancelled(Noun):
+class Cancelled(FrozenModel):
     """Nobody waits for the answer any more."""
 
     kind: Literal["cancelled"] = "cancelled"

@@ -28,7 +28,7 @@ from podium.agents.contract.strict_json import check_value, quoted
 from podium.core.decisions import Usage
 from podium.core.errors import BadInput, PodiumError, ReplyInvalid
 from podium.core.model import Json, whole_text
-from podium.core.turns import Awaited, Reply, Turn, TurnLimits
+from podium.core.turns import AwaitedMessage, Reply, Turn, TurnLimits
 from podium.ports import Agent
 
 _FORM = """\
@@ -320,7 +320,7 @@ def _together(first: Reply, second: Reply) -> Reply:
     )
 
 
-def _short(reply: Reply, awaits: Awaited | None = None) -> Reply:
+def _short(reply: Reply, awaits: AwaitedMessage | None = None) -> Reply:
     whole = whole_text(reply.text)
     try:
         text = bounded(whole) if awaits is None else bounded_answer(whole, awaits)

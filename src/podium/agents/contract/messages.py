@@ -28,7 +28,7 @@ from podium.agents.contract.reply_schema import on_one_line
 from podium.agents.contract.reply_text import bounded, without_escapes
 from podium.core.errors import ReplyInvalid
 from podium.core.model import whole_text
-from podium.core.turns import Awaited, Heard, Ignored, Message
+from podium.core.turns import AwaitedMessage, IgnoredBlock, MessageBlock, ParsedBlocks
 
 
 class Lines:
@@ -106,7 +106,7 @@ class MessageReader:
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
-        self._messages: deque[Message] = deque(maxlen=MOST_MESSAGES)
+        self._messages: deque[MessageBlock] = deque(maxlen=MOST_MESSAGES)
         self._ignored: deque[tuple[str, str]] = deque(maxlen=MOST_IGNORED)
         """Why, and what is shown."""
         self._header: Header | None = None
@@ -119,10 +119,10 @@ class MessageReader:
         self._mended = 0
         self._mended_before = 0
 
-    def heard(self) -> Heard:
+    def heard(self) -> ParsedBlocks:
         """What was found since this was asked last."""
         ignored = [_ignored(why, shown) for why, shown in self._ignored]
-        found = Heard(messages=tuple(self._messages), ignored=tuple(ignored))
+        found = ParsedBlocks(messages=tuple(self._messages), ignored=tuple(ignored))
         self._messages.clear()
         self._ignored.clear()
         return found
@@ -234,26 +234,28 @@ class MessageReader:
         body = whole_text(without_section(freed, read.type))
         mended = read.is_wrapped or freed != written or self._mended != block.mended
         self._messages.append(
-            Message(to=read.to, type=read.type, id=read.id, body=body, mended=mended)
+            MessageBlock(to=read.to, type=read.type, id=read.id, body=body, mended=mended)
         )
 
 
-def _ignored(why: str, shown: str) -> Ignored:
+def _ignored(why: str, shown: str) -> IgnoredBlock:
     shown = whole_text(on_one_line(shown.strip(), _SHOWN))
-    return Ignored(why=whole_text(on_one_line(why)), shown=shown)
+    return IgnoredBlock(why=whole_text(on_one_line(why)), shown=shown)
 
 
-def read_messages(text: str, *, columns: int = 0) -> Heard:
+def read_messages(text: str, *, columns: int = 0) -> ParsedBlocks:
     """The messages of a whole text. With `columns`, of a screen that is so wide, where lines are broken to fit."""
     stream = MessageStream(columns=columns)
     return joined(stream.feed(text), stream.end())
 
 
-def joined(*heard: Heard) -> Heard:
+def joined(*heard: ParsedBlocks) -> ParsedBlocks:
     """All of it, as far as it is kept: the last."""
     messages = [message for each in heard for message in each.messages]
     ignored = [one for each in heard for one in each.ignored]
-    return Heard(messages=tuple(messages[-MOST_MESSAGES:]), ignored=tuple(ignored[-MOST_IGNORED:]))
+    return ParsedBlocks(
+        messages=tuple(messages[-MOST_MESSAGES:]), ignored=tuple(ignored[-MOST_IGNORED:])
+    )
 
 
 class MessageStream:
@@ -263,13 +265,13 @@ class MessageStream:
         self._lines = Lines(MOST_BODY)
         self._reader = MessageReader(columns)
 
-    def feed(self, chunk: str) -> Heard:
+    def feed(self, chunk: str) -> ParsedBlocks:
         """What this piece made whole. A last line counts when its break, or the end, is seen."""
         for line in self._lines.feed(chunk):
             self._reader.take(line)
         return self._reader.heard()
 
-    def end(self) -> Heard:
+    def end(self) -> ParsedBlocks:
         """What the end of the text makes whole. Blocks that it cuts off are told as ignored."""
         for line in self._lines.end():
             self._reader.take(line)
@@ -281,7 +283,7 @@ MOST_ANSWER = MOST_BODY + 200_000
 """Characters that are kept: the largest message with words around it, and what one record holds."""
 
 
-def bounded_answer(text: str, awaited: Awaited) -> str:
+def bounded_answer(text: str, awaited: AwaitedMessage) -> str:
     """At most so many characters, with the awaited message whole. Words alone are cut in their middle.
 
     Raises `ReplyInvalid` where there is no room for the message.

@@ -27,10 +27,10 @@ from podium.agents.outcome import (
 from podium.agents.program import heard_line, printed_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, AgentRejected, BadInput, PodiumError
-from podium.core.model import Json, NonEmpty, Noun
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.model import FrozenModel, Json, NonEmpty
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn
-from podium.ports import Process, Transcript, TurnDoor
+from podium.ports import HookDoor, Process, Transcript
 
 
 def _inside_home(place: str) -> str:
@@ -43,7 +43,7 @@ def _inside_home(place: str) -> str:
 HomePlace = Annotated[str, AfterValidator(_inside_home)]
 
 
-class CommandSettings(Noun):
+class CommandSettings(FrozenModel):
     """What is told to the program and how its answer is read."""
 
     prompt: Literal["stdin", "file"] = "stdin"
@@ -279,8 +279,8 @@ class CommandAgent:
         return home.signed(reply)
 
     async def _hear(
-        self, process: Process, door: TurnDoor, transcript: Transcript
-    ) -> tuple[list[bytes], Ended]:
+        self, process: Process, door: HookDoor, transcript: Transcript
+    ) -> tuple[list[bytes], ProcessExit]:
         process.close_input()
         lines: list[bytes] = []
         largest = left = self._largest_bytes
@@ -307,7 +307,7 @@ class CommandAgent:
         text = line.decode(errors="replace")
         return heard_line(text) if self._settings.output == "jsonl" else printed_line(text)
 
-    def _tell(self, line: bytes, door: TurnDoor) -> None:
+    def _tell(self, line: bytes, door: HookDoor) -> None:
         if self._settings.output == "text":
             door.tell("text", line.decode(errors="replace") + "\n")
         elif self._settings.output == "jsonl":
@@ -315,7 +315,7 @@ class CommandAgent:
             if isinstance(text, str):
                 door.tell("text", text)
 
-    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def _spawn(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         template = self._options.command
         if turn.session is not None:
             template = (*template, *self._settings.resume)
@@ -329,7 +329,7 @@ class CommandAgent:
             "{session}": turn.session or "",
             "{model}": self._options.model,
         }
-        return Spawn(
+        return ProcessSpec(
             argv=tuple(_filled(word, places) for word in template),
             cwd=turn.workspace,
             env={**self._options.env, **home.env, **door.env},
@@ -349,7 +349,7 @@ class CommandAgent:
             ),
         )
 
-    def _read(self, lines: list[bytes], ended: Ended, waiting: tuple[str, ...]) -> Output:
+    def _read(self, lines: list[bytes], ended: ProcessExit, waiting: tuple[str, ...]) -> Output:
         """The answer, if the program both ended well and gave one: neither alone is enough."""
         if ended.timed_out:
             raise self._told(out_of_time(self.name, ended), ended)
@@ -365,11 +365,11 @@ class CommandAgent:
             raise self._told(AgentLost(words), ended)
         return output
 
-    def _told(self, trouble: PodiumError, ended: Ended) -> PodiumError:
+    def _told(self, trouble: PodiumError, ended: ProcessExit) -> PodiumError:
         trouble.usage = Usage(turns=1, seconds=ended.seconds, complete=False)
         return trouble
 
-    def _usage(self, output: Output, ended: Ended) -> Usage:
+    def _usage(self, output: Output, ended: ProcessExit) -> Usage:
         read, written, usd = output.input_tokens, output.output_tokens, output.usd
         known = read is not None and written is not None
         if usd is None and known and self._options.model:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.agents.deps import AgentKit
 from podium.core.errors import PodiumError
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, ProcessSpec
 
 _SECONDS = 10.0
 _NAMES = {"user.name": "GIT_AUTHOR_NAME", "user.email": "GIT_AUTHOR_EMAIL"}
@@ -63,7 +63,7 @@ async def _asked(kit: AgentKit, workspace: str) -> dict[str, str] | None:
     """What git itself would take. None when there is no git to be asked."""
     try:
         ended = await kit.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=("git", "config", "--null", "--get-regexp", _WANTED),
                 cwd=workspace,
                 env={"HOME": str(kit.user_home), "GIT_CONFIG_NOSYSTEM": "1"},

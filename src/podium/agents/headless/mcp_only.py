@@ -12,12 +12,12 @@ from typing import Protocol
 from podium.agents.deps import AgentKit
 from podium.agents.headless.home import Home
 from podium.agents.outcome import finished
-from podium.core.decisions import DoorAnswer, Effect
+from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import NotPossibleNow
 from podium.core.events import ProgressKind
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 SERVER = "podium"
 """What the CLI calls the server. Without an underscore: Gemini CLI's rules would take it for another."""
@@ -40,7 +40,7 @@ class OwnTools(Protocol):
 
     async def request(
         self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
-    ) -> DoorAnswer: ...
+    ) -> HookAnswer: ...
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None: ...
 
@@ -53,7 +53,7 @@ class NoHands:
     Uses of the toolbox pass: they are judged where Podium performs them, and once is enough.
     """
 
-    def __init__(self, door: TurnDoor, toolbox_prefix: str) -> None:
+    def __init__(self, door: HookDoor, toolbox_prefix: str) -> None:
         """`toolbox_prefix` is what the CLI puts before the names of Podium's tools."""
         self._door = door
         self._toolbox_prefix = toolbox_prefix
@@ -66,12 +66,12 @@ class NoHands:
 
     async def request(
         self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
-    ) -> DoorAnswer:
+    ) -> HookAnswer:
         if tool.startswith(self._toolbox_prefix):
-            return DoorAnswer(decision=Effect.ALLOW)
+            return HookAnswer(decision=Effect.ALLOW)
         # Under a name that no registered tool has, whatever the CLI calls its own.
         await self._door.request(f"own {tool}", arguments, ref=ref)
-        return DoorAnswer(decision=Effect.DENY, say=ONLY_PODIUM)
+        return HookAnswer(decision=Effect.DENY, say=ONLY_PODIUM)
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
         """Nothing is open here: Podium settles what it performs."""
@@ -92,7 +92,7 @@ def at_desk(turn: Turn, home: Home) -> Turn:
     return turn.model_copy(update={"workspace": str(desk)})
 
 
-def toolbox_server(agent: str, kit: AgentKit, door: TurnDoor) -> dict[str, Json]:
+def toolbox_server(agent: str, kit: AgentKit, door: HookDoor) -> dict[str, Json]:
     """How the CLI starts its only server, in the form that all of them take."""
     if not kit.toolbox_command:
         raise NotPossibleNow(f"agent {agent!r} has no hands, and there is no toolbox to serve it")
@@ -100,13 +100,13 @@ def toolbox_server(agent: str, kit: AgentKit, door: TurnDoor) -> dict[str, Json]
     return {"command": program, "args": list(arguments), "env": dict(door.env)}
 
 
-def may_end_silently(door: TurnDoor) -> tuple[str, ...]:
+def may_end_silently(door: HookDoor) -> tuple[str, ...]:
     """Why the CLI may end without a word: approvals it waits for, its `finish`, or a limit of the turn."""
     done = ("finished",) if door.finished_with is not None else ()
     return (*door.waiting_approvals, *done, *((door.stopped.kind,) if door.stopped else ()))
 
 
-def told_by_door(reply: Reply, turn: Turn, door: TurnDoor) -> Reply:
+def told_by_door(reply: Reply, turn: Turn, door: HookDoor) -> Reply:
     """The reply, with what the door knows of how the turn ended."""
     told = finished(reply, turn, door.finished_with)
     return told.model_copy(update={"stopped": door.stopped})

@@ -30,23 +30,23 @@ from podium.core.errors import (
     RateLimited,
 )
 from podium.core.events import ProgressKind
-from podium.core.model import Noun, whole_text
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.model import FrozenModel, whole_text
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn
 from podium.ports import (
     Clock,
-    Enclosures,
-    HookDoors,
+    ConfinementProvider,
+    HookDoor,
+    HookServers,
     Launcher,
     Transcript,
     Transcripts,
-    TurnDoor,
 )
 
-NounT = TypeVar("NounT", bound=Noun)
+NounT = TypeVar("NounT", bound=FrozenModel)
 
 
-class End(Noun):
+class End(FrozenModel):
     """The player's answer."""
 
     reply: Annotated[str, AfterValidator(whole_text)]
@@ -82,7 +82,7 @@ class Played:
             case {"reply": _} as data:
                 self._end = _valid(End, data)
 
-    def usage(self, ended: Ended) -> Usage:
+    def usage(self, ended: ProcessExit) -> Usage:
         return Usage(
             input_tokens=sum(used.input for used in self._used),
             output_tokens=sum(used.output for used in self._used),
@@ -92,7 +92,7 @@ class Played:
             complete=self._end is not None or self._failure is not None,
         )
 
-    def end(self, ended: Ended, now: datetime) -> End:
+    def end(self, ended: ProcessExit, now: datetime) -> End:
         """The answer, if the process both ended well and gave one: neither alone is enough."""
         if ended.timed_out:
             raise out_of_time(self._agent, ended)
@@ -147,7 +147,7 @@ LINE_BYTES = 16_000_000
 STDERR_BYTES = 100_000
 
 
-class _Place(Noun):
+class _Place(FrozenModel):
     """Where in the script a conversation stands."""
 
     turn: int
@@ -167,13 +167,13 @@ class ScriptedAgent:
         name: str,
         script: AgentScript,
         launcher: Launcher,
-        doors: HookDoors,
+        doors: HookServers,
         *,
         env: Mapping[str, str] | None = None,
         model: str = "script",
         transcripts: Transcripts | None = None,
         clock: Clock | None = None,
-        enclosures: Enclosures | None = None,
+        enclosures: ConfinementProvider | None = None,
     ) -> None:
         """`env` is set for its processes, `secret://NAME` allowed; `model` is what replies say it is.
 
@@ -251,14 +251,14 @@ class ScriptedAgent:
             "its script may have changed: ask without a session"
         )
 
-    async def _fenced(self, turn: Turn, door: TurnDoor, place: _Place) -> Spawn:
+    async def _fenced(self, turn: Turn, door: HookDoor, place: _Place) -> ProcessSpec:
         spawn = self._spawn(turn, place, door.env)
         if self._enclosures is None:
             return spawn
         fence = fenced(await self._enclosures.confinement(turn.workspace), Needs(), door)
         return spawn.model_copy(update={"confinement": fence})
 
-    def _spawn(self, turn: Turn, place: _Place, env: Mapping[str, str]) -> Spawn:
+    def _spawn(self, turn: Turn, place: _Place, env: Mapping[str, str]) -> ProcessSpec:
         scripted = self._script.turns[place.turn]
         part = {
             "acts": [
@@ -268,7 +268,7 @@ class ScriptedAgent:
             "first_act": place.act,
             "reply": scripted.reply,
         }
-        return Spawn(
+        return ProcessSpec(
             argv=(sys.executable, "-IS", str(PLAYER)),
             cwd=turn.workspace,
             env={**self._env, **env},

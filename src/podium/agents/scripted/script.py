@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from podium.core.errors import BadInput
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.turns import Turn
 
 Flag = Literal[True] | None
@@ -30,14 +30,14 @@ def _expression(text: str) -> str:
     return text
 
 
-class ScriptedWrite(Noun):
+class ScriptedWrite(FrozenModel):
     """A file that the agent writes itself."""
 
     path: NonEmpty
     content: str = ""
 
 
-class ScriptedFailure(Noun):
+class ScriptedFailure(FrozenModel):
     """How its provider fails it."""
 
     kind: FailureKind
@@ -51,7 +51,7 @@ class ScriptedFailure(Noun):
         return self
 
 
-class ScriptedUsage(Noun):
+class ScriptedUsage(FrozenModel):
     """What it says it has used. Several of a turn are added up."""
 
     input: Count = 0
@@ -59,7 +59,7 @@ class ScriptedUsage(Noun):
     usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
-class Act(Noun):
+class Act(FrozenModel):
     """One thing the agent does. Exactly one of the keys is given.
 
     Beside it, `with` may stand with `call`, and `ignore_the_gate` with what it does itself.
@@ -116,7 +116,7 @@ class Act(Noun):
         return self
 
 
-class ScriptedTurn(Noun):
+class ScriptedTurn(FrozenModel):
     """What a role does when it is asked and the prompt fits."""
 
     role: NonEmpty
@@ -130,7 +130,7 @@ class ScriptedTurn(Noun):
         return self.role == turn.role and re.search(self.when, turn.prompt) is not None
 
 
-class AgentScript(Noun):
+class AgentScript(FrozenModel):
     """The whole part an agent plays."""
 
     turns: tuple[ScriptedTurn, ...] = Field(min_length=1)

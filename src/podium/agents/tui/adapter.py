@@ -13,7 +13,7 @@ from podium.agents.tui.screen import Eyes, Patience, Screen
 from podium.agents.tui.server import EndLeft
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
-from podium.ports import Clock, Enclosures, HookDoors, Launcher, Transcripts, Translate
+from podium.ports import Clock, ConfinementProvider, HookServers, Launcher, Transcripts, Translate
 
 Status = Literal["starting", "ready", "busy", "asking", "unknown"]
 """What a living program is at: it comes up; it takes a message; it works on one; it shows a question that only a
@@ -152,8 +152,8 @@ class TuiKit:
     """The ports and places that a pair of programs is run with."""
 
     launcher: Launcher
-    enclosures: Enclosures
-    doors: HookDoors
+    enclosures: ConfinementProvider
+    doors: HookServers
     transcripts: Transcripts
     clock: Clock
     hook_command: tuple[str, ...]

@@ -20,7 +20,7 @@ from podium.agents.tui.side import Side
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost
 from podium.core.turns import Reply, Turn
-from podium.ports import ANY_USE, TurnDoor
+from podium.ports import ANY_USE, HookDoor
 
 _LIVES = 2
 """A program that dies is started again once in a turn."""
@@ -140,7 +140,7 @@ class TuiAgent:
 
 
 @contextmanager
-def _door_file(file: Path, door: TurnDoor) -> Iterator[None]:
+def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
     """Where the program's hook finds this turn's door. Without the file every use of a tool is denied."""
     content = json.dumps(dict(door.hook_env)).encode()
     write_private(file, content, survives=False)

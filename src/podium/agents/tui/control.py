@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from podium.agents.tui.errors import LineLost, PaneGone, ServerGone, TmuxRefused
 from podium.core.errors import TimedOut
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.ports import Launcher, Process
 
 _BEGIN = re.compile(rb"%begin (\d+ \d+ 1)")
@@ -150,7 +150,7 @@ class Control:
         return await asyncio.shield(self._connecting)
 
     async def _connect(self, seconds: float) -> _Line:
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=self._attach, cwd=self._cwd, interactive=True, farewell_seconds=FAREWELL_SECONDS
         )
         line = _Line(await self._launcher.start(spawn))

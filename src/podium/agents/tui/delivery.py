@@ -23,7 +23,7 @@ from podium.agents.tui.ledger import Entry
 from podium.agents.tui.screen import Screen, history_size, look
 from podium.agents.tui.server import ServerIdentity
 from podium.core.decisions import digest_of
-from podium.core.model import Json, Noun, json_of
+from podium.core.model import FrozenModel, Json, json_of
 from podium.platform import make_private_folder
 
 MOST_LETTERS = 300
@@ -32,7 +32,7 @@ _SURE_LENGTH = 200
 """Programs may write a prompt down with other blanks: so much of its beginning and end tell it from others."""
 
 
-class Letter(Noun):
+class Letter(FrozenModel):
     """A message that is to be sent, or was."""
 
     owner: str

@@ -22,8 +22,8 @@ from podium.core.decisions import digest_of
 from podium.core.errors import NeedsHuman, PodiumError, TimedOut
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
-from podium.core.turns import Message, Turn
-from podium.ports import Transcript, TurnDoor
+from podium.core.turns import MessageBlock, Turn
+from podium.ports import HookDoor, Transcript
 
 _MOST_LINES_LOST = 5
 _TAKEN_SECONDS = 0.25
@@ -178,7 +178,7 @@ class Exchange:
     control: Control
     activity: Activity
     turn: Turn
-    door: TurnDoor
+    door: HookDoor
     transcript: Transcript
     asked: bool = False
     """Its message was handed over, or was about to be."""
@@ -354,7 +354,7 @@ class Exchange:
             gate,
         )
 
-    def _progressed(self, message: Message) -> None:
+    def _progressed(self, message: MessageBlock) -> None:
         self.door.tell("note", message.body)
         self._time.begin_anew()
 

@@ -21,7 +21,7 @@ from podium.agents.tui.screen import (
     surely_drawn,
 )
 from podium.core.errors import BadInput
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.turns import TAG
 from podium.ports import Translate
 
@@ -99,7 +99,7 @@ _FRAME_SIGNS = "│┃|"
 _FRAME = re.compile(rf"^\s*[{_FRAME_SIGNS}]\s?|\s*[{_FRAME_SIGNS}]\s*$")
 
 
-class GenericOptions(Noun):
+class GenericOptions(FrozenModel):
     """What podium.yaml may say of a program that Podium knows nothing of."""
 
     manner: Manner = "reference"

@@ -12,14 +12,14 @@ from podium.agents.tui.screen import Screen
 from podium.core.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import (
-    KeyboardWish,
+    KeyboardRequest,
     KeysPressed,
-    NewSize,
+    PairSize,
     PaneView,
     Terminal,
-    TerminalNews,
     TerminalPicture,
     TerminalState,
+    TerminalUpdate,
     TextPasted,
 )
 from podium.core.turns import Side
@@ -60,7 +60,7 @@ class SteeredPairs:
             lines = await held.capture(name, whole=True) if whole else screen.lines
         return _picture(screen, lines)
 
-    async def resize(self, size: NewSize) -> None:
+    async def resize(self, size: PairSize) -> None:
         async with self._seen(size.pair) as held:
             await held.resize(size.columns, size.rows)
 
@@ -71,9 +71,9 @@ class SteeredPairs:
             (state,) = [each for each in await held.states() if each.name == name]
             return _told(terminal.pair, state)
 
-    async def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
+    async def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
         rung = asyncio.Event()
-        known: dict[str, TerminalNews] = {}
+        known: dict[str, TerminalUpdate] = {}
         async with self._seen(pair) as held:
             bells = [asyncio.create_task(_ring(held, name, rung)) for name in _SIDES]
             try:
@@ -107,7 +107,7 @@ async def _ring(held: TerminalPair, name: str, rung: asyncio.Event) -> None:
         rung.set()
 
 
-async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalNews:
+async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalUpdate:
     picture = None
     if state.pane:
         try:
@@ -115,10 +115,10 @@ async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalNews
             picture = _picture(screen, screen.lines)
         except (AgentLost, NotPossibleNow):  # it was closed just now
             state = SideState(state.name, state.kind, session=state.session)
-    return TerminalNews(state=_told(pair, state), picture=picture)
+    return TerminalUpdate(state=_told(pair, state), picture=picture)
 
 
-def _is_same(known: TerminalNews | None, news: TerminalNews) -> bool:
+def _is_same(known: TerminalUpdate | None, news: TerminalUpdate) -> bool:
     """Whether it differs at most in when the program wrote last."""
     if known is None:
         return False
@@ -192,7 +192,7 @@ class MirroredPairs:
             keyboard = await pair.keyboard(pasted.terminal.side.lower())
             await keyboard.paste(pasted.who, pasted.text)
 
-    async def take(self, wish: KeyboardWish) -> KeyboardHold:
+    async def take(self, wish: KeyboardRequest) -> KeyboardHold:
         async with self.held(wish.terminal.pair) as pair:
             keyboard = await pair.keyboard(wish.terminal.side.lower())
             return await keyboard.take(wish.who, wish.seconds)

@@ -23,7 +23,7 @@ from podium.agents.tui.ledger import forget_input
 from podium.agents.tui.screen import Manner, look
 from podium.agents.tui.server import FREE, PLACEHOLDER, TerminalSettings
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.platform import make_private_folder
 
 Reveal = Callable[[str], str]
@@ -34,7 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FACTS = ("window_id", "pane_id", _NAME, _STARTED, FREE)
 
 
-class Program(Noun):
+class Program(FrozenModel):
     """What is to run in a pane."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")

@@ -28,8 +28,8 @@ from podium.core.errors import (
     RateLimited,
 )
 from podium.core.model import Json
-from podium.core.turns import TAG, Awaited, Heard, Message, ReadFrom, block_of
-from podium.ports import Clock, Transcript, TurnDoor
+from podium.core.turns import TAG, AwaitedMessage, MessageBlock, ParsedBlocks, ReadFrom, block_of
+from podium.ports import Clock, HookDoor, Transcript
 
 _LIMITED = re.compile(r"\b429\b|rate.?limit|usage limit|quota|too many requests", re.IGNORECASE)
 _NOT_LOGGED_IN = re.compile(
@@ -111,7 +111,7 @@ _GLANCE_SECONDS = 0.002
 _ROUGHLY_LINES = 200
 """A terminal that was resized has its lines broken anew, and keeps more or fewer of them."""
 
-Progress = Callable[[Message], None]
+Progress = Callable[[MessageBlock], None]
 """Is called for each message that tells how far the program is."""
 
 
@@ -147,10 +147,10 @@ class WrittenEar:
     who: str
     written: Written
     letter: Letter
-    awaited: Awaited | None
+    awaited: AwaitedMessage | None
     sight: Sight
     terms: Terms
-    door: TurnDoor
+    door: HookDoor
     transcript: Transcript
     progress: Progress
     clock: Clock
@@ -224,7 +224,7 @@ class ScreenEar:
     pane: str
     sight: Sight
     mark: Json
-    awaited: Awaited | None
+    awaited: AwaitedMessage | None
     terms: Terms
     transcript: Transcript
     progress: Progress
@@ -273,11 +273,11 @@ class ScreenEar:
             return None
         return self._blocks(self.awaited, heard)
 
-    async def found(self, awaited: Awaited) -> bool:
+    async def found(self, awaited: AwaitedMessage) -> bool:
         """Whether the block is there, ready or not."""
         return awaited.found_in((await self._read())[1]) is not None
 
-    def _answer(self, awaited: Awaited, heard: Heard) -> Answer | None:
+    def _answer(self, awaited: AwaitedMessage, heard: ParsedBlocks) -> Answer | None:
         """The block counts when its program is ready, or has rested: one that works may send a better one."""
         found = awaited.found_in(heard)
         shown = "" if found is None else found.model_dump_json()
@@ -289,7 +289,7 @@ class ScreenEar:
             return self._blocks(awaited, heard)
         return self._blocks(awaited, heard) if _now() >= self._found_at + _BUSY_SECONDS else None
 
-    def _blocks(self, awaited: Awaited, heard: Heard) -> Answer:
+    def _blocks(self, awaited: AwaitedMessage, heard: ParsedBlocks) -> Answer:
         ours = [message for message in heard.messages if not awaited.fault_of(message)]
         text = "\n\n".join(map(block_of, ours))
         self.transcript.write(text)
@@ -299,13 +299,13 @@ class ScreenEar:
         self.transcript.write(text)
         return Answer(text, "screen")
 
-    def _progress_once(self, message: Message) -> None:
+    def _progress_once(self, message: MessageBlock) -> None:
         """A screen shows the same block again and again."""
         if message.body not in self._told:
             self._told.add(message.body)
             self.progress(message)
 
-    async def _read(self) -> tuple[str, Heard]:
+    async def _read(self) -> tuple[str, ParsedBlocks]:
         """What has been shown since the message; and a little more, unless that has what is awaited."""
         self._read_at = _now()
         size = await history_size(self.control, self.pane)
@@ -317,7 +317,7 @@ class ScreenEar:
                 return text, heard
         return await self._last_lines(min(size, new + _ROUGHLY_LINES))
 
-    async def _last_lines(self, lines: int) -> tuple[str, Heard]:
+    async def _last_lines(self, lines: int) -> tuple[str, ParsedBlocks]:
         """First what was said, then what the program is at: one that was ready before may have begun to say more."""
         # Over one connection they are asked in this order, and answered without waiting in between.
         shown, screen = await asyncio.gather(
@@ -327,7 +327,7 @@ class ScreenEar:
         return text, read_messages(text, columns=screen.columns)
 
 
-def _tell_progress(awaited: Awaited, heard: Heard, progress: Progress) -> None:
+def _tell_progress(awaited: AwaitedMessage, heard: ParsedBlocks, progress: Progress) -> None:
     for message in heard.messages:
         if awaited.is_progress(message):
             progress(message)

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from podium.agents.tui.control import Control
 from podium.agents.tui.errors import ProgramEnded
 from podium.agents.tui.ledger import HELD
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.terminals import PaneFrame
 
 _PIECES = re.compile(
@@ -228,7 +228,7 @@ class Eyes(Protocol):
         ...
 
 
-class Patience(Noun):
+class Patience(FrozenModel):
     """How long things may take with one kind of program, and how much it can be handed at once."""
 
     ready_seconds: float = 30.0

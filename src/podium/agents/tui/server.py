@@ -16,8 +16,8 @@ from pydantic import Field
 from podium.agents.tui.control import Control, quoted
 from podium.agents.tui.errors import LineLost, ServerGone, TmuxRefused
 from podium.core.errors import NotPossibleNow, TimedOut, ToolMissing
-from podium.core.model import NonEmpty, Noun
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.model import FrozenModel, NonEmpty
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.platform.private_sockets import make_private, refuse_long
 from podium.ports import Launcher
 
@@ -30,7 +30,7 @@ _SECONDS = 30.0
 
 async def require_tmux(launcher: Launcher, program: str = "tmux") -> str:
     """The version of tmux as it names itself. Raises `ToolMissing` when there is none, or only one too old."""
-    spawn = Spawn(argv=(program, "-V"), cwd="/", limits=ProcessLimits(seconds=_SECONDS))
+    spawn = ProcessSpec(argv=(program, "-V"), cwd="/", limits=ProcessLimits(seconds=_SECONDS))
     try:
         ended = await launcher.run(spawn)
     except ToolMissing as error:
@@ -57,7 +57,7 @@ EndLeft = Callable[[str], int]
 """Ends the server that a spawn left under a name, with all it started. Blocks meanwhile."""
 
 
-class TerminalSettings(Noun):
+class TerminalSettings(FrozenModel):
     """Where a pair's tmux server lives and how large its panes are."""
 
     socket: Path
@@ -166,7 +166,7 @@ class TmuxServer:
             f"tmux would not start at {str(self.settings.socket)!r}: {said or 'no reason given'}"
         )
 
-    def _new_session(self) -> Spawn:
+    def _new_session(self) -> ProcessSpec:
         settings = self.settings
         commands = (
             f"set -g {_OURS} 1",
@@ -178,7 +178,7 @@ class TmuxServer:
             f"set -p -t ={settings.session}: {FREE} 1",
         )
         begin = ("start-server", ";", "if", "-F", _OURS_OR_NEW, " ; ".join(commands), ";")
-        return Spawn(
+        return ProcessSpec(
             argv=(*self._tmux, *begin, "show-options", "-gqv", _OURS),
             cwd="/",
             limits=ProcessLimits(seconds=_START_SECONDS),

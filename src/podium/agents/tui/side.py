@@ -26,11 +26,11 @@ from podium.agents.tui.screen_watch import Sight
 from podium.agents.tui.server import ServerIdentity
 from podium.core.errors import NeedsHuman, NotPossibleNow, TimedOut
 from podium.core.keyboards import KeyboardState
-from podium.core.model import Json, Noun, json_of
-from podium.core.processes import Spawn
+from podium.core.model import FrozenModel, Json, json_of
+from podium.core.processes import ProcessSpec
 
 
-class SideRecord(Noun):
+class SideRecord(FrozenModel):
     """One program's lives and conversation."""
 
     kind: str
@@ -122,7 +122,7 @@ class Quarters:
         fence = await kit.enclosures.confinement(str(seating.cwd))
         place = self.place(confined=fence.kind != "none")
         launch = await asyncio.to_thread(seating.adapter.launch, place, session or None)
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=launch.argv,
             cwd=str(seating.cwd),
             env={**launch.env, DOOR_FILE: str(self.door_file)},

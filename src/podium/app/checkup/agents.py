@@ -16,7 +16,7 @@ from podium.app.dry_run import ClosedDoor
 from podium.app.scratch_store import scratch_store
 from podium.core.turns import Turn
 from podium.ports import Launcher
-from podium.sandbox import HookDoor, hook_command
+from podium.sandbox import HookServer, hook_command
 from podium.store import StoreJournal
 
 AGENT_PROGRAMS = {about.program[0]: about.install for about in ABOUT.values() if about.program}
@@ -117,7 +117,7 @@ async def check_hooks(podium: Podium) -> Finding:
 
 async def _asked(podium: Podium, journal: StoreJournal, folder: str) -> Trial:
     closed = ClosedDoor(CANARY)
-    door = HookDoor(closed, podium.toolbox_behind(closed, Path(folder)), journal)
+    door = HookServer(closed, podium.toolbox_behind(closed, Path(folder)), journal)
     turn = Turn(run_id="doctor", step_key="doctor", role="doctor", prompt="", workspace=folder)
     question = {
         "hook_event_name": "PreToolUse",

@@ -6,14 +6,14 @@ import tempfile
 from typing import Literal
 
 from podium.core.errors import PodiumError, ToolMissing
-from podium.core.model import Noun
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.model import FrozenModel
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports import Launcher
 
 State = Literal["ok", "warn", "fail"]
 
 
-class Finding(Noun):
+class Finding(FrozenModel):
     """One line of the doctor. Only `fail` means that Podium cannot work here."""
 
     name: str
@@ -40,7 +40,7 @@ def bad(name: str, says: str, mend: str) -> Finding:
 class Trial:
     """How a program took being tried."""
 
-    def __init__(self, ended: Ended | None, problem: str = "") -> None:
+    def __init__(self, ended: ProcessExit | None, problem: str = "") -> None:
         self.missing = ended is None
         self.worked = ended is not None and ended.exit_code == 0
         self.exit_code = ended.exit_code if ended else None
@@ -61,7 +61,7 @@ async def attempt(
     env: dict[str, str] | None = None,
 ) -> Trial:
     """Run a program for a short while. Never raises for what the program does."""
-    spawn = Spawn(
+    spawn = ProcessSpec(
         argv=argv,
         cwd=cwd or tempfile.gettempdir(),
         env=env or {},
@@ -77,7 +77,7 @@ async def attempt(
         return Trial(None, str(error))
 
 
-def _complaint(ended: Ended) -> str:
+def _complaint(ended: ProcessExit) -> str:
     if ended.timed_out:
         return "did not answer in time"
     lines = ended.stderr.decode(errors="replace").strip().splitlines()

@@ -16,7 +16,7 @@ from podium.app.checkup.check import Finding, attempt, bad, good, weak
 from podium.config.settings import SandboxSettings
 from podium.core.job import find_installed_jobs
 from podium.ports import Launcher
-from podium.sandbox import Mechanism, Trial, can_make_groups
+from podium.sandbox import Mechanism, MechanismTrial, can_make_groups
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_TMUX = (3, 2)
@@ -108,7 +108,7 @@ def _asked_for(podium: Podium) -> list[tuple[str, str]]:
     return found
 
 
-Ways = Sequence[Trial]
+Ways = Sequence[MechanismTrial]
 """Of confining, from the best on, each tried; none where the settings want none."""
 
 ALLOW_NAMESPACES = (

@@ -19,7 +19,7 @@ from podium.config.project_identity import vaults_left_behind
 from podium.core.errors import PodiumError
 from podium.core.events import Event
 from podium.platform import is_wide
-from podium.ports import EventQuery, RunQuery, View
+from podium.ports import EventQuery, RunQuery, StoreView
 from podium.store import SqlStore, TraceWriter, quick_check
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ async def check_traces(podium: Podium) -> Finding:
     return good("traces", "whole")
 
 
-def _catch_up(writer: TraceWriter, view: View) -> int:
+def _catch_up(writer: TraceWriter, view: StoreView) -> int:
     """How many traces were behind. Raises `OSError` for the first that cannot be written."""
     behind = 0
     for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
@@ -162,7 +162,7 @@ def _catch_up(writer: TraceWriter, view: View) -> int:
     return behind
 
 
-def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
+def _events(view: StoreView, run_id: str, after_seq: int) -> list[Event]:
     return view.events(EventQuery(run_id=run_id, after_seq=after_seq))
 
 
@@ -189,7 +189,7 @@ async def check_heads(podium: Podium) -> Finding:
     return good("heads", f"every chain{whose} is anchored to its end")
 
 
-def _unanchored(store: SqlStore | PostgresStore, view: View, *, alone: bool) -> list[str]:
+def _unanchored(store: SqlStore | PostgresStore, view: StoreView, *, alone: bool) -> list[str]:
     """Not `alone`, runs without a head here are those that other hosts worked on."""
     found = []
     for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):

@@ -19,9 +19,9 @@ from podium.core.approval_steps import approval_named_in
 from podium.core.decisions import Approval, ApprovalStatus, Grant
 from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.jobs.sense.candidate_lookup import CANDIDATE, approval_meant
-from podium.ports import Store, View
+from podium.ports import Store, StoreView
 from podium.render.approval import DELIVERY, plan_question_in, waits_for, what_line, what_lines
 from podium.render.text import moment, shown_line
 
@@ -153,7 +153,7 @@ def _row(approval: Approval) -> tuple[str, ...]:
     )
 
 
-class Answered(Noun):
+class Answered(FrozenModel):
     """An approval after its answer, and what is left to do for its run."""
 
     approval: Approval
@@ -325,7 +325,7 @@ async def _with_a_way(
     return NotPossibleNow(f"{too_late}; it is not delivered yet: `{command}` stops it")
 
 
-def _undelivered(view: View, meant: str) -> Approval | None:
+def _undelivered(view: StoreView, meant: str) -> Approval | None:
     for approval_id in view.find_ids("approval", meant)[:1]:
         approval = view.approval(approval_id)
         run = view.run(approval.run_id) if approval else None

@@ -17,7 +17,7 @@ from podium.core.packs import Pack, PackTool, floor_tier, most_specific
 from podium.render.text import counted, safe_line, shown_line
 from podium.tools.packs import (
     REGISTRY_FILE,
-    FoundPack,
+    PackFolder,
     find_pack,
     known_packs,
     load_pack,
@@ -201,7 +201,7 @@ def _summary(found: Pack) -> dict[str, Json]:
     }
 
 
-def _row(door: Door, each: FoundPack) -> dict[str, Json]:
+def _row(door: Door, each: PackFolder) -> dict[str, Json]:
     row: dict[str, Json] = {"name": each.name, "origin": each.origin, "folder": str(each.folder)}
     try:
         found = load_pack(each.folder)

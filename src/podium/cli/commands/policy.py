@@ -26,7 +26,7 @@ from podium.cli.screen import Screen
 from podium.core.decisions import Decision, Effect
 from podium.core.errors import BadInput
 from podium.core.model import Json
-from podium.core.processes import Held
+from podium.core.processes import FolderConfinement
 from podium.ports import Toolbox
 from podium.render.text import shown_line
 
@@ -73,7 +73,7 @@ def check(
     door = Door(context.obj)
     name, arguments = _wish(command or [], tool, args)
 
-    async def work(podium: Podium) -> tuple[Decision, Held | None]:
+    async def work(podium: Podium) -> tuple[Decision, FolderConfinement | None]:
         held = _held(podium, confined)
         return check_policy(
             podium.gate,
@@ -101,21 +101,23 @@ def _toolbox(podium: Podium) -> Toolbox:
     )
 
 
-def _held(podium: Podium, confined: bool | None) -> Held | None:
+def _held(podium: Podium, confined: bool | None) -> FolderConfinement | None:
     """How commands are held: as it is set, unless the person asks for something else."""
     if confined is False:
         return None
     sandbox = podium.configuration.sandbox
-    return held_in_workspaces(sandbox) or (Held(network="model-only") if confined else None)
+    return held_in_workspaces(sandbox) or (
+        FolderConfinement(network="model-only") if confined else None
+    )
 
 
-def _confinement(held: Held | None) -> dict[str, Json]:
+def _confinement(held: FolderConfinement | None) -> dict[str, Json]:
     if held is None:
         return {"confinement": "none", "network": "open", "hosts": []}
     return {"confinement": "kernel", "network": held.network, "hosts": list(held.hosts)}
 
 
-def _held_words(held: Held | None) -> str:
+def _held_words(held: FolderConfinement | None) -> str:
     if held is None:
         return "no: only the words are judged, and nothing holds what they do"
     hosts = f" ({', '.join(held.hosts)})" if held.hosts else ""
@@ -237,7 +239,7 @@ def _record(decision: Decision) -> dict[str, Json]:
     }
 
 
-def _words(screen: Screen, decision: Decision, held: Held | None) -> None:
+def _words(screen: Screen, decision: Decision, held: FolderConfinement | None) -> None:
     screen.facts(
         [
             ("decision", decision.effect.value),

@@ -26,7 +26,7 @@ from podium.render.text import moment
 from podium.web.access.tokens import ConsoleRole, KeptToken, TokenBook, console_folder
 
 if TYPE_CHECKING:
-    from podium.core.model import Moment
+    from podium.core.model import UtcDatetime
     from podium.web.context import Desk
     from podium.web.settings import ConsoleSettings
 
@@ -125,7 +125,7 @@ def _book(door: Door) -> TokenBook:
     return TokenBook(console_folder(Podium(door.configuration, os.environ).vault))
 
 
-def _until(expires: str, now: datetime) -> Moment | None:
+def _until(expires: str, now: datetime) -> UtcDatetime | None:
     if not expires:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())

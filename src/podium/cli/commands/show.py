@@ -20,7 +20,7 @@ from podium.core.events import Event
 from podium.core.ids import short_id
 from podium.core.job import job_of_flow, load
 from podium.core.model import Json
-from podium.core.work import Run, WorkerBeat
+from podium.core.work import Run, WorkerHeartbeat
 from podium.render.approval import what_line
 from podium.render.event import about, event_line, shorten, usage_words
 from podium.render.text import counted, moment
@@ -164,7 +164,7 @@ def _cost(report: RunReport) -> str:
     return "; ".join([usage_words(work.usage), *counts, *shares])
 
 
-def _owner(owner: str, beat: WorkerBeat | None, *, alive: bool) -> str:
+def _owner(owner: str, beat: WorkerHeartbeat | None, *, alive: bool) -> str:
     where = f", process {beat.pid} on {beat.host}" if beat else ""
     return f"{owner} ({'alive' if alive else 'gone'}{where})"
 

@@ -26,12 +26,12 @@ from podium.core.errors import BadInput, UnknownId
 from podium.core.events import Event
 from podium.core.ids import short_id
 from podium.core.model import Json
-from podium.ports import EventQuery, Store, View
+from podium.ports import EventQuery, Store, StoreView
 from podium.render.text import shown_json, shown_line
 from podium.render.trace import Timeline, totals_line
 from podium.render.trace_rows import BEGUN, Data, Folding, Row, Totals, Wanted
 from podium.store.trace import TraceWriter
-from podium.store.trace_reader import TraceReading, open_trace
+from podium.store.trace_reader import TraceReader, open_trace
 
 FIRST_PAGE = 20
 LATER_PAGE = 500
@@ -68,7 +68,7 @@ class Telling:
         self._at_once = at_once
         self._json_lines = json_lines
 
-    def read(self, reading: TraceReading, after_seq: int = 0) -> None:
+    def read(self, reading: TraceReader, after_seq: int = 0) -> None:
         """Tell what is in a trace. Nothing is said before the first of it could be read."""
         coming = reading.events(after_seq)
         first = next(coming, None)
@@ -181,7 +181,7 @@ async def bring_up_to_date(store: Store, runs_folder: Path, run_id: str) -> str:
     return ""
 
 
-def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
+def _events(view: StoreView, run_id: str, after_seq: int) -> list[Event]:
     return view.events(EventQuery(run_id=run_id, after_seq=after_seq))
 
 
@@ -282,7 +282,7 @@ async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, 
 def _tell_file(
     door: Door, telling: Telling, file: BinaryIO, name: str, after: int, *, growing: bool = False
 ) -> None:
-    reading = TraceReading(file, name)
+    reading = TraceReader(file, name)
     with file:
         telling.read(reading, after)
     for fault in reading.faults:

@@ -11,7 +11,7 @@ from podium.app.work_request import queues_of
 from podium.app.workload import QueueSeen, QueuesSeen, WorkersSeen, see_queues, see_workers
 from podium.cli.app import command_app
 from podium.cli.context import Door
-from podium.core.work import QueueSpec, QueueTally
+from podium.core.work import QueueCounts, QueueSpec
 from podium.render.text import counted, safe_line
 from podium.render.work_tables import dead_lines, held_rows, limit_words, queue_rows, worker_rows
 
@@ -77,7 +77,7 @@ def queues(context: typer.Context) -> None:
     seen = QueuesSeen(
         at=datetime.now(UTC),
         queues=tuple(
-            QueueSeen(spec=spec, configured=True, tally=QueueTally(queue=spec.name))
+            QueueSeen(spec=spec, configured=True, tally=QueueCounts(queue=spec.name))
             for spec in specs
         ),
     )

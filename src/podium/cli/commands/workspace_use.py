@@ -18,7 +18,7 @@ from podium.cli.context import Door
 from podium.cli.screen import is_terminal
 from podium.core.errors import GuardedFilesChanged, ToolMissing, WorkspaceTampered
 from podium.core.ids import short_id
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.workspaces import Delivery, TurnEnd, WaitingDelivery, WorkspaceRecord
 from podium.ports import Process
 from podium.render.text import counted, shown_line
@@ -52,7 +52,7 @@ def redacted(output: bytes, redact: Callable[[str], str]) -> bytes:
 
 async def joined(
     process: Process, pass_on: Callable[[bytes], None], is_heard: Callable[[], bool]
-) -> Ended:
+) -> ProcessExit:
     """Feed it what comes in here, pass on what it writes, and wait for its end.
 
     It is ended when nobody hears it any more, and when this is cancelled.
@@ -181,14 +181,14 @@ def exec_(
     heard = Heard(_OUTPUT_BYTES)
     pass_on = heard.add if door.options.json else door.screen.pass_on
 
-    async def work(podium: Podium) -> tuple[Ended, TurnEnd, bytes]:
+    async def work(podium: Podium) -> tuple[ProcessExit, TurnEnd, bytes]:
         redact = podium.redactor.text
         record = find_workspace(podium.workspaces, name, str(podium.folders.project))
         workspace = await podium.workspaces.open(record.id)
         seen = await workspace.begin_turn()
         try:
             process = await podium.launcher.start(
-                Spawn(
+                ProcessSpec(
                     argv=tuple(command),
                     cwd=record.path,
                     env={key: str(port) for key, port in record.ports.items()},
@@ -297,7 +297,7 @@ def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
     )
 
 
-def _tell_refused(door: Door, ended: Ended, end: TurnEnd) -> None:
+def _tell_refused(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
         door.screen.aside(f"podium: refused: {shown_line(what)}")
     for host in ended.refused_hosts:
@@ -309,7 +309,7 @@ def _tell_refused(door: Door, ended: Ended, end: TurnEnd) -> None:
         raise WorkspaceTampered(f"something outside the workspace was changed: {told}")
 
 
-def _exit_code(ended: Ended) -> int:
+def _exit_code(ended: ProcessExit) -> int:
     if ended.timed_out:
         return 6
     if ended.exit_code is None:

@@ -28,13 +28,13 @@ from podium.cli.screen import Screen
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.ids import short_id
 from podium.core.workspaces import (
-    Kept,
     Leftover,
-    Recovered,
-    Removal,
+    RecoveredBranch,
     RemovedWorkspace,
-    Snapshot,
+    WorkLocation,
     WorkspaceListing,
+    WorkspaceRemoval,
+    WorktreeSnapshot,
 )
 from podium.render.text import counted, moment, shown_line
 
@@ -75,7 +75,7 @@ def _row(listing: WorkspaceListing, now: datetime, everywhere: bool) -> tuple[st
     )
 
 
-def tell_snapshot(screen: Screen, made: Snapshot) -> None:
+def tell_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
     """Where it is, and what is not in it."""
     screen.line(f"{made.ref}: {made.commit}")
     for each in made.left_out:
@@ -84,7 +84,7 @@ def tell_snapshot(screen: Screen, made: Snapshot) -> None:
         screen.aside("what git ignores and is large is no work: `gc` removes it with the workspace")
 
 
-def tell_recovered(screen: Screen, made: Recovered) -> None:
+def tell_recovered(screen: Screen, made: RecoveredBranch) -> None:
     """Which branch it is, what only the snapshot has, and how to get that."""
     of = made.snapshot
     screen.line(f"{made.branch}: {made.commit} ({of.why}, {moment(of.at)})")
@@ -122,7 +122,7 @@ def tell_collected(screen: Screen, done: Collected, dry_run: bool) -> None:
     screen.aside(f"{gone} {verb} ({size(done.bytes)}), {stay} left as they are")
 
 
-def _removal_words(removal: Removal, dry_run: bool) -> str:
+def _removal_words(removal: WorkspaceRemoval, dry_run: bool) -> str:
     name = f"{short_id(removal.id)} {removal.task}".rstrip()
     if not removal.removed:
         return f"stays: {name}: {removal.because}"
@@ -130,7 +130,7 @@ def _removal_words(removal: Removal, dry_run: bool) -> str:
     return f"{verb}: {name}: {removal.because}{_kept_words(removal.snapshot)}"
 
 
-def _kept_words(snapshot: Snapshot | None) -> str:
+def _kept_words(snapshot: WorktreeSnapshot | None) -> str:
     if snapshot is None:
         return ""
     left_out = (
@@ -269,7 +269,7 @@ def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption =
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> Snapshot:
+    async def work(podium: Podium) -> WorktreeSnapshot:
         scope = await _scope(podium, everywhere)
         return await snapshot_workspace(podium.workspaces, name, "asked for by a person", scope)
 
@@ -298,7 +298,7 @@ def recover(
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> Recovered:
+    async def work(podium: Podium) -> RecoveredBranch:
         scope = await _scope(podium, everywhere)
         return await recover_workspace(podium.workspaces, name, branch, scope)
 
@@ -329,7 +329,7 @@ def forget(
     if not yes:
         _ask(door, f"drop {count} of {found.record.task!r} for good?")
 
-    async def work(podium: Podium) -> Sequence[Snapshot]:
+    async def work(podium: Podium) -> Sequence[WorktreeSnapshot]:
         return await podium.workspaces.forget(found.record.id)
 
     dropped = door.run(work)
@@ -375,4 +375,4 @@ def _exit_code(done: Collected, *, named: bool) -> int:
         return 1
     if not named or not stays:
         return 0
-    return 7 if all(removal.kept is Kept.IN_USE for removal in stays) else 4
+    return 7 if all(removal.kept is WorkLocation.IN_USE for removal in stays) else 4

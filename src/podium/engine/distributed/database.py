@@ -49,7 +49,7 @@ _PRIVATE: dict[str, tuple[str, ...]] = {
 """Methods of DBOS's system database that are used, with the parameters they are called by."""
 
 
-class Claim(NamedTuple):
+class DbosClaim(NamedTuple):
     """A workflow that DBOS gave to this process, until it is settled."""
 
     workflow_id: str
@@ -77,7 +77,7 @@ class DbosDatabase:
                 application_name=APPLICATION,
             )
 
-    def claim(self, queue: str, executor: str, code: str, places: int) -> list[Claim]:
+    def claim(self, queue: str, executor: str, code: str, places: int) -> list[DbosClaim]:
         """Take up to so many workflows of a queue within its limits."""
         limited = copy.copy(self._queues[queue])
         limited._worker_concurrency = places
@@ -88,12 +88,12 @@ class DbosDatabase:
                     ids, _ = self._client._sys_db.start_queued_workflows(
                         limited, executor, code, None, 0, owner_xid=token
                     )
-                return [Claim(workflow, token) for workflow in ids]
-            except _Contended:
+                return [DbosClaim(workflow, token) for workflow in ids]
+            except _QueueContended:
                 time.sleep(random.uniform(0.001, 0.004) * (attempt + 1))  # noqa: S311 - no secret
         return []
 
-    def settle(self, claim: Claim) -> None:
+    def settle(self, claim: DbosClaim) -> None:
         """Give back the place that a claim holds. Nothing when it is somebody else's by now."""
         with _explained():
             self._client._sys_db.update_workflow_outcome(
@@ -215,7 +215,7 @@ def _refuse_pickle() -> None:
     DefaultSerializer.deserialize = refuse  # type: ignore[method-assign, assignment]
 
 
-class _Contended(Exception):
+class _QueueContended(Exception):
     """Another worker is claiming from the same queue at this moment."""
 
 
@@ -231,7 +231,7 @@ def _explained() -> Iterator[None]:
     except DBAPIError as error:
         contended = errors.LockNotAvailable, errors.SerializationFailure, errors.DeadlockDetected
         if isinstance(error.orig, contended):
-            raise _Contended("DBOS's rows are locked by another worker") from error
+            raise _QueueContended("DBOS's rows are locked by another worker") from error
         raise StoreAway(f"DBOS's tables cannot be reached: {error.orig}") from error
     except PoolTimeout as error:
         raise StoreAway(f"DBOS's tables cannot be reached: {error}") from error

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from podium.core.errors import Passing
 from podium.core.events import RunNeededHuman, RunUnpinned
-from podium.core.work import Failure, QueueSpec, Run, RunStatus, WorkerBeat
+from podium.core.work import Failure, QueueSpec, Run, RunStatus, WorkerHeartbeat
 from podium.engine.dispatch import Dispatch, tell_problems
-from podium.engine.distributed.database import Claim, DbosDatabase
+from podium.engine.distributed.database import DbosClaim, DbosDatabase
 from podium.engine.distributed.workflows import (
     Adoption,
     asked,
@@ -26,31 +26,31 @@ from podium.engine.distributed.workflows import (
     runs_needing,
     unknown_to_dbos,
 )
-from podium.engine.liveness import Roster
+from podium.engine.liveness import WorkerRoster
 from podium.engine.ownership import Ownership
 from podium.engine.run_engine import EngineSettings, RunEngine
-from podium.ports import Clock, Ids, Presence, Store, Tx, View
+from podium.ports import Clock, Ids, Presence, Store, StoreView, Transaction
 
 MOST = 1000
 """Runs that are put right in one go; what is left comes with the next."""
 
 
-class Losses:
+class LossDetector:
     """One worker's look for them, every few seconds."""
 
-    def __init__(self, roster: Roster, host: str, pin_seconds: float) -> None:
+    def __init__(self, roster: WorkerRoster, host: str, pin_seconds: float) -> None:
         self._roster = roster
         self._host = host
         self._patience = timedelta(seconds=pin_seconds)
         self._missed: dict[str, datetime] = {}
         """Host → since when no worker of it was heard of."""
 
-    def any(self, view: View) -> bool:
+    def any(self, view: StoreView) -> bool:
         return bool(
             self._lost_hosts(view) or self._lost_codes(view) or self._forgettable(view)
         ) or bool(unknown_to_dbos(asked(view), 1))
 
-    def put_right(self, tx: Tx) -> None:
+    def put_right(self, tx: Transaction) -> None:
         for queue, code in self._lost_hosts(tx):
             for run in _waiting(tx, queue, code):
                 reason = f"no worker on host {run.pinned_to!r} has been heard of"
@@ -66,7 +66,7 @@ class Losses:
         for worker_id in self._forgettable(tx):
             tx.drop_worker(worker_id)
 
-    def _lost_hosts(self, view: View) -> list[tuple[str, str]]:
+    def _lost_hosts(self, view: StoreView) -> list[tuple[str, str]]:
         """Queue and code of runs pinned to hosts that have been silent for too long."""
         now = view.now()
         heard = {beat.host for beat in self._roster.alive_workers(view)} | {self._host}
@@ -78,7 +78,7 @@ class Losses:
         lost = {host for host, since in self._missed.items() if now - since >= self._patience}
         return [(queue, code) for queue, code, host in wanted if host in lost]
 
-    def _lost_codes(self, view: View) -> list[tuple[str, str]]:
+    def _lost_codes(self, view: StoreView) -> list[tuple[str, str]]:
         """Queue and code of runs of a flow that workers of their queue have, but in no version that fits."""
         alive = self._roster.alive_workers(view)
         return [
@@ -87,7 +87,7 @@ class Losses:
             if _only_other_versions(queue, code.partition("#")[0], alive)
         ]
 
-    def _forgettable(self, view: View) -> list[str]:
+    def _forgettable(self, view: StoreView) -> list[str]:
         """Workers that are dead and own nothing any more."""
         alive, owners = self._roster.alive(view), view.owners()
         return [
@@ -97,20 +97,20 @@ class Losses:
         ]
 
 
-def _waiting(view: View, queue: str, code: str) -> Iterator[Run]:
+def _waiting(view: StoreView, queue: str, code: str) -> Iterator[Run]:
     for run_id in runs_needing(asked(view), queue, code, MOST):
         run = view.run(run_id)
         if run is not None and run.status is RunStatus.QUEUED:
             yield run
 
 
-def _only_other_versions(queue: str, flow: str, alive: Sequence[WorkerBeat]) -> bool:
+def _only_other_versions(queue: str, flow: str, alive: Sequence[WorkerHeartbeat]) -> bool:
     offered = {each for beat in alive if queue in beat.queues for each in beat.flows}
     name = flow.rpartition("@")[0]
     return flow not in offered and any(each.startswith(f"{name}@") for each in offered)
 
 
-def _ask_a_person(tx: Tx, run: Run) -> None:
+def _ask_a_person(tx: Transaction, run: Run) -> None:
     reason = (
         f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r}, and no worker "
         f"of queue {run.queue!r} has it any more; start a worker of the Podium it was started with, "
@@ -139,7 +139,7 @@ class DbosDispatch:
         database: Callable[[], DbosDatabase],
         store: Store,
         ownership: Ownership,
-        roster: Roster,
+        roster: WorkerRoster,
         *,
         host: str,
         pin_seconds: float,
@@ -155,9 +155,9 @@ class DbosDispatch:
         self._sweep_seconds = sweep_seconds
         self._nudge = nudge
         self._adoption = Adoption(ownership, roster)
-        self._losses = Losses(roster, host, pin_seconds)
+        self._losses = LossDetector(roster, host, pin_seconds)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="podium-dbos")
-        self._claims: dict[tuple[str, int], Claim] = {}
+        self._claims: dict[tuple[str, int], DbosClaim] = {}
         """Run and fence → the claim under which it is hosted here."""
         self._settling: dict[asyncio.Task[None], str] = {}
         """Tasks that give a place back, each with its workflow."""
@@ -255,7 +255,7 @@ class DbosDispatch:
                 self._claims[run.id, run.fence] = claim
         return [run for run in taken if run is not None]
 
-    async def _settle(self, claim: Claim) -> None:
+    async def _settle(self, claim: DbosClaim) -> None:
         """Give the place back, and see whether another run may have it. Not now: `_account` does it later."""
         with suppress(Passing):
             await self._in_thread(self._opened.settle, claim)
@@ -283,12 +283,12 @@ class DbosDispatch:
             known |= set(self._settling.values())
             held = await self._store.read(lambda view: self._adoption.unaccounted(view, known))
             # The engine hosts what is its own in the record; here its place is kept for it.
-            self._claims |= {number: Claim(*claim) for number, claim in held.mine.items()}
+            self._claims |= {number: DbosClaim(*claim) for number, claim in held.mine.items()}
             for workflow in held.queued:
                 executor = self._ownership.worker_id
                 await self._in_thread(self._opened.give_back, workflow, executor)
             for workflow, token in held.over:
-                await self._settle(Claim(workflow, token))
+                await self._settle(DbosClaim(workflow, token))
 
 
 DISTRIBUTED = EngineSettings(

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, cast
 
 from podium.core.work import Run, RunStatus
-from podium.engine.liveness import HELD, Roster
+from podium.engine.liveness import HELD, WorkerRoster
 from podium.engine.ownership import Ownership, flow_name
-from podium.ports import Tx, View
+from podium.ports import StoreView, Transaction
 
 WORKFLOW = "podium_run"
 APPLICATION = "podium"
@@ -84,65 +84,65 @@ _UNKNOWN_TO_DBOS = (
 )
 
 
-class Asked(Protocol):
+class PostgresReader(Protocol):
     """A view or transaction of a record on PostgreSQL, which DBOS's tables lie beside."""
 
     def ask(self, statement: str, **values: Any) -> list[Any]: ...
 
 
-def asked(view: View) -> Asked:
+def asked(view: StoreView) -> PostgresReader:
     """The view as one that DBOS's tables can be asked through."""
-    return cast(Asked, view)
+    return cast(PostgresReader, view)
 
 
-def still_held(tx: Asked, workflows: Sequence[str], token: str) -> set[str]:
+def still_held(tx: PostgresReader, workflows: Sequence[str], token: str) -> set[str]:
     """Those of the workflows that DBOS still has down for who claimed them under this token."""
     return {str(row[0]) for row in tx.ask(_STILL_HELD, ids=list(workflows), token=token)}
 
 
-def claimants(view: Asked) -> set[str]:
+def claimants(view: PostgresReader) -> set[str]:
     """The workers that have claims, alive or dead."""
     return {str(row[0]) for row in view.ask(_CLAIMANTS, workflow=WORKFLOW)}
 
 
-def held_by(view: Asked, executor: str) -> dict[str, str]:
+def held_by(view: PostgresReader, executor: str) -> dict[str, str]:
     """Workflow → token, of everything that a worker has claimed and not settled."""
     rows = view.ask(_HELD_BY, executor=executor, workflow=WORKFLOW)
     return {str(row[0]): str(row[1] or "") for row in rows}
 
 
-def codes_asked_for(view: Asked) -> list[tuple[str, str]]:
+def codes_asked_for(view: PostgresReader) -> list[tuple[str, str]]:
     """Queue and code of everything that waits for a worker."""
     return [(str(row[0]), str(row[1])) for row in view.ask(_CODES, workflow=WORKFLOW)]
 
 
-def asked_for(view: Asked, queue: str) -> list[str]:
+def asked_for(view: PostgresReader, queue: str) -> list[str]:
     """The codes that runs of a queue need which wait for a worker, those of the first runs first."""
     return [str(row[0]) for row in view.ask(_ASKED_FOR, queue=queue, workflow=WORKFLOW)]
 
 
-def runs_needing(view: Asked, queue: str, code: str, most: int) -> list[str]:
+def runs_needing(view: PostgresReader, queue: str, code: str, most: int) -> list[str]:
     rows = view.ask(_NEEDING, workflow=WORKFLOW, queue=queue, code=code, most=most)
     return [run_of(str(row[0]))[0] for row in rows]
 
 
-def unknown_to_dbos(view: Asked, most: int) -> list[str]:
+def unknown_to_dbos(view: PostgresReader, most: int) -> list[str]:
     """Queued runs that have no workflow which somebody could be given."""
     return [str(row[0]) for row in view.ask(_UNKNOWN_TO_DBOS, most=most)]
 
 
-def take_back(tx: Asked, executors: Collection[str]) -> None:
+def take_back(tx: PostgresReader, executors: Collection[str]) -> None:
     """Queue again what these workers had claimed. Their runs must be taken from them in the same transaction."""
     tx.ask(_TAKE_BACK, executors=list(executors), workflow=WORKFLOW)
 
 
-class Connection(Protocol):
+class WorkflowConnection(Protocol):
     """A connection within the transaction that stores the run."""
 
     def execute(self, statement: str, parameters: Mapping[str, Any], /) -> object: ...
 
 
-def enqueue(sql: Connection, run: Run, now: datetime) -> None:
+def enqueue(sql: WorkflowConnection, run: Run, now: datetime) -> None:
     """Hand a queued run to DBOS, at once or for when its time has come."""
     sql.execute(
         _ENQUEUE,
@@ -190,7 +190,7 @@ def _delay_milliseconds(run: Run, now: datetime) -> int | None:
     return int((run.not_before - now).total_seconds() * 1000)
 
 
-class Held(NamedTuple):
+class UnknownClaim(NamedTuple):
     """What a worker has claimed and does not know of, by what should become of it."""
 
     mine: dict[tuple[str, int], tuple[str, str]]
@@ -204,25 +204,25 @@ class Held(NamedTuple):
 class Adoption:
     """What a worker may take, and what it takes from the dead."""
 
-    def __init__(self, ownership: Ownership, roster: Roster) -> None:
+    def __init__(self, ownership: Ownership, roster: WorkerRoster) -> None:
         self._ownership = ownership
         self._roster = roster
 
-    def adopt(self, tx: Tx, workflows: Sequence[str], token: str) -> list[Run | None]:
+    def adopt(self, tx: Transaction, workflows: Sequence[str], token: str) -> list[Run | None]:
         """Take each run that its workflow still stands for. None: it is somebody else's, or over."""
         held = still_held(asked(tx), workflows, token)
         return [self._adopt_one(tx, *run_of(each)) if each in held else None for each in workflows]
 
-    def _adopt_one(self, tx: Tx, run_id: str, fence: int) -> Run | None:
+    def _adopt_one(self, tx: Transaction, run_id: str, fence: int) -> Run | None:
         run = tx.run(run_id)
         if run is None or run.status is not RunStatus.QUEUED or run.fence != fence:
             # Of several workflows of one run only the newest counts.
             return None
         return self._ownership.take(tx, run)
 
-    def unaccounted(self, view: View, known: Collection[str]) -> Held:
+    def unaccounted(self, view: StoreView, known: Collection[str]) -> UnknownClaim:
         """What this worker has claimed beside the workflows it knows of: an answer was lost on the way."""
-        found = Held({}, [], [])
+        found = UnknownClaim({}, [], [])
         for workflow, token in held_by(asked(view), self._ownership.worker_id).items():
             if workflow in known:
                 continue
@@ -240,11 +240,11 @@ class Adoption:
         mine = run.owner == self._ownership.worker_id and run.fence == queued_fence + 1
         return mine and run.status in HELD
 
-    def dead(self, view: View) -> set[str]:
+    def dead(self, view: StoreView) -> set[str]:
         """Workers that are dead and still have claims or runs."""
         return (claimants(asked(view)) | view.owners()) - self._roster.alive(view)
 
-    def release(self, tx: Tx, dead: Collection[str]) -> None:
+    def release(self, tx: Transaction, dead: Collection[str]) -> None:
         """Take their runs from the dead, who may come back: the fence refuses them from here on."""
         take_back(asked(tx), set(dead) - self._roster.alive(tx))
         for run in self._roster.orphans(tx):
@@ -256,7 +256,7 @@ class Adoption:
                 queue_anew(tx, run)
 
 
-def queue_anew(tx: Tx, run: Run) -> None:
+def queue_anew(tx: Transaction, run: Run) -> None:
     """Queue under a new number: DBOS may still have a workflow under the old one."""
     update = {"status": RunStatus.QUEUED, "owner": None, "fence": run.fence + 1}
     tx.save_run(run.model_copy(update=update))

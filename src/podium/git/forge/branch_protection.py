@@ -10,12 +10,12 @@ from typing import TypeVar
 from podium.core.errors import ForgeUnavailable, RateLimited
 from podium.core.forge import Finding, Preflight
 from podium.git.forge.github import (
-    Branch,
+    BranchProtection,
+    EnabledFlag,
     GitHub,
-    Protection,
-    Refused,
-    Rule,
-    Switch,
+    GitHubBranch,
+    GitHubRefusal,
+    RulesetRule,
     bad_token_sentence,
 )
 
@@ -32,7 +32,7 @@ _NOT_IN_PLAN = "upgrade to github"
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Requirement:
     """What one source requires. `note` is worth telling beside it."""
 
     guards: frozenset[str] = frozenset()
@@ -40,14 +40,14 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Unknown:
+class _UnknownRequirement:
     """Why one source told nothing."""
 
     finding: Finding
     why: str = ""
 
 
-_Source = _Known | _Unknown
+_Source = _Requirement | _UnknownRequirement
 _Answer = TypeVar("_Answer")
 
 
@@ -60,73 +60,80 @@ async def look(github: GitHub, base: str) -> Preflight:
     if _guards(sources) != frozenset(WANTED) and _unknown(sources):
         branch = await _told(github.branch(base))
         sources = _with_branch(sources, branch)
-    return _Report(github, base, sources).preflight()
+    return _ProtectionReport(github, base, sources).preflight()
 
 
-async def _told(asked: Awaitable[_Answer]) -> _Answer | _Unknown:
+async def _told(asked: Awaitable[_Answer]) -> _Answer | _UnknownRequirement:
     try:
         return await asked
     except RateLimited as limited:
-        return _Unknown("rate_limited", str(limited))
+        return _UnknownRequirement("rate_limited", str(limited))
     except ForgeUnavailable as away:
-        return _Unknown("unreachable", str(away))
+        return _UnknownRequirement("unreachable", str(away))
 
 
-def _by_protection(told: Protection | Refused | _Unknown) -> _Source:
-    if not isinstance(told, Protection):
+def _by_protection(told: BranchProtection | GitHubRefusal | _UnknownRequirement) -> _Source:
+    if not isinstance(told, BranchProtection):
         return _not_told(told)
     # A protected branch takes no force pushes unless it says so.
     blocked = () if _is_on(told.allow_force_pushes) else (BLOCK_FORCE_PUSHES,)
     required = () if told.required_pull_request_reviews is None else (REQUIRE_PULL_REQUEST,)
     note = "" if _is_on(told.enforce_admins) else "administrators are exempt from the protection"
-    return _Known(frozenset((*required, *blocked)), note)
+    return _Requirement(frozenset((*required, *blocked)), note)
 
 
-def _is_on(switch: Switch | None) -> bool:
+def _is_on(switch: EnabledFlag | None) -> bool:
     return switch is not None and switch.enabled
 
 
-def _by_rules(told: Sequence[Rule] | Refused | _Unknown) -> _Source:
-    if isinstance(told, Refused | _Unknown):
+def _by_rules(told: Sequence[RulesetRule] | GitHubRefusal | _UnknownRequirement) -> _Source:
+    if isinstance(told, GitHubRefusal | _UnknownRequirement):
         return _not_told(told)
-    return _Known(frozenset(_BY_RULE[rule.type] for rule in told if rule.type in _BY_RULE))
+    return _Requirement(frozenset(_BY_RULE[rule.type] for rule in told if rule.type in _BY_RULE))
 
 
-def _not_told(told: Refused | _Unknown) -> _Source:
-    if isinstance(told, _Unknown):
+def _not_told(told: GitHubRefusal | _UnknownRequirement) -> _Source:
+    if isinstance(told, _UnknownRequirement):
         return told
     message = told.message.lower()
     if told.status == 404 and message.startswith(_NOT_PROTECTED):
-        return _Known()
+        return _Requirement()
     if told.status == 403 and message.startswith(_NOT_IN_PLAN):
-        return _Known(note="its plan offers protection to public repositories only")
-    return _Unknown(_BY_STATUS.get(told.status, "unreachable"), f"it answered {told.status}")
+        return _Requirement(note="its plan offers protection to public repositories only")
+    return _UnknownRequirement(
+        _BY_STATUS.get(told.status, "unreachable"), f"it answered {told.status}"
+    )
 
 
-def _with_branch(sources: Sequence[_Source], told: Branch | Refused | _Unknown) -> list[_Source]:
+def _with_branch(
+    sources: Sequence[_Source], told: GitHubBranch | GitHubRefusal | _UnknownRequirement
+) -> list[_Source]:
     """What everybody may know of a branch fills gaps: whether it is there and protected in some way."""
     protection, rules = sources
-    if not isinstance(told, Branch):
+    if not isinstance(told, GitHubBranch):
         # The branch tells best why nothing is known: it is not there, or nothing may be read at all.
         reason = _not_told(told)
-        return [each if isinstance(each, _Known) else reason for each in sources]
-    if isinstance(rules, _Unknown) and rules.finding == "not_found":
-        rules = _Known()  # an older GitHub Enterprise, which has no rulesets
-    if isinstance(protection, _Unknown) and protection.finding in ("not_found", "no_permission"):
-        protection = _Unknown("no_permission") if told.protected else _Known()
+        return [each if isinstance(each, _Requirement) else reason for each in sources]
+    if isinstance(rules, _UnknownRequirement) and rules.finding == "not_found":
+        rules = _Requirement()  # an older GitHub Enterprise, which has no rulesets
+    if isinstance(protection, _UnknownRequirement) and protection.finding in (
+        "not_found",
+        "no_permission",
+    ):
+        protection = _UnknownRequirement("no_permission") if told.protected else _Requirement()
     return [protection, rules]
 
 
 def _guards(sources: Sequence[_Source]) -> frozenset[str]:
-    return frozenset().union(*(each.guards for each in sources if isinstance(each, _Known)))
+    return frozenset().union(*(each.guards for each in sources if isinstance(each, _Requirement)))
 
 
-def _unknown(sources: Sequence[_Source]) -> list[_Unknown]:
-    return [each for each in sources if isinstance(each, _Unknown)]
+def _unknown(sources: Sequence[_Source]) -> list[_UnknownRequirement]:
+    return [each for each in sources if isinstance(each, _UnknownRequirement)]
 
 
 @dataclass(frozen=True)
-class _Report:
+class _ProtectionReport:
     """What was found, in words."""
 
     github: GitHub
@@ -159,7 +166,9 @@ class _Report:
         project = self.github.project
         branch = f"{self.base!r} of {project.project}"
         notes = "".join(
-            f"; {each.note}" for each in self.sources if isinstance(each, _Known) and each.note
+            f"; {each.note}"
+            for each in self.sources
+            if isinstance(each, _Requirement) and each.note
         )
         why = next((each.why for each in _unknown(self.sources) if each.finding == finding), "")
         sentences: dict[Finding, str] = {

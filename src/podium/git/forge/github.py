@@ -14,53 +14,53 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from podium.core.errors import ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.model import Json
 from podium.git.forge.http_request import Answer, Line
-from podium.git.forge.remotes import Address, said
+from podium.git.forge.remotes import RemoteAddress, said
 from podium.ports.engine import Clock
 
 
-class _Seen(BaseModel):
+class _GitHubModel(BaseModel):
     """Part of an answer: what is not named here is not looked at."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Switch(_Seen):
+class EnabledFlag(_GitHubModel):
     enabled: bool = False
 
 
-class Protection(_Seen):
+class BranchProtection(_GitHubModel):
     """Branch protection of the older kind."""
 
     url: str
     """Not used, but always there: by it an empty object is not taken for a protection."""
     required_pull_request_reviews: dict[str, object] | None = None
-    allow_force_pushes: Switch | None = None
-    enforce_admins: Switch | None = None
+    allow_force_pushes: EnabledFlag | None = None
+    enforce_admins: EnabledFlag | None = None
 
 
-class Rule(_Seen):
+class RulesetRule(_GitHubModel):
     """A rule of a ruleset that is in force for a branch."""
 
     type: str
 
 
-class Branch(_Seen):
+class GitHubBranch(_GitHubModel):
     protected: bool
 
 
-class _Login(_Seen):
+class _GitHubUser(_GitHubModel):
     login: str
 
 
-class _Tip(_Seen):
+class _CommitRef(_GitHubModel):
     ref: str
-    user: _Login | None = None
+    user: _GitHubUser | None = None
 
 
-class Pull(_Seen):
+class PullResponse(_GitHubModel):
     number: int = Field(gt=0)
-    head: _Tip
-    base: _Tip
+    head: _CommitRef
+    base: _CommitRef
 
     def is_from(self, owner: str, branch: str, base: str) -> bool:
         """GitHub leaves a filter out that it does not understand, so its answer is looked through."""
@@ -68,7 +68,7 @@ class Pull(_Seen):
         return theirs and self.head.ref == branch and self.base.ref == base
 
 
-class Trouble(_Seen):
+class GitHubError(_GitHubModel):
     """Every error, with details where a wish did not fit."""
 
     message: str = ""
@@ -96,7 +96,7 @@ _LONGEST_WAIT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Refused:
+class GitHubRefusal:
     """An answer that says no: 401, 403, 404, 422 or the like. `message` is GitHub's, cleaned."""
 
     status: int
@@ -110,26 +110,32 @@ class GitHub:
     """One repository of a GitHub. All questions may raise `RateLimited` or `ForgeUnavailable`."""
 
     def __init__(
-        self, api_url: str, token: str, project: Address, clock: Clock, *, seconds: float = 30.0
+        self,
+        api_url: str,
+        token: str,
+        project: RemoteAddress,
+        clock: Clock,
+        *,
+        seconds: float = 30.0,
     ) -> None:
         self.project = project
         self._token = token
         self._clock = clock
         self._line = Line(api_url, _headers(token), seconds=seconds)
 
-    async def protection(self, branch: str) -> Protection | Refused:
-        return await self._get(f"/branches/{_quoted(branch)}/protection", Protection)
+    async def protection(self, branch: str) -> BranchProtection | GitHubRefusal:
+        return await self._get(f"/branches/{_quoted(branch)}/protection", BranchProtection)
 
-    async def branch(self, branch: str) -> Branch | Refused:
-        return await self._get(f"/branches/{_quoted(branch)}", Branch)
+    async def branch(self, branch: str) -> GitHubBranch | GitHubRefusal:
+        return await self._get(f"/branches/{_quoted(branch)}", GitHubBranch)
 
-    async def rules(self, branch: str) -> Sequence[Rule] | Refused:
+    async def rules(self, branch: str) -> Sequence[RulesetRule] | GitHubRefusal:
         """What rulesets ask of a branch: the repository's own, and those of its organisation."""
-        rules: list[Rule] = []
+        rules: list[RulesetRule] = []
         for page in range(1, _MOST_PAGES + 1):
             query = {"per_page": str(_PAGE), "page": str(page)}
-            more = await self._get(f"/rules/branches/{_quoted(branch)}", list[Rule], query)
-            if isinstance(more, Refused):
+            more = await self._get(f"/rules/branches/{_quoted(branch)}", list[RulesetRule], query)
+            if isinstance(more, GitHubRefusal):
                 return more
             rules += more
             if len(more) < _PAGE:
@@ -139,23 +145,23 @@ class GitHub:
     async def open_pull(self, owner: str, branch: str, base: str) -> int | None:
         """The number of the open pull request from this branch into that one."""
         query = {"state": "open", "head": f"{owner}:{branch}", "base": base, "per_page": str(_PAGE)}
-        pulls = await self._get("/pulls", list[Pull], query)
-        if isinstance(pulls, Refused):
+        pulls = await self._get("/pulls", list[PullResponse], query)
+        if isinstance(pulls, GitHubRefusal):
             raise NotPossibleNow(self.sentence(pulls))
         return next((pull.number for pull in pulls if pull.is_from(owner, branch, base)), None)
 
     async def create_pull(
         self, owner: str, branch: str, base: str, title: str, body: str
-    ) -> int | Refused:
+    ) -> int | GitHubRefusal:
         """Open one and give its number."""
         wish = {"title": _cut(title, _TITLE_CHARACTERS, "…"), "head": f"{owner}:{branch}"}
         wish |= {"base": base, "body": _cut(body, _BODY_CHARACTERS, _CUT)}
         answer = await self._ask("POST", "/pulls", body=wish)
         if answer.status != 201:
             return self._refused(answer)
-        return self._validated(answer.json(), Pull).number
+        return self._validated(answer.json(), PullResponse).number
 
-    def sentence(self, refused: Refused) -> str:
+    def sentence(self, refused: GitHubRefusal) -> str:
         """A refusal in words that say what to do."""
         where = f"{self.project.project} on {self.project.host}"
         told = f" (it says: {refused.message})" if refused.message else ""
@@ -183,7 +189,7 @@ class GitHub:
 
     async def _get(
         self, path: str, kind: type[_SeenT], query: dict[str, str] | None = None
-    ) -> _SeenT | Refused:
+    ) -> _SeenT | GitHubRefusal:
         answer = await self._ask("GET", path, query=query)
         if answer.status != 200:
             return self._refused(answer)
@@ -213,12 +219,12 @@ class GitHub:
         if answer.status >= 500 or answer.status < 200:
             raise ForgeUnavailable(f"{self._line.host} is in trouble: it answered {answer.status}")
 
-    def _refused(self, answer: Answer) -> Refused:
+    def _refused(self, answer: Answer) -> GitHubRefusal:
         try:
-            trouble = Trouble.model_validate(answer.json())
+            trouble = GitHubError.model_validate(answer.json())
         except ValidationError:
-            trouble = Trouble()
-        return Refused(answer.status, said(trouble.words(), (self._token,), 300))
+            trouble = GitHubError()
+        return GitHubRefusal(answer.status, said(trouble.words(), (self._token,), 300))
 
     def _validated(self, value: Json, kind: type[_SeenT]) -> _SeenT:
         try:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow
-from podium.core.processes import Ended, ProcessLimits, Spawn
-from podium.git.forge.remotes import Address, said
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
+from podium.git.forge.remotes import RemoteAddress, said
 from podium.ports.launcher import Launcher
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -110,7 +110,7 @@ def checked_commit(commit: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Aim:
+class _PushTarget:
     """What a push is for, in words."""
 
     remote: str
@@ -143,7 +143,7 @@ class Pusher:
         return f"Pusher(host={self.host!r})"
 
     async def push(
-        self, repository: str, remote: str, address: Address, commit: str, branch: str
+        self, repository: str, remote: str, address: RemoteAddress, commit: str, branch: str
     ) -> None:
         """On return the remote's branch is at the commit.
 
@@ -155,14 +155,16 @@ class Pusher:
         ended = await self._run(
             repository, remote, address, *push, "--recurse-submodules=no", "--", remote, refspec
         )
-        self._judge(ended, refspec, _Aim(remote, address.shown, branch))
+        self._judge(ended, refspec, _PushTarget(remote, address.shown, branch))
 
-    async def remote_tip(self, repository: str, remote: str, address: Address, branch: str) -> str:
+    async def remote_tip(
+        self, repository: str, remote: str, address: RemoteAddress, branch: str
+    ) -> str:
         """Ask the remote where its branch is. Empty: it has none. Raises `NotPossibleNow` or `ForgeUnavailable`."""
         ref = f"refs/heads/{branch}"
         argv, seconds = ("ls-remote", "--", remote, ref), min(self.ask_seconds, self.seconds)
         ended = await self._run(repository, remote, address, *argv, seconds=seconds)
-        self._judge_asked(ended, _Aim(remote, address.shown, branch), seconds)
+        self._judge_asked(ended, _PushTarget(remote, address.shown, branch), seconds)
         for row in ended.stdout.decode(errors="replace").splitlines():
             commit, _, name = row.partition("\t")
             if name == ref and _COMMIT.fullmatch(commit):
@@ -170,7 +172,7 @@ class Pusher:
         return ""
 
     async def fetch(
-        self, repository: str, remote: str, address: Address, branch: str, ref: str
+        self, repository: str, remote: str, address: RemoteAddress, branch: str, ref: str
     ) -> None:
         """Bring the remote's branch into the repository, under a ref that is nobody else's.
 
@@ -182,19 +184,19 @@ class Pusher:
         )  # fmt: skip
         refspec = f"+refs/heads/{branch}:{ref}"
         ended = await self._run(repository, remote, address, *fetch, "--", remote, refspec)
-        self._judge_asked(ended, _Aim(remote, address.shown, branch), self.seconds)
+        self._judge_asked(ended, _PushTarget(remote, address.shown, branch), self.seconds)
 
     async def _run(
         self,
         repository: str,
         remote: str,
-        address: Address,
+        address: RemoteAddress,
         *argv: str,
         seconds: float | None = None,
-    ) -> Ended:
+    ) -> ProcessExit:
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         return await self.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=("git", *settings, *argv),
                 cwd=repository,
                 env={**_ENVIRONMENT, **self._settings(remote, address)},
@@ -204,14 +206,14 @@ class Pusher:
             )
         )
 
-    def _judge_asked(self, ended: Ended, aim: _Aim, seconds: float) -> None:
+    def _judge_asked(self, ended: ProcessExit, aim: _PushTarget, seconds: float) -> None:
         if ended.timed_out:
             raise ForgeUnavailable(f"{aim} did not answer within {seconds:g} seconds")
         if ended.exit_code != 0:
             told = said(ended.stderr.decode(errors="replace"), (self.token, self._basic()))
             raise _not_reached(aim, told or f"git ended with {ended.exit_code} and said nothing")
 
-    def _settings(self, remote: str, address: Address) -> dict[str, str]:
+    def _settings(self, remote: str, address: RemoteAddress) -> dict[str, str]:
         """Settings in the environment, where no list of processes and no file shows them."""
         # A mirror is pushed whole and by force.
         pairs = [(f"remote.{remote}.mirror", "false")]
@@ -226,7 +228,7 @@ class Pusher:
     def _basic(self) -> str:
         return base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
 
-    def _judge(self, ended: Ended, refspec: str, aim: _Aim) -> None:
+    def _judge(self, ended: ProcessExit, refspec: str, aim: _PushTarget) -> None:
         if ended.timed_out:
             raise ForgeUnavailable(f"pushing to {aim} was not done within {self.seconds:g} seconds")
         flag, summary = _row(ended.stdout.decode(errors="replace").splitlines(), refspec)
@@ -251,16 +253,16 @@ def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
     return "", ""
 
 
-def _not_reached(aim: _Aim, told: str) -> NotPossibleNow | ForgeUnavailable:
+def _not_reached(aim: _PushTarget, told: str) -> NotPossibleNow | ForgeUnavailable:
     return _git_failed(aim, told, "could not ask", "git fetch")
 
 
-def _not_pushed(aim: _Aim, told: str) -> NotPossibleNow | ForgeUnavailable:
+def _not_pushed(aim: _PushTarget, told: str) -> NotPossibleNow | ForgeUnavailable:
     return _git_failed(aim, told, "could not push to", "git push")
 
 
 def _git_failed(
-    aim: _Aim, told: str, failure: str, command: str
+    aim: _PushTarget, told: str, failure: str, command: str
 ) -> NotPossibleNow | ForgeUnavailable:
     if not _FOR_A_PERSON.search(told) and _BY_ITSELF.search(told):
         return ForgeUnavailable(f"{aim} could not be reached: {told}")

@@ -46,7 +46,7 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True)
-class Address:
+class RemoteAddress:
     """A remote's address, taken apart. `host` is empty where it is a folder or something unknown."""
 
     shown: str
@@ -73,35 +73,35 @@ class Remotes:
 
     name: str
     """Of the remote that is pushed to."""
-    push: Address
-    base: Address
+    push: RemoteAddress
+    base: RemoteAddress
     base_name: str = ""
     """Of the remote where the base branch lives."""
     base_branch: str = ""
     """Its short name there."""
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> RemoteAddress:
     """Take an address apart as git would. Never raises: whatever it is can be shown."""
     if "://" in text and "::" not in text.split("://", 1)[0]:
         return _from_url(text)
     scp = _SCP_LIKE.fullmatch(text)
     if scp is None or "::" in text.split("/", 1)[0].split("]")[-1]:
-        return Address(shown=_without_credentials(text))
+        return RemoteAddress(shown=_without_credentials(text))
     # `[host:port]:path` is git's way of naming a port here.
     host = scp["host"].strip("[]").split(":")[0] if scp["host"].count(":") == 1 else scp["host"]
     return _address("ssh", host, scp["path"], shown=plain(text))
 
 
-def _from_url(text: str) -> Address:
+def _from_url(text: str) -> RemoteAddress:
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return Address(shown=_without_credentials(text))
+        return RemoteAddress(shown=_without_credentials(text))
     scheme = parts.scheme.lower()
     if scheme == "file":
-        return Address(shown=plain(text), scheme=scheme)
+        return RemoteAddress(shown=plain(text), scheme=scheme)
     usual = port is None or port == _DEFAULT_PORTS.get(scheme, port)
     place = f"{parts.username}@{host}" if scheme in _SSH and parts.username else host
     place += f":{port}" if port is not None else ""
@@ -110,16 +110,16 @@ def _from_url(text: str) -> Address:
     return _address(scheme, host, parts.path, shown=shown, port="" if usual else f":{port}")
 
 
-def _address(scheme: str, host: str, path: str, *, shown: str, port: str = "") -> Address:
+def _address(scheme: str, host: str, path: str, *, shown: str, port: str = "") -> RemoteAddress:
     host = host.lower().rstrip(".")
     if not _HOST.fullmatch(host):
-        return Address(shown=shown, scheme=scheme)
+        return RemoteAddress(shown=shown, scheme=scheme)
     parts = [part for part in path.strip("/").split("/") if part]
     owner, name = parts if len(parts) == 2 else ("", "")
     name = name.removesuffix(".git")
     if not (_PART.fullmatch(owner) and _PART.fullmatch(name)):
         owner = name = ""
-    return Address(shown, scheme, _SAME_HOST.get(host, host) + port, owner, name)
+    return RemoteAddress(shown, scheme, _SAME_HOST.get(host, host) + port, owner, name)
 
 
 def _without_credentials(text: str) -> str:
@@ -178,7 +178,7 @@ def _names(settings: Mapping[str, str]) -> list[str]:
     return [name for name in names if name and not name.startswith("-")]
 
 
-async def _read(git: Git, repository: str, *words: str) -> Address:
+async def _read(git: Git, repository: str, *words: str) -> RemoteAddress:
     # git itself applies `url.….insteadOf` and `pushInsteadOf`.
     ended = await git.run("remote", "get-url", *words, cwd=repository, user_settings=True)
     first = ended.stdout.decode(errors="replace").split("\n", 1)[0]

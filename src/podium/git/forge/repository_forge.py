@@ -13,12 +13,12 @@ from pathlib import Path
 from pydantic import Field
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow
-from podium.core.forge import Finding, Preflight, PullRequest, PullRequestWish, RemoteBase
-from podium.core.model import Noun
+from podium.core.forge import Finding, Preflight, PullRequest, PullRequestDraft, RemoteBase
+from podium.core.model import FrozenModel
 from podium.git.forge.branch_protection import look
-from podium.git.forge.github import GitHub, Refused, api_url_of
+from podium.git.forge.github import GitHub, GitHubRefusal, api_url_of
 from podium.git.forge.push import Pusher, checked_branch, checked_commit, checked_name
-from podium.git.forge.remotes import Address, Remotes, find_remotes, plain
+from podium.git.forge.remotes import RemoteAddress, Remotes, find_remotes, plain
 from podium.git.git_command import Git
 from podium.git.records import write_whole
 from podium.git.turns import BASE_REFS
@@ -38,7 +38,7 @@ def merge_command(branch: str) -> str:
 class LocalPullRequest:
     """A wish as a page to read. The commands stand before the body, which is an agent's text."""
 
-    wish: PullRequestWish
+    wish: PullRequestDraft
     why: str
     remote: str = ""
     """Name of the remote. Empty: there is none."""
@@ -92,7 +92,7 @@ class LocalPullRequest:
 _FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
 
 
-class ForgeSettings(Noun):
+class ForgeSettings(FrozenModel):
     """Which forge, and what may be done there."""
 
     host: str = Field(default="github.com", pattern=r"^[A-Za-z0-9.-]+(:[0-9]+)?$")
@@ -214,7 +214,7 @@ class RepositoryForge:
         )  # fmt: skip
         return ended.exit_code == 0
 
-    async def deliver(self, wish: PullRequestWish) -> PullRequest:
+    async def deliver(self, wish: PullRequestDraft) -> PullRequest:
         checked_branch(wish.branch, wish.base)
         checked_commit(wish.commit)
         wish = wish.model_copy(update={"repository": _whole_path(wish.repository)})
@@ -246,7 +246,7 @@ class RepositoryForge:
         return GitHub(self._api_url, self._token, project, self._clock, seconds=seconds)
 
     async def _check_against_repository(
-        self, wish: PullRequestWish, remotes: Remotes | None
+        self, wish: PullRequestDraft, remotes: Remotes | None
     ) -> None:
         if remotes is not None:
             checked_branch(wish.branch, wish.base, await self._default_branch(wish, remotes.name))
@@ -259,7 +259,7 @@ class RepositoryForge:
                 f"the repository has no commit {wish.commit}, so nothing is pushed; bring the work back first"
             )
 
-    async def _default_branch(self, wish: PullRequestWish, remote: str) -> str:
+    async def _default_branch(self, wish: PullRequestDraft, remote: str) -> str:
         """The remote's default branch as far as this clone knows it."""
         ended = await self._git.run(
             "symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD",
@@ -269,7 +269,7 @@ class RepositoryForge:
         return name.removeprefix(f"refs/remotes/{remote}/")
 
     async def _written(
-        self, wish: PullRequestWish, remote: str, why: str, *, pushed: bool
+        self, wish: PullRequestDraft, remote: str, why: str, *, pushed: bool
     ) -> PullRequest:
         page = LocalPullRequest(wish, why, remote, pushed)
         path = await asyncio.to_thread(page.write, self._folder)
@@ -278,12 +278,12 @@ class RepositoryForge:
         )
 
 
-async def _opened(github: GitHub, owner: str, wish: PullRequestWish) -> PullRequest:
+async def _opened(github: GitHub, owner: str, wish: PullRequestDraft) -> PullRequest:
     number = await github.open_pull(owner, wish.branch, wish.base)
     existed = number is not None
     if number is None:
         made = await github.create_pull(owner, wish.branch, wish.base, wish.title, wish.body)
-        if isinstance(made, Refused):
+        if isinstance(made, GitHubRefusal):
             # Somebody, or an earlier try whose answer was lost, may have opened it in between.
             number = await _found_after(github, made, owner, wish)
             existed = True
@@ -292,7 +292,9 @@ async def _opened(github: GitHub, owner: str, wish: PullRequestWish) -> PullRequ
     return PullRequest(url=github.pull_url(number), number=number, existed=existed, pushed=True)
 
 
-async def _found_after(github: GitHub, made: Refused, owner: str, wish: PullRequestWish) -> int:
+async def _found_after(
+    github: GitHub, made: GitHubRefusal, owner: str, wish: PullRequestDraft
+) -> int:
     if made.status == 422 and "already exists" in made.message.lower():
         number = await github.open_pull(owner, wish.branch, wish.base)
         if number is not None:
@@ -323,7 +325,7 @@ _NO_REMOTE = _NoForge(
 )
 
 
-def _other_forge(address: Address, host: str) -> _NoForge:
+def _other_forge(address: RemoteAddress, host: str) -> _NoForge:
     return _NoForge(
         "other_forge",
         f"the remote {address.shown!r} is not a repository on {host}",

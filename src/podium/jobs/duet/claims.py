@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from podium.config.folders import write_whole
 from podium.config.trust import TrustBook
 from podium.core.errors import CallRefused, NotPossibleNow
-from podium.core.model import Noun, json_of
+from podium.core.model import FrozenModel, json_of
 from podium.jobs.duet.models import Pair
 from podium.jobs.duet.pairs import socket_path
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-class Claim(Noun):
+class Claim(FrozenModel):
     """Whose server it is, and who sits there."""
 
     project: str

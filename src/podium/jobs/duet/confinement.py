@@ -15,10 +15,10 @@ from podium.app.folder_confinement import PlaybookFence
 from podium.config.settings import SandboxSettings
 from podium.core.decisions import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.core.errors import BadInput, CallRefused
-from podium.core.processes import Confinement, Held
+from podium.core.processes import Confinement, FolderConfinement
 from podium.core.protected_paths import is_guarded, lies_in_zone
 from podium.core.turns import Turn
-from podium.ports import Enclosures, Gate, HookDoors, Translate, TurnDoor
+from podium.ports import ConfinementProvider, Gate, HookDoor, HookServers, Translate
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -29,10 +29,14 @@ _ANYWHERE = "/folder"
 
 
 class DuetFence:
-    """Fences for folders that pairs work in; see `Enclosures`."""
+    """Fences for folders that pairs work in; see `ConfinementProvider`."""
 
     def __init__(
-        self, plain: Enclosures, folders: Enclosures, held: Held | None, kept: Sequence[Path]
+        self,
+        plain: ConfinementProvider,
+        folders: ConfinementProvider,
+        held: FolderConfinement | None,
+        kept: Sequence[Path],
     ) -> None:
         """`plain` decides whether and how the network is held, `folders` what is shown, and `held` is how commands are
         kept. `kept` are places, such as the socket of the pair's tmux, that no program of a pair may see."""
@@ -56,7 +60,7 @@ class DuetFence:
             ) from None
         return fence.model_copy(update={"mounts": shown.mounts})
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         return self._held
 
     def _refuse_kept(self, root: str) -> None:
@@ -89,7 +93,7 @@ def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
     return DuetFence(podium.enclosures, folders, _held(settings), places)
 
 
-def _held(settings: SandboxSettings) -> Held | None:
+def _held(settings: SandboxSettings) -> FolderConfinement | None:
     """As in a workspace, but that nobody can roll back a person's own folder."""
     held = held_in_workspaces(settings)
     return held and held.model_copy(update={"disposable": False, "undoable": False})
@@ -138,17 +142,17 @@ class MessagesGate:
 
 
 class LateDoors:
-    """Doors that are built with the first turn; see `HookDoors`."""
+    """Doors that are built with the first turn; see `HookServers`."""
 
-    def __init__(self, build: Callable[[], Awaitable[HookDoors]]) -> None:
+    def __init__(self, build: Callable[[], Awaitable[HookServers]]) -> None:
         self._build = build
         self._building = asyncio.Lock()
-        self._built: HookDoors | None = None
+        self._built: HookServers | None = None
 
     @asynccontextmanager
     async def open(
         self, turn: Turn, *, agent: str = "", translate: Translate | None = None
-    ) -> AsyncIterator[TurnDoor]:
+    ) -> AsyncIterator[HookDoor]:
         async with self._building:
             built = self._built = self._built or await self._build()
         async with built.open(turn, agent=agent, translate=translate) as door:
@@ -156,17 +160,17 @@ class LateDoors:
 
 
 class LateFence:
-    """A fence that is drawn when it is first asked for; see `Enclosures`."""
+    """A fence that is drawn when it is first asked for; see `ConfinementProvider`."""
 
-    def __init__(self, build: Callable[[], Enclosures]) -> None:
+    def __init__(self, build: Callable[[], ConfinementProvider]) -> None:
         self._build = build
 
     @cached_property
-    def _built(self) -> Enclosures:
+    def _built(self) -> ConfinementProvider:
         return self._build()
 
     async def confinement(self, root: str) -> Confinement:
         return await self._built.confinement(root)
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         return self._built.held(root)

@@ -14,7 +14,7 @@ from podium.jobs.duet.project_terminals import (
     settings_digest,
     terminals_of_project,
 )
-from podium.ports import Terminals
+from podium.ports import TerminalPairs
 from podium.rpc.client import RemoteTerminals, reach, reach_tls
 from podium.rpc.connection import Certificates, Greeting
 from podium.rpc.server import serve, serve_tls
@@ -28,7 +28,7 @@ async def found_terminals(
     papers: Path | None = None,
     *,
     tell: Callable[[str], None],
-) -> AsyncIterator[Terminals]:
+) -> AsyncIterator[TerminalPairs]:
     """Those served at a socket or HOST:PORT; without, those that this project's daemon serves, or its own.
 
     `tell` hears why a daemon that is there is not used. Raises `BadInput` for an address that cannot be meant,
@@ -51,7 +51,7 @@ def _reached(at: str, papers: Path | None) -> AbstractAsyncContextManager[Remote
 
 async def _daemon(
     podium: Podium, stack: AsyncExitStack, tell: Callable[[str], None]
-) -> Terminals | None:
+) -> TerminalPairs | None:
     """The project's own, when it answers and would do just what is done here."""
     if not is_served(podium):
         return None

@@ -6,11 +6,11 @@ from podium.core.errors import LockHeld, ReplyInvalid
 from podium.core.events import PairSeated
 from podium.core.ids import short_id
 from podium.core.model import Json
-from podium.core.turns import Message
+from podium.core.turns import MessageBlock
 from podium.jobs.duet.message_router import DuetKit, Router, Words
 from podium.jobs.duet.models import DUET, DuetJob, DuetResult, Pair
 from podium.jobs.duet.prompts import plan_words, result_words, task_words
-from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx, View
+from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 
 SEAT = "seat"
 MOST_RUNS = 10_000
@@ -19,7 +19,7 @@ MOST_RUNS = 10_000
 async def seated(ctx: FlowContext, kit: DuetKit, job: DuetJob) -> Pair:
     """A pair that is this task's alone until its run has ended. Raises `LockHeld` when none is free."""
 
-    async def take(step: Step) -> Pair:
+    async def take(step: StepContext) -> Pair:
         changes = kit.store.changes()
         while (pair := await kit.store.write(lambda tx: _taken(tx, step, job))) is None:
             if not job.patient:
@@ -37,7 +37,7 @@ async def seated(ctx: FlowContext, kit: DuetKit, job: DuetJob) -> Pair:
     return pair
 
 
-def holders(view: View, but_not: str = "") -> dict[str, str]:
+def holders(view: StoreView, but_not: str = "") -> dict[str, str]:
     """Pairs that are at work: name → id of the run that holds it."""
     found: dict[str, str] = {}
     for run in view.runs(RunQuery(flow=DUET, limit=MOST_RUNS)):
@@ -48,7 +48,7 @@ def holders(view: View, but_not: str = "") -> dict[str, str]:
     return found
 
 
-def _taken(tx: Tx, step: Step, job: DuetJob) -> Pair | None:
+def _taken(tx: Transaction, step: StepContext, job: DuetJob) -> Pair | None:
     """Look and take in one transaction: of two tasks only one gets the pair."""
     busy = holders(tx)
     pair = next((each for each in job.pairs if each.name not in busy), None)
@@ -67,11 +67,11 @@ def _taken(tx: Tx, step: Step, job: DuetJob) -> Pair | None:
     return pair
 
 
-def _held_by_other(view: View, run_id: str, pair: Pair) -> LockHeld | None:
+def _held_by_other(view: StoreView, run_id: str, pair: Pair) -> LockHeld | None:
     return _held(view, run_id) if pair.name in holders(view, but_not=run_id) else None
 
 
-def _held(view: View, run_id: str) -> LockHeld:
+def _held(view: StoreView, run_id: str) -> LockHeld:
     told = ", ".join(
         f"{name!r} works on task {short_id(holder)}"
         for name, holder in holders(view, but_not=run_id).items()
@@ -112,17 +112,17 @@ def _task(text: str) -> Words:
     return lambda awaited, on_screen: task_words(text, awaited, on_screen=on_screen)
 
 
-def _plan(plan: Message) -> Words:
+def _plan(plan: MessageBlock) -> Words:
     return lambda awaited, on_screen: plan_words(plan, awaited, on_screen=on_screen)
 
 
-def _result(result: Message, *, may_go_on: bool) -> Words:
+def _result(result: MessageBlock, *, may_go_on: bool) -> Words:
     return lambda awaited, on_screen: result_words(
         result, awaited, on_screen=on_screen, may_go_on=may_go_on
     )
 
 
-def _result_of(report: Message, task: str, pair: str, rounds: int) -> DuetResult:
+def _result_of(report: MessageBlock, task: str, pair: str, rounds: int) -> DuetResult:
     if not report.body.strip():
         raise ReplyInvalid(
             f"PLANNER's report on task {task} is empty; `podium duet retry` asks again"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from podium.core.errors import BadInput
 from podium.core.events import EventBody, KeyboardReturned, KeyboardTaken
 from podium.core.keyboards import KeyboardHold
-from podium.core.terminals import KeyboardWish, Terminal
+from podium.core.terminals import KeyboardRequest, Terminal
 from podium.jobs.duet.task_table import see_duets
-from podium.ports import EventQuery, Mirror, Store, Tx, View
+from podium.ports import EventQuery, PaneMirror, Store, StoreView, Transaction
 
 _MOST_EVENTS = 10_000
 
 
-async def take_keyboard(store: Store | None, mirror: Mirror, wish: KeyboardWish) -> KeyboardHold:
+async def take_keyboard(
+    store: Store | None, mirror: PaneMirror, wish: KeyboardRequest
+) -> KeyboardHold:
     """Have the keyboard, or more time with it. On return Podium types nothing there any more; that survives a crash.
 
     `store` is None where no task was ever recorded. Raises `NotPossibleNow` when another person has it.
@@ -25,7 +27,7 @@ async def take_keyboard(store: Store | None, mirror: Mirror, wish: KeyboardWish)
 
 
 async def return_keyboard(
-    store: Store | None, mirror: Mirror, terminal: Terminal, who: str = "", why: str = ""
+    store: Store | None, mirror: PaneMirror, terminal: Terminal, who: str = "", why: str = ""
 ) -> KeyboardHold:
     """Give it back; without a name whoever's it is. What Podium had to say goes on.
 
@@ -44,7 +46,7 @@ async def keyboard_came_back(
     """Put down that a person's time with it was over."""
     body = came_back(terminal, hold, "the time was over")
 
-    def append(tx: Tx) -> None:
+    def append(tx: Transaction) -> None:
         tx.append(run_id, body)
 
     await store.write(append)
@@ -60,7 +62,7 @@ async def _tell(store: Store | None, terminal: Terminal, body: EventBody) -> Non
         return
     runs = [task.run_id for task in await see_duets(store) if task.pair == terminal.pair]
 
-    def append(tx: Tx) -> None:
+    def append(tx: Transaction) -> None:
         for run_id in runs:
             if _last_of(tx, run_id, terminal) != body:
                 tx.append(run_id, body)
@@ -69,7 +71,7 @@ async def _tell(store: Store | None, terminal: Terminal, body: EventBody) -> Non
         await store.write(append)
 
 
-def _last_of(view: View, run_id: str, terminal: Terminal) -> EventBody | None:
+def _last_of(view: StoreView, run_id: str, terminal: Terminal) -> EventBody | None:
     """Whoever asks for more time has taken it before."""
     types = ("keyboard_taken", "keyboard_returned")
     found = view.events(EventQuery(run_id=run_id, types=types, limit=_MOST_EVENTS))

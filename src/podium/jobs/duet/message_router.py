@@ -13,18 +13,18 @@ from podium.core.events import BlockIgnored, LegOpened, MessageHeard, SideNudged
 from podium.core.turns import (
     ADDRESSEES,
     TAG,
-    Awaited,
-    Heard,
-    Leg,
-    Message,
+    AwaitedMessage,
+    Hop,
+    MessageBlock,
     MessageType,
+    ParsedBlocks,
     Reply,
     Side,
     TurnLimits,
 )
 from podium.jobs.duet.models import DuetLimits, Pair
 from podium.jobs.duet.prompts import answer_words, first_words, go_on_words, nudge_words
-from podium.ports import Clock, FlowContext, Step, Store, Tx
+from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class DuetKit:
     purse: Purse
     stage: Callable[[Pair], Awaitable[Stage]]
     """Puts a pair on stage. Raises what keeps it from that: no tmux, an unknown agent, a folder nobody granted."""
-    read: Callable[[str], Heard]
+    read: Callable[[str], ParsedBlocks]
     """The blocks in what an agent said."""
     new_nonce: Callable[[], str]
     """Eight characters or more that nobody can guess."""
@@ -70,7 +70,7 @@ LEG = "leg"
 _OPENING = re.compile(rf"\[\[{TAG}([^\n]{{0,400}})")
 _BLOCK = re.compile(rf"\[\[{TAG}[\s\S]*?\[\[/{TAG}\]\]")
 
-Words = Callable[[Awaited, bool], str]
+Words = Callable[[AwaitedMessage, bool], str]
 """The prompt of a leg, given what it awaits and whether its words are read off a screen."""
 
 
@@ -96,7 +96,7 @@ class Router:
         words: Words,
         *,
         or_words: bool = False,
-    ) -> Message:
+    ) -> MessageBlock:
         """The message of a side. What blocks it is put before a person, whose answer it goes on with.
 
         With `or_words` plain words are a report. Raises `ReplyInvalid` when no message came in spite of
@@ -116,11 +116,11 @@ class Router:
         types: tuple[MessageType, ...],
         words: Words,
         or_words: bool,
-    ) -> Message:
+    ) -> MessageBlock:
         number, self._legs = self._legs, self._legs + 1
         chair = self.stage.chair(side)
         leg = await self._opened(number, round_number, side, types)
-        awaited = Awaited(
+        awaited = AwaitedMessage(
             sender=side,
             types=types,
             task=leg.task,
@@ -136,7 +136,7 @@ class Router:
                 prompt = nudge_words(why, awaited, on_screen=chair.on_screen)
             reply = await self._asked(chair, awaited, prompt, f"turn-{number}-{nudge}")
             found = self._read(number, awaited, reply)
-            if isinstance(found, Message):
+            if isinstance(found, MessageBlock):
                 self._past.add(awaited.id)
                 return found
             why = found
@@ -147,11 +147,11 @@ class Router:
 
     async def _opened(
         self, number: int, round_number: int, side: Side, types: tuple[MessageType, ...]
-    ) -> Leg:
+    ) -> Hop:
         """A row of the state table, with the nonce of this leg: asked anew, it gets another one."""
 
-        async def open_leg(step: Step) -> Leg:
-            leg = Leg(
+        async def open_leg(step: StepContext) -> Hop:
+            leg = Hop(
                 number=number,
                 round=round_number,
                 expected_from=side,
@@ -160,16 +160,16 @@ class Router:
                 nonce=self.kit.new_nonce(),
             )
 
-            def record(tx: Tx) -> None:
+            def record(tx: Transaction) -> None:
                 tx.append(step.run_id, LegOpened(leg=leg))
                 step.checkpoint(tx, leg)
 
             await self.kit.store.write(record)
             return leg
 
-        return await self.ctx.step(LEG, open_leg, index=number, returns=Leg)
+        return await self.ctx.step(LEG, open_leg, index=number, returns=Hop)
 
-    async def _asked(self, chair: Chair, awaited: Awaited, prompt: str, name: str) -> Reply:
+    async def _asked(self, chair: Chair, awaited: AwaitedMessage, prompt: str, name: str) -> Reply:
         side, earlier = awaited.sender, self._earlier.get(awaited.sender)
         if earlier is None and not chair.keeps_conversation:
             prompt = first_words(side, prompt, has_tools=chair.player.allowed_tools != ())
@@ -199,7 +199,7 @@ class Router:
         self._earlier[side] = reply
         return reply
 
-    def _read(self, number: int, awaited: Awaited, reply: Reply) -> Message | str:
+    def _read(self, number: int, awaited: AwaitedMessage, reply: Reply) -> MessageBlock | str:
         """The message in a reply, or why there is none. Everything that was found is put down."""
         heard = self.kit.read(reply.text)
         found = awaited.found_in(heard) or _as_report(awaited, heard, reply, self._past)
@@ -207,7 +207,7 @@ class Router:
             self.ctx.note(body)
         return found or _missing(awaited, heard)
 
-    async def _blocked(self, side: Side, message: Message) -> str:
+    async def _blocked(self, side: Side, message: MessageBlock) -> str:
         reason = f"{side} cannot go on with task {self.task}: {message.body.strip()[:2000]}"
         signal = await self.ctx.ask_person(
             f"{LEG}:blocked",
@@ -230,8 +230,8 @@ def _within(limits: TurnLimits, seconds: float) -> TurnLimits:
 
 
 def _as_report(
-    awaited: Awaited, heard: Heard, reply: Reply, past: Collection[str]
-) -> Message | None:
+    awaited: AwaitedMessage, heard: ParsedBlocks, reply: Reply, past: Collection[str]
+) -> MessageBlock | None:
     """Plain words, where they are enough: unless a block among them was meant to be handed on.
 
     Only blocks with ids of earlier legs are not: those are quoted. What is a report must say something beside them.
@@ -243,11 +243,11 @@ def _as_report(
     )
     if not awaited.or_words or meant or heard.ignored or not words:
         return None
-    return Message(to="USER", type="report", id=awaited.id, body=reply.text.strip())
+    return MessageBlock(to="USER", type="report", id=awaited.id, body=reply.text.strip())
 
 
 def _told(
-    number: int, awaited: Awaited, heard: Heard, found: Message | None
+    number: int, awaited: AwaitedMessage, heard: ParsedBlocks, found: MessageBlock | None
 ) -> list[MessageHeard | BlockIgnored]:
     told: list[MessageHeard | BlockIgnored] = []
     side = awaited.sender
@@ -265,7 +265,7 @@ def _told(
     return told
 
 
-def _unused(awaited: Awaited, message: Message) -> str:
+def _unused(awaited: AwaitedMessage, message: MessageBlock) -> str:
     if message.type == "status":
         return "it tells of progress"
     if awaited.is_met_by(message):
@@ -273,7 +273,7 @@ def _unused(awaited: Awaited, message: Message) -> str:
     return f"{_listed(awaited.types)} is awaited"
 
 
-def _missing(awaited: Awaited, heard: Heard) -> str:
+def _missing(awaited: AwaitedMessage, heard: ParsedBlocks) -> str:
     """Why there is no message, in words for the agent that owes it."""
     if heard.ignored:
         return f"a block could not be read ({heard.ignored[-1].why})"

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from podium.core.keyboards import KeyboardHold
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.turns import PairName, Side
 
 DUET = "duet"
@@ -17,7 +17,7 @@ Transport = Literal["tui", "headless"]
 """Live terminals, or one call of an agent for each turn, whatever kind it is of."""
 
 
-class Seat(Noun):
+class Seat(FrozenModel):
     """One side of a pair: who sits there and where it works."""
 
     agent: NonEmpty
@@ -28,7 +28,7 @@ class Seat(Noun):
     """Real path of its folder."""
 
 
-class Pair(Noun):
+class Pair(FrozenModel):
     """Two sides that work for each other, on one tmux server where they are terminals."""
 
     name: PairName = "main"
@@ -43,7 +43,7 @@ class Pair(Noun):
         return self.planner if side == "PLANNER" else self.executer
 
 
-class DuetLimits(Noun):
+class DuetLimits(FrozenModel):
     """How long things may take, and how often."""
 
     plan_seconds: float = Field(default=180.0, gt=0)
@@ -58,7 +58,7 @@ class DuetLimits(Noun):
     """How often an agent that ended its turn without its message is reminded."""
 
 
-class DuetJob(Noun):
+class DuetJob(FrozenModel):
     """A task for one of several pairs."""
 
     text: NonEmpty
@@ -69,7 +69,7 @@ class DuetJob(Noun):
     """Wait until one of the pairs is free. Else it is an error that none is."""
 
 
-class DuetResult(Noun):
+class DuetResult(FrozenModel):
     """What came of a task."""
 
     done: bool
@@ -79,7 +79,7 @@ class DuetResult(Noun):
     pair: str
 
 
-class SideStanding(Noun):
+class SideStanding(FrozenModel):
     """How one side of a pair stands now."""
 
     side: Side
@@ -96,7 +96,7 @@ class SideStanding(Noun):
     """The person who has taken its keyboard."""
 
 
-class PairStanding(Noun):
+class PairStanding(FrozenModel):
     """How a pair stands now."""
 
     pair: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.turns import PairName
 from podium.jobs.duet.models import DuetLimits, Transport
 
 
-class PairOptions(Noun):
+class PairOptions(FrozenModel):
     """Another pair of terminals, or what differs in the first."""
 
     planner: str = ""
@@ -26,7 +26,7 @@ class PairOptions(Noun):
     """Name of the tmux session."""
 
 
-class DuetOptions(Noun):
+class DuetOptions(FrozenModel):
     """Options of `podium duet`."""
 
     planner: NonEmpty = "claude"

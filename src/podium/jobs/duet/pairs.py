@@ -16,7 +16,7 @@ from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.config.folders import write_whole
 from podium.core.errors import BadInput
-from podium.core.model import Noun, json_of
+from podium.core.model import FrozenModel, json_of
 from podium.core.turns import Side
 from podium.core.work import QueueSpec
 from podium.jobs.duet.models import DUET, DuetLimits, Pair, Seat, Transport
@@ -41,7 +41,7 @@ _SEATING = (
 _LIMITS = {"POLI_PLAN_TIMEOUT": "plan_seconds", "POLI_EXEC_TIMEOUT": "result_seconds"}
 
 
-class PairWishes(Noun):
+class PairWishes(FrozenModel):
     """What a person said on the command line. Empty: nothing."""
 
     planner: str = ""

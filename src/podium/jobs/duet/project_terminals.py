@@ -1,4 +1,4 @@
-"""Terminals of all pairs of a project behind the ports `Terminals` and `Mirror`, and the status of each pair."""
+"""Terminals of all pairs of a project behind the ports `TerminalPairs` and `PaneMirror`, and the status of each pair."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from podium.jobs.duet.pairs import (
     socket_path,
     terminal_kind,
 )
-from podium.ports import Mirror, Terminals
+from podium.ports import PaneMirror, TerminalPairs
 
 if TYPE_CHECKING:
     from podium.agents.tui import TerminalPair
     from podium.app.app import Podium
 
 
-def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Terminals:
+def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> TerminalPairs:
     """Its pairs by their names: as they were brought up last, else as podium.yaml and these variables have them."""
     from podium.agents.tui import SteeredPairs
     from podium.jobs.duet.terminals import pair_held, pair_seen, pair_up
@@ -51,7 +51,7 @@ def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Termin
     )
 
 
-def mirror_of_project(podium: Podium, variables: Mapping[str, str]) -> Mirror:
+def mirror_of_project(podium: Podium, variables: Mapping[str, str]) -> PaneMirror:
     """Its pairs for people who look on; see `terminals_of_project` for which. Starts nothing."""
     from podium.agents.tui import MirroredPairs
     from podium.jobs.duet.terminals import pair_seen
@@ -88,7 +88,7 @@ def settings_digest(podium: Podium) -> str:
 
 
 async def pair_standing(
-    podium: Podium, pair: Pair, terminals: Terminals | None = None
+    podium: Podium, pair: Pair, terminals: TerminalPairs | None = None
 ) -> PairStanding:
     """How a pair stands, by these terminals or the project's own. Starts nothing; why one cannot be looked at stands in its `trouble`."""
     if pair.transport == "headless":

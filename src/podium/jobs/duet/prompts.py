@@ -5,7 +5,7 @@ Where replies are read off a screen the id is split, so that nothing a screen ec
 
 from __future__ import annotations
 
-from podium.core.turns import SECTIONS, TAG, Awaited, Message, Side, section_of
+from podium.core.turns import SECTIONS, TAG, AwaitedMessage, MessageBlock, Side, section_of
 
 NUDGE = "If you are finished, emit the tagged block now."
 
@@ -28,7 +28,7 @@ def first_words(side: Side, prompt: str, *, has_tools: bool) -> str:
     return "\n\n".join((part_words(side, has_tools=has_tools), _MANNERS, prompt))
 
 
-def task_words(text: str, awaited: Awaited, *, on_screen: bool) -> str:
+def task_words(text: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
     """A person's task, for the planner."""
     return "\n\n".join(
         (
@@ -41,7 +41,7 @@ def task_words(text: str, awaited: Awaited, *, on_screen: bool) -> str:
     )
 
 
-def plan_words(plan: Message, awaited: Awaited, *, on_screen: bool) -> str:
+def plan_words(plan: MessageBlock, awaited: AwaitedMessage, *, on_screen: bool) -> str:
     """A plan, for the executer."""
     return "\n\n".join(
         (
@@ -54,7 +54,9 @@ def plan_words(plan: Message, awaited: Awaited, *, on_screen: bool) -> str:
     )
 
 
-def result_words(result: Message, awaited: Awaited, *, on_screen: bool, may_go_on: bool) -> str:
+def result_words(
+    result: MessageBlock, awaited: AwaitedMessage, *, on_screen: bool, may_go_on: bool
+) -> str:
     """A result, for the planner: it reports to the user, or plans the next round."""
     report = (
         "write a short final report for the user as a `report` block"
@@ -78,7 +80,7 @@ def result_words(result: Message, awaited: Awaited, *, on_screen: bool, may_go_o
     return "\n\n".join(parts)
 
 
-def answer_words(said: str, awaited: Awaited, *, on_screen: bool) -> str:
+def answer_words(said: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
     """What a person said to a blocker."""
     wanted = awaited.types[0]
     return "\n\n".join(
@@ -92,7 +94,7 @@ def answer_words(said: str, awaited: Awaited, *, on_screen: bool) -> str:
     )
 
 
-def go_on_words(awaited: Awaited, *, on_screen: bool) -> str:
+def go_on_words(awaited: AwaitedMessage, *, on_screen: bool) -> str:
     """For a turn that goes on after people have answered what it waited for. Its id is still the same."""
     ends = " or ".join(f"`{kind}`" for kind in awaited.types)
     return "\n\n".join(
@@ -103,7 +105,7 @@ def go_on_words(awaited: Awaited, *, on_screen: bool) -> str:
     )
 
 
-def nudge_words(why: str, awaited: Awaited, *, on_screen: bool) -> str:
+def nudge_words(why: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
     """A reminder after a turn that brought no message."""
     wanted = awaited.types[0]
     return "\n\n".join(
@@ -116,7 +118,7 @@ def nudge_words(why: str, awaited: Awaited, *, on_screen: bool) -> str:
     )
 
 
-def _id_line(awaited: Awaited, on_screen: bool, whose: str = "your block") -> str:
+def _id_line(awaited: AwaitedMessage, on_screen: bool, whose: str = "your block") -> str:
     """The one id that the answer must have."""
     if not on_screen:
         return f'The id of {whose}:\nID = "{awaited.id}"'

@@ -7,13 +7,13 @@ from typing import Annotated
 from podium.app.submission import Submission
 from podium.app.work_request import Few
 from podium.core.errors import BadInput
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.work import Run
 from podium.jobs.duet.models import DUET
 from podium.jobs.duet.task_control import queued_duet
 
 
-class DuetWish(Noun):
+class DuetWish(FrozenModel):
     """What may be said of a task for two."""
 
     pairs: Annotated[tuple[NonEmpty, ...], Few] = ()

@@ -10,17 +10,17 @@ from podium.core import events as e
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.ids import short_id
 from podium.core.job_events import LegOpened, PairSeated
-from podium.core.model import Moment, Noun
-from podium.core.turns import Address, Leg
+from podium.core.model import FrozenModel, UtcDatetime
+from podium.core.turns import Address, Hop
 from podium.core.work import Run, RunStatus
 from podium.jobs.duet.models import DUET
-from podium.ports import Engine, EventQuery, RunQuery, Store, View
+from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 MOST_RUNS = 1_000
 MOST_EVENTS = 10_000
 
 
-class DuetTask(Noun):
+class DuetTask(FrozenModel):
     """One row."""
 
     run_id: str
@@ -32,9 +32,9 @@ class DuetTask(Noun):
     queue: str | None = None
     pair: str = ""
     """Empty while it waits for one."""
-    leg: Leg | None = None
+    leg: Hop | None = None
     """What is awaited, or was when it ended."""
-    since: Moment | None = None
+    since: UtcDatetime | None = None
     """When that leg was opened."""
 
     @property
@@ -55,7 +55,7 @@ class DuetTask(Noun):
 async def see_duets(store: Store, *, also_ended: bool = False) -> list[DuetTask]:
     """Tasks that have not ended, oldest first; with `also_ended` the others before them."""
 
-    def look(view: View) -> list[DuetTask]:
+    def look(view: StoreView) -> list[DuetTask]:
         runs = view.runs(RunQuery(flow=DUET, limit=MOST_RUNS))
         kept = [run for run in runs if also_ended or not run.status.ended]
         return [_row(view, run) for run in sorted(kept, key=lambda run: run.id)]
@@ -100,14 +100,14 @@ async def find_duet(store: Store, named: str, *, ended: bool = False) -> DuetTas
     return tasks[0]
 
 
-def _named(view: View, named: str) -> DuetTask:
+def _named(view: StoreView, named: str) -> DuetTask:
     run = view.run(find_id(view, "run", named))
     if run is None or run.flow != DUET:
         raise BadInput(f"{named!r} is no task of a duet; `podium duet status` lists them")
     return _row(view, run)
 
 
-def _row(view: View, run: Run) -> DuetTask:
+def _row(view: StoreView, run: Run) -> DuetTask:
     query = EventQuery(run_id=run.id, types=("pair_seated", "leg_opened"), limit=MOST_EVENTS)
     pair, leg, since = "", None, None
     for event in view.events(query):
@@ -135,10 +135,10 @@ _TYPES = (
 _MOST_EVENTS = 10_000
 
 
-class Rung(Noun):
+class Rung(FrozenModel):
     """One thing that happened between them."""
 
-    at: Moment
+    at: UtcDatetime
     sender: Address
     to: Address | None = None
     """None: it went nowhere."""
@@ -153,7 +153,7 @@ class Rung(Noun):
 async def see_ladder(store: Store, run_id: str, most: int) -> list[Rung]:
     """The last rungs of a task, oldest first."""
 
-    def look(view: View) -> list[Rung]:
+    def look(view: StoreView) -> list[Rung]:
         query = EventQuery(run_id=run_id, types=_TYPES, limit=_MOST_EVENTS)
         return [_rung(event) for event in view.events(query)][-most:]
 

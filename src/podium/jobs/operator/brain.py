@@ -14,7 +14,7 @@ from podium.jobs.operator.deps import OPERATOR
 from podium.jobs.operator.models import CallResult, OperatorJob, RunPlan
 from podium.jobs.operator.plan_approval import put_to_people
 from podium.jobs.operator.quality_gate import must_be_sound
-from podium.ports import Clock, Engine, Ids, Store, Tx, View
+from podium.ports import Clock, Engine, Ids, Store, StoreView, Transaction
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Brain:
         *,
         queued: bool,
         run_id: str | None = None,
-        along: Callable[[Tx], None] | None = None,
+        along: Callable[[Transaction], None] | None = None,
     ) -> tuple[Run, Approval | None]:
         """Store the run, and the question to people where the plan needs one. Both are durable on return.
 
@@ -63,7 +63,7 @@ class Brain:
         return await self.store.read(lambda view: results_of(view, run_id, plan))
 
 
-def results_of(view: View, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:
+def results_of(view: StoreView, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:
     """One line for each call of the plan. Without a receipt none is completed."""
     receipts = {receipt.number: receipt for receipt in view.receipts(run_id)}
     records: dict[int, CallRecord] = {}

@@ -149,7 +149,7 @@ class ReadingAgent:
     async def ask(self, turn: Turn) -> Reply:
         from podium.agents import sweep_homes
         from podium.app.scratch_store import scratch_store
-        from podium.sandbox import HookDoor
+        from podium.sandbox import HookServer
         from podium.store import StoreJournal
 
         podium = self._podium
@@ -158,7 +158,9 @@ class ReadingAgent:
             async with scratch_store(podium) as store:
                 closed = ClosedDoor(NO_TOOLS)
                 toolbox = podium.toolbox_behind(closed, Path(folder))
-                doors = HookDoor(closed, toolbox, StoreJournal(store), redact=podium.redactor.text)
+                doors = HookServer(
+                    closed, toolbox, StoreJournal(store), redact=podium.redactor.text
+                )
                 kit = replace(kit_of(podium, doors), transcripts=NoTranscripts())
                 asked = turn.model_copy(update={"run_id": run_id, "workspace": folder})
                 try:

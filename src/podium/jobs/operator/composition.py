@@ -20,7 +20,7 @@ from podium.jobs.operator.answers import Answers
 from podium.jobs.operator.brain import results_of
 from podium.jobs.operator.models import OperatorAnswer, OperatorJob, OperatorMode
 from podium.jobs.operator.options import OperatorOptions
-from podium.ports import FlowBody, View
+from podium.ports import FlowBody, StoreView
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -308,7 +308,7 @@ async def undo(podium: Podium, receipt: str, *, mode: str, by: str) -> OperatorA
     return await operator.undo(found, mode, explicit_approval=False)
 
 
-def operator_run(view: View, run_id: str) -> Run:
+def operator_run(view: StoreView, run_id: str) -> Run:
     """The run of an operator's plan. Raises `UnknownId`."""
     run = view.run(run_id)
     if run is None or run.flow != OPERATOR:
@@ -316,7 +316,7 @@ def operator_run(view: View, run_id: str) -> Run:
     return run
 
 
-def _operator_run(view: View, run_id: str, receipt: str) -> Run:
+def _operator_run(view: StoreView, run_id: str, receipt: str) -> Run:
     try:
         return operator_run(view, run_id)
     except UnknownId:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count
 
 from podium.app.kernel_flows import said_not_to_have_happened
-from podium.core.decisions import Outcome, PlanPlace, Refusal
+from podium.core.decisions import CallOutcome, PlanPosition, Refusal
 from podium.core.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.core.model import Json
 from podium.core.plan_approval import filled_in
@@ -14,7 +14,7 @@ from podium.jobs.operator.deps import OPERATOR, Bench, OperatorKit
 from podium.jobs.operator.models import GatedPlan, OperatorJob, PlanStep
 from podium.jobs.operator.plan_approval import released
 from podium.jobs.operator.quality_gate import let_pass, must_have_passed
-from podium.ports import FlowBody, FlowContext, Step
+from podium.ports import FlowBody, FlowContext, StepContext
 
 MOST_ATTEMPTS = 5
 """How often a call is asked for anew after a person was asked about it alone."""
@@ -39,9 +39,9 @@ async def _performed(
     step: PlanStep,
     results: dict[int, Json],
     job: OperatorJob,
-) -> Outcome:
+) -> CallOutcome:
     """How the call ended. A policy may ask about it alone, beside the plan; that is waited for."""
-    place = PlanPlace(
+    place = PlanPosition(
         step=step.number,
         approval_id=gated.approval_id,
         undoes=gated.plan.undoes,
@@ -49,7 +49,7 @@ async def _performed(
     )
     for attempt in count():
 
-        async def act(here: Step) -> Outcome | Refusal:
+        async def act(here: StepContext) -> CallOutcome | Refusal:
             again = await bench.store.read(partial(said_not_to_have_happened, here))
             try:
                 arguments = filled_in(step.arguments, results)
@@ -59,15 +59,15 @@ async def _performed(
                     role=OPERATOR, provenance=job.provenance,
                 )  # fmt: skip
             except KeyError as error:
-                return Outcome(ok=False, error=f"an earlier call gave no {error}")
+                return CallOutcome(ok=False, error=f"an earlier call gave no {error}")
             except BadArguments as error:
-                return Outcome(ok=False, error=str(error))
+                return CallOutcome(ok=False, error=str(error))
             placed = call.model_copy(update={"plan": place})
             return await bench.toolbox.perform(placed, here.checkpoint)
 
         name = f"call.again-{attempt}" if attempt else "call"
-        found = await ctx.step(name, act, index=step.number, returns=Outcome | Refusal)
-        if isinstance(found, Outcome):
+        found = await ctx.step(name, act, index=step.number, returns=CallOutcome | Refusal)
+        if isinstance(found, CallOutcome):
             return found
         if found.approval_id is None or attempt >= MOST_ATTEMPTS:
             raise PlanNotGated(f"call {step.number} ({step.tool}): {found.decision.reason}")

@@ -9,9 +9,9 @@ from pydantic import Field, ValidationError
 
 from podium.core.approvals import Approver
 from podium.core.decisions import Grant, TierTerm, Usage, digest_of
-from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.packs import Estimate, TierName
-from podium.core.plan_approval import AskedCall, PlannedCall, PlanQuestion, Ungrounded
+from podium.core.plan_approval import ApprovedCall, PlannedCall, PlanQuestion, UngroundedArgument
 
 
 class OperatorMode(StrEnum):
@@ -54,27 +54,27 @@ class Directive(StrEnum):
     USER_INTENT = "user_intent_and_speed"
 
 
-class Message(Noun):
+class Message(FrozenModel):
     """What somebody said to the operator, and what they handed along."""
 
     text: str
     context: dict[str, Json] = Field(default_factory=dict)
-    now: Moment
+    now: UtcDatetime
     """For words such as `tomorrow`."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources of the words, when no person at a door said them."""
 
 
-class Wish(Noun):
+class Wish(FrozenModel):
     """A tool or skill that was understood, with the arguments that were found for it."""
 
     tool: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
-    ungrounded: tuple[Ungrounded, ...] = ()
+    ungrounded: tuple[UngroundedArgument, ...] = ()
     """Set by judgement alone; what a classifier claims of it is not heard."""
 
 
-class Conflict(Noun):
+class Conflict(FrozenModel):
     """A directive that a message is against."""
 
     directive: Directive
@@ -82,7 +82,7 @@ class Conflict(Noun):
     severity: Literal["blocking"] = "blocking"
 
 
-class Reading(Noun):
+class Reading(FrozenModel):
     """What a classifier made of a message. Nothing in it is believed before Podium has checked it."""
 
     intent: Intent
@@ -98,7 +98,7 @@ class Reading(Noun):
     """With `clarify` and `refuse`: tools that may have been meant."""
 
 
-class IntentClassification(Noun):
+class IntentClassification(FrozenModel):
     """Layer 1's answer: a reading that was held against registry and directives."""
 
     classification_id: NonEmpty
@@ -120,7 +120,7 @@ class IntentClassification(Noun):
     """Who read the message: `embedded`, or the name of a model."""
 
 
-class SqlQuery(Noun):
+class SqlQuery(FrozenModel):
     """A read-only statement with its parameters, to look for oneself."""
 
     sql: NonEmpty
@@ -128,7 +128,7 @@ class SqlQuery(Noun):
     """`$STEP.FIELD` stands for what a step's result will give."""
 
 
-class PlanStep(Noun):
+class PlanStep(FrozenModel):
     """One call of a plan.
 
     In `arguments` an object {"$from": [step, "field"]} stands for a field of an earlier step's result,
@@ -145,11 +145,11 @@ class PlanStep(Noun):
     idempotent: bool = False
     estimate: Estimate = Estimate()
     verification: tuple[SqlQuery, ...] = ()
-    ungrounded: tuple[Ungrounded, ...] = ()
+    ungrounded: tuple[UngroundedArgument, ...] = ()
     """What of it nobody said: with any of these a person is asked, whatever the tier."""
 
 
-class PlannedDependency(Noun):
+class PlannedDependency(FrozenModel):
     """Which step had to come first, and why."""
 
     tool: NonEmpty
@@ -160,7 +160,7 @@ class PlannedDependency(Noun):
 PlanStatus = Literal["ready", "rejected", "awaiting_approval"]
 
 
-class RunPlan(Noun):
+class RunPlan(FrozenModel):
     """Layer 2's answer: an ordered, validated sequence of calls. Nothing has run."""
 
     plan_id: NonEmpty
@@ -212,7 +212,7 @@ CheckName = Literal[
 ]
 
 
-class GateReport(Noun):
+class GateReport(FrozenModel):
     """What the five checks of the quality gate found. `reasons` has a sentence for each."""
 
     schema_correct: bool
@@ -233,7 +233,7 @@ class GateReport(Noun):
         return self.sound and self.approval_obtained
 
 
-class GatedPlan(Noun):
+class GatedPlan(FrozenModel):
     """Layer 3's input: a plan that passed the gate. `plan_hash` must be the plan's own."""
 
     plan: RunPlan
@@ -244,7 +244,7 @@ class GatedPlan(Noun):
     max_tool_calls: int = Field(default=50, ge=1)
 
 
-class CallResult(Noun):
+class CallResult(FrozenModel):
     """How one call of a plan ended, as its receipt says."""
 
     number: int
@@ -275,7 +275,7 @@ AnswerStatus = Literal[
 ]
 
 
-class OperatorAnswer(Noun):
+class OperatorAnswer(FrozenModel):
     """Everything the operator says to a message; the five blocks are a reading of it."""
 
     mode: OperatorMode | None
@@ -288,7 +288,7 @@ class OperatorAnswer(Noun):
     gate: GateReport | None = None
     action_id: str | None = None
     """What to approve, with `awaiting_approval`."""
-    deadline: Moment | None = None
+    deadline: UtcDatetime | None = None
     grants: tuple[Grant, ...] = ()
     run_id: str | None = None
     results: tuple[CallResult, ...] = ()
@@ -301,10 +301,10 @@ class OperatorAnswer(Noun):
     """What it took to understand the message, where a model was asked."""
 
 
-class Habit(Noun):
+class Habit(FrozenModel):
     """One message of earlier days and what came of it."""
 
-    at: Moment
+    at: UtcDatetime
     pack: str
     said: str
     tools: tuple[str, ...]
@@ -312,7 +312,7 @@ class Habit(Noun):
     approved_by: tuple[str, ...] = ()
 
 
-class OperatorJob(Noun):
+class OperatorJob(FrozenModel):
     """What a run of the operator is for."""
 
     plan: RunPlan
@@ -330,7 +330,7 @@ class OperatorJob(Noun):
 def question_about(plan: RunPlan) -> PlanQuestion:
     """The question that a plan puts."""
     calls = tuple(
-        AskedCall(
+        ApprovedCall(
             number=step.number,
             tool=step.tool,
             tier=step.tier,

@@ -7,11 +7,11 @@ from typing import Annotated
 from annotated_types import Len
 from pydantic import Field, PositiveInt, Strict
 
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.steering_files import PACK_FOLDER
 
 
-class OperatorOptions(Noun):
+class OperatorOptions(FrozenModel):
     """Options of `podium ask`."""
 
     pack: Annotated[NonEmpty | Annotated[tuple[NonEmpty, ...], Len(min_length=1)], PACK_FOLDER] = (

@@ -31,7 +31,7 @@ from podium.jobs.operator.composition import (
 from podium.jobs.operator.message_context import context_value
 from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
 from podium.jobs.operator.submission import ask
-from podium.ports import RunQuery, View
+from podium.ports import RunQuery, StoreView
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import Desk, DeskHere
@@ -271,7 +271,7 @@ async def _answered(
 
 
 async def _run(desk: Desk, text: str) -> Run:
-    def found(view: View) -> Run:
+    def found(view: StoreView) -> Run:
         return operator_run(view, find_id(view, "run", text))
 
     return await (await desk.store()).read(found)

@@ -9,11 +9,11 @@ from typing import Protocol
 from podium.core.approval_steps import approver_of, grant, mark_expired
 from podium.core.decisions import Approval, ApprovalStatus, digest_of
 from podium.core.errors import PlanNotGated
-from podium.core.plan_approval import AskedCall, PlanQuestion
+from podium.core.plan_approval import ApprovedCall, PlanQuestion
 from podium.core.run_events import ApprovalGranted, ApprovalRequested
 from podium.jobs.operator.deps import OperatorKit
 from podium.jobs.operator.models import OperatorJob, RunPlan, question_about, why_asked
-from podium.ports import Clock, FlowContext, Ids, Step, Store, Tx
+from podium.ports import Clock, FlowContext, Ids, StepContext, Store, Transaction
 from podium.render.argument_text import digested, one_line
 
 LONGEST_SUMMARY = 4_000
@@ -37,7 +37,7 @@ def summary_of(question: PlanQuestion) -> str:
     return f"{head}\n{_as_many(calls, LONGEST_SUMMARY - len(head), chr(10), 'call')}"
 
 
-def _call(call: AskedCall) -> str:
+def _call(call: ApprovedCall) -> str:
     """A call with its arguments, long ones by beginning, end and digest."""
     given = [
         f"{_name(name)}={digested(value, _LONGEST_VALUE)}" for name, value in call.arguments.items()
@@ -101,14 +101,14 @@ async def released(ctx: FlowContext, kit: OperatorKit, job: OperatorJob) -> Appr
     if not job.plan.requires_approval:
         return None
 
-    async def put(step: Step) -> Approval:
+    async def put(step: StepContext) -> Approval:
         return await put_to_people(kit, job, step.run_id)
 
     approval = await ctx.step("approval", put, returns=Approval)
     if approval.status is ApprovalStatus.PENDING:
         await ctx.wait(f"approval:{approval.id}", until=approval.deadline)
 
-    async def look(step: Step) -> Approval:
+    async def look(step: StepContext) -> Approval:
         return await kit.store.write(lambda tx: _looked_at(tx, kit, approval))
 
     answered = await ctx.step("released", look, returns=Approval)
@@ -116,7 +116,7 @@ async def released(ctx: FlowContext, kit: OperatorKit, job: OperatorJob) -> Appr
     return answered
 
 
-def _put(tx: Tx, kit: Asking, job: OperatorJob, run_id: str) -> Approval:
+def _put(tx: Transaction, kit: Asking, job: OperatorJob, run_id: str) -> Approval:
     """Ask, or find what was asked before a crash. A yes that came along is written with it."""
     digest = digest_of(["plan", job.plan.plan_hash, run_id])
     known = tx.approval_for(digest, tuple(ApprovalStatus))
@@ -180,7 +180,7 @@ def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
     )
 
 
-def _looked_at(tx: Tx, kit: Asking, approval: Approval) -> Approval:
+def _looked_at(tx: Transaction, kit: Asking, approval: Approval) -> Approval:
     known = tx.approval(approval.id) or approval
     return mark_expired(tx, known, kit.clock.now())
 

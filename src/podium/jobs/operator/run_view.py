@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.core.errors import PodiumError
     from podium.core.events import Event
     from podium.ports import Store
-    from podium.telemetry.event_feed import Listening
+    from podium.telemetry.event_feed import ListenerThread
 
 
 Started = Callable[[Run], Awaitable[None]]
@@ -110,7 +110,7 @@ def line_of(event: Event) -> str:
 @asynccontextmanager
 async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[Started]:
     """While open, what happens in a run that was started is told on stderr."""
-    listening: list[Listening] = []
+    listening: list[ListenerThread] = []
     with ExitStack() as shown:
 
         async def started(run: Run) -> None:
@@ -119,11 +119,11 @@ async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[S
                 # Late: a message that starts no run is answered without them.
                 from podium.cli.progress import Progress
                 from podium.ports import EventQuery
-                from podium.telemetry.event_feed import Listening
+                from podium.telemetry.event_feed import ListenerThread
 
                 store, query = await podium.store(), EventQuery(run_id=run.id)
                 show = partial(_tell, shown.enter_context(Progress(sys.stderr)))
-                listening.append(Listening(store, query, show, name="the live view"))
+                listening.append(ListenerThread(store, query, show, name="the live view"))
 
         try:
             yield started

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from podium.core.errors import CallInDoubt, OutcomeUnknown, PodiumError, ToolBroke
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
-from podium.ports import RunQuery, View
+from podium.ports import RunQuery, StoreView
 from podium.tools.scope import Handler, ToolScope
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TAIL_LINES = 12
 FAILED = (RunStatus.FAILED, RunStatus.NEEDS_HUMAN)
 
 Fields = dict[str, Json]
-Service = Callable[["Podium", Fields, ToolScope], Awaitable[Fields | Outcome]]
+Service = Callable[["Podium", Fields, ToolScope], Awaitable[Fields | CallOutcome]]
 
 
 def operator_services(podium: Podium) -> dict[str, Handler]:
@@ -54,20 +54,20 @@ async def resolved_context(
     return values
 
 
-def last_run(view: View) -> Run | None:
+def last_run(view: StoreView) -> Run | None:
     """The newest run. Answers of the operator that have ended are none that anybody means by it."""
     runs = view.runs(RunQuery(limit=MAX_ROWS))
     return next((run for run in runs if run.flow != OPERATOR or not run.status.ended), None)
 
 
-def last_failed_run(view: View) -> Run | None:
+def last_failed_run(view: StoreView) -> Run | None:
     """The newest run that failed, or that stopped and needs a person."""
     return next(iter(view.runs(RunQuery(statuses=FAILED, limit=1))), None)
 
 
 async def _served(
     podium: Podium, service: Service, arguments: Fields, scope: ToolScope
-) -> Fields | Outcome:
+) -> Fields | CallOutcome:
     try:
         return await service(podium, arguments, scope)
     except (ToolBroke, OutcomeUnknown, CallInDoubt):
@@ -217,7 +217,7 @@ async def _asked_by(podium: Podium, scope: ToolScope) -> str:
     return (asked_by(run) if run else "") or podium.settings.user
 
 
-async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields | Outcome:
+async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields | CallOutcome:
     from podium.core.forge import check_ending
     from podium.jobs.pipeline.project_checks import run_project_checks
 
@@ -241,7 +241,7 @@ async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields
     if report.passed:
         return fields
     failed = [f"`{each['check']}` {each['ended']}" for each in checks if each["result"] == "failed"]
-    return Outcome(ok=False, result=fields, error=f"the checks failed: {', '.join(failed)}")
+    return CallOutcome(ok=False, result=fields, error=f"the checks failed: {', '.join(failed)}")
 
 
 async def _start_task(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:

@@ -12,7 +12,7 @@ from podium.app.work_request import Told, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 
@@ -24,7 +24,7 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 """Modes that are answered at once."""
 
 
-class OperatorWords(Noun):
+class OperatorWords(FrozenModel):
     """What may be said of a message to the operator."""
 
     context: Told = Field(default_factory=dict)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from podium.core.events import CollisionSeen
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.protected_paths import is_guarded
 from podium.jobs.pipeline.branch_documents import ACTIVE_FOLDERS
 from podium.jobs.pipeline.spec import Mode
 from podium.jobs.pipeline.state import BACKLOG, MEMORY, Desk
-from podium.ports import Step
+from podium.ports import StepContext
 
 _OWN_ATTRIBUTES = tuple(f"+/{path} merge=union" for path in (MEMORY, BACKLOG))
 _SECTION = re.compile(r"^(?=diff --git )", re.MULTILINE)
@@ -35,7 +35,7 @@ def _is_own_attributes(path: str, text: str) -> bool:
     return bool(changed) and all(line.rstrip("\r") in _OWN_ATTRIBUTES for line in changed)
 
 
-class _Size(Noun):
+class _Size(FrozenModel):
     reason: str = ""
 
 
@@ -43,7 +43,7 @@ async def why_not_small(desk: Desk, name: str, mode: Mode) -> str:
     """Why the change is too large, or too delicate, for the stages that the mode skips. Empty: it is not."""
     trip = desk.trip
 
-    async def measure(step: Step) -> _Size:
+    async def measure(step: StepContext) -> _Size:
         diff = await trip.workspace.diff(trip.base)
         return _Size(reason=_reason(sections_of(diff, trip.own_documents), mode))
 
@@ -71,7 +71,7 @@ def _reason(sections: Iterable[tuple[str, str]], mode: Mode) -> str:
 _MOST_PATHS = 50
 
 
-class _Other(Noun):
+class _Other(FrozenModel):
     """A run whose branch cannot be merged with this one's."""
 
     run_id: str
@@ -83,7 +83,7 @@ async def look_around(desk: Desk, name: str) -> None:
     """Tell this run and the other one of every live branch that collides with what was just delivered."""
     trip = desk.trip
 
-    async def work(step: Step) -> list[_Other]:
+    async def work(step: StepContext) -> list[_Other]:
         found = [each for each in await _colliding(desk) if each.branch not in trip.collides]
         for each in found:
             await desk.kit.journal.append(

@@ -11,7 +11,7 @@ from podium.core.decisions import Refusal
 from podium.core.errors import BadInput, ImportRefused, NeedsHuman, NotPossibleNow
 from podium.core.events import NoteTaken
 from podium.core.forge import check_ending, check_passed
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.turns import Reply
 from podium.jobs.pipeline.ledger import with_items
 from podium.jobs.pipeline.memory import with_lessons
@@ -65,7 +65,7 @@ APPENDICES = (BACKLOG, MEMORY, _ATTRIBUTES)
 """What the supervisor itself writes beside documents."""
 
 
-class Filed(Noun):
+class Filed(FrozenModel):
     """What came back into the user's repository."""
 
     head: str

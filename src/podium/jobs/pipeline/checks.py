@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from podium.core.forge import check_ending, check_passed
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 
 _TAIL_CHARACTERS = 4_000
 _NO_TESTS = (
@@ -17,7 +17,7 @@ _NO_TESTS = (
 )
 
 
-class Check(Noun):
+class Check(FrozenModel):
     """A command that tells whether the project is in order."""
 
     name: NonEmpty
@@ -27,7 +27,7 @@ class Check(Noun):
     """The file of the project that it was found in. Empty: the settings name it."""
 
 
-class Detection(Noun):
+class Detection(FrozenModel):
     """Checks that a project's files speak of."""
 
     checks: tuple[Check, ...] = ()
@@ -48,7 +48,7 @@ class Found(Detection):
     """Path → text of what the repository says to agents and contributors."""
 
 
-class CheckResult(Noun):
+class CheckResult(FrozenModel):
     """How a check came out."""
 
     name: str

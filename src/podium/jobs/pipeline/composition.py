@@ -16,10 +16,10 @@ from podium.app.flow_builders import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.forge import PullRequestWish
+from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
-from podium.core.processes import ProcessLimits, Spawn
-from podium.core.workspaces import RepositoryLook
+from podium.core.processes import ProcessLimits, ProcessSpec
+from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import (
     Check,
     CheckResult,
@@ -47,7 +47,7 @@ def hand_over_tool(forge: Forge) -> Tool:
     from podium.tools import Tool
 
     async def hand_over(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-        request = await forge.deliver(PullRequestWish.model_validate(arguments))
+        request = await forge.deliver(PullRequestDraft.model_validate(arguments))
         return {
             **request.model_dump(mode="json"),
             "branch": arguments["branch"],
@@ -57,7 +57,7 @@ def hand_over_tool(forge: Forge) -> Tool:
     spec = ToolSpec(
         name=NAME,
         description="Push one branch and open its pull request, or write the file that stands for one.",
-        input_schema=PullRequestWish.model_json_schema(),
+        input_schema=PullRequestDraft.model_json_schema(),
         tier=Tier.T1,
         receipt_fields=("branch", "commit", "pushed", "url", "number", "file"),
         # It finds what is there already: a crash in between leaves no doubt.
@@ -143,7 +143,7 @@ def _check_disk(checkout: str) -> None:
         )
 
 
-def _uncommitted(look: RepositoryLook, spec: PipelineSpec) -> tuple[str, ...]:
+def _uncommitted(look: CheckoutStatus, spec: PipelineSpec) -> tuple[str, ...]:
     """What no agent will see. podium.yaml does not count: it is read where it lies."""
     changed = [path for path in look.changed if path != PROJECT_FILE]
     if not changed:
@@ -302,7 +302,7 @@ async def run_check_in(
     """Run a check in a folder, which is all that it can change. `ports` are variables for it."""
     fence = await podium.enclosures.confinement(folder)
     ended = await podium.launcher.run(
-        Spawn(
+        ProcessSpec(
             argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
             cwd=folder,
             env={name: str(port) for name, port in (ports or {}).items()},

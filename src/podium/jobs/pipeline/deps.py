@@ -9,8 +9,8 @@ from pydantic import Field
 
 from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import Player
-from podium.core.model import NonEmpty, Noun
-from podium.core.workspaces import WorkspaceWish
+from podium.core.model import FrozenModel, NonEmpty
+from podium.core.workspaces import WorkspaceSpec
 from podium.jobs.pipeline.checks import Check, CheckResult
 from podium.jobs.pipeline.spec import Does, PipelineSpec
 from podium.ports import Clock, Forge, Journal, Toolbox, Workspace, Workspaces
@@ -28,7 +28,7 @@ class PipelineKit:
     purse: Purse
     clock: Clock
     workspaces: Workspaces
-    wish: Callable[..., WorkspaceWish]
+    wish: Callable[..., WorkspaceSpec]
     """A workspace as the settings want it, by task, `base`, `branch` and `run_id`."""
     forge: Forge
     checks: Callable[[], tuple[Check, ...] | None]
@@ -45,7 +45,7 @@ class PipelineKit:
     """Takes secrets out of what is written down for others to see."""
 
 
-class PipelineJob(Noun):
+class PipelineJob(FrozenModel):
     """A task and how it is to be worked on, whole: a resumed run goes by what it was started with."""
 
     task: NonEmpty

@@ -17,7 +17,7 @@ from podium.jobs.pipeline.spec import DONE, FORWARD
 from podium.jobs.pipeline.stage import visit
 from podium.jobs.pipeline.stage_prompt import NONCE_SLOT, brief_triage
 from podium.jobs.pipeline.state import SENT_BACK, Desk, Remark, Settled
-from podium.ports import Step
+from podium.ports import StepContext
 
 _MOST_CHARACTERS = 4_000
 _SAYS_NOTHING = re.compile(
@@ -151,7 +151,7 @@ async def _to_backlog(desk: Desk, remark: Remark, entries: Sequence[str]) -> Non
     trip = desk.trip
     label = f"feedback-{remark.stage}-{remark.round}"
 
-    async def work(step: Step) -> Filed:
+    async def work(step: StepContext) -> Filed:
         await clean_start(desk, "before the backlog is written")
         answer = Answer(
             backlog_items=tuple(shortened(entry, 2_000) for entry in entries[:MOST_ITEMS])

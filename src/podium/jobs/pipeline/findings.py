@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.pipeline.markdown import (
     Block,
     Line,
@@ -70,7 +70,7 @@ _HEAD_NUMBER = re.compile(
 )
 
 
-class Finding(Noun):
+class Finding(FrozenModel):
     """One thing that a review objects to."""
 
     text: str

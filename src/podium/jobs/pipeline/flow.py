@@ -23,7 +23,7 @@ from podium.jobs.pipeline.stage import visit
 from podium.jobs.pipeline.state import Desk, Trip, task_name
 from podium.jobs.pipeline.verdict_routing import integration_of, next_stage
 from podium.jobs.pipeline.workspace_recovery import come_back
-from podium.ports import FlowBody, FlowContext, Step
+from podium.ports import FlowBody, FlowContext, StepContext
 
 
 def pipeline(kit: PipelineKit) -> FlowBody:
@@ -48,7 +48,7 @@ def pipeline(kit: PipelineKit) -> FlowBody:
 
 
 async def _look_at_the_remote(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> None:
-    async def look(step: Step) -> Preflight:
+    async def look(step: StepContext) -> Preflight:
         found = await kit.forge.preflight(job.repository, job.base)
         if job.spec.action_on(found.finding) == "abort":
             raise NotPossibleNow(
@@ -63,7 +63,7 @@ async def _look_at_the_remote(ctx: FlowContext, kit: PipelineKit, job: PipelineJ
 async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
     """Branch and workspace, at once and once."""
 
-    async def make(step: Step) -> WorkspaceRecord:
+    async def make(step: StepContext) -> WorkspaceRecord:
         name = task_name(job.task, step.run_id)
         for known in kit.workspaces.known():
             if known.run_id == step.run_id:
@@ -82,7 +82,7 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
         ctx.note(NoteTaken(text=warning))
     ctx.note(NoteTaken(text=f"Created branch {trip.branch!r} in {record.path}."))
 
-    async def find_checks(step: Step) -> Found:
+    async def find_checks(step: StepContext) -> Found:
         ignored = tuple(await workspace.ignored())
         found = await _usable_checks(trip, kit)
         conventions = await conventions_of(workspace)

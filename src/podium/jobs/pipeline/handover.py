@@ -9,8 +9,8 @@ from itertools import count
 from podium.core.decisions import ApprovalStatus, Refusal
 from podium.core.errors import ForgeUnavailable, Passing, RateLimited, WorkspaceTampered
 from podium.core.events import BranchDelivered, NoteTaken
-from podium.core.forge import PullRequest, PullRequestWish, RemoteBase
-from podium.core.model import Json, Moment, Noun
+from podium.core.forge import PullRequest, PullRequestDraft, RemoteBase
+from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
@@ -21,7 +21,7 @@ from podium.jobs.pipeline.skills import taken_skills
 from podium.jobs.pipeline.stage import looked_at
 from podium.jobs.pipeline.state import Desk, approved_step, ask_a_person
 from podium.jobs.pipeline.verdict_routing import integration_of
-from podium.ports import Step
+from podium.ports import StepContext
 
 FIRST_PAUSE = timedelta(seconds=20)
 LONGEST_PAUSE = timedelta(minutes=15)
@@ -32,12 +32,12 @@ _STEPS_OF_A_DELIVERY = 10_000
 """Tries of a later delivery are counted from there on: steps are known by their numbers."""
 
 
-class Trouble(Noun):
+class Trouble(FrozenModel):
     """Why a forge could not be asked, which may pass by itself."""
 
-    since: Moment
+    since: UtcDatetime
     times: int = 1
-    again_at: Moment | None = None
+    again_at: UtcDatetime | None = None
     """None: it lasts too long, and a person has to look."""
     words: str
 
@@ -47,17 +47,17 @@ class Trouble(Noun):
         return f"The branch is not handed over yet: {self.words}{then}"
 
 
-class _Handed(Noun):
+class _Handed(FrozenModel):
     """The pull request, or what stood in the way."""
 
     request: PullRequest | None = None
     approval_id: str = ""
-    deadline: Moment | None = None
+    deadline: UtcDatetime | None = None
     words: str = ""
     trouble: Trouble | None = None
 
 
-async def hand_over(desk: Desk, wish: PullRequestWish) -> PullRequest:
+async def hand_over(desk: Desk, wish: PullRequestDraft) -> PullRequest:
     """Push and open the pull request. What passes by itself is waited for, all else is for a person."""
     arguments, trouble = wish.model_dump(mode="json"), None
     for attempt in count((desk.trip.deliveries - 1) * _STEPS_OF_A_DELIVERY):
@@ -83,7 +83,7 @@ async def _asked_gate(
 ) -> _Handed:
     root = desk.trip.workspace.record.path
 
-    async def work(step: Step) -> _Handed:
+    async def work(step: StepContext) -> _Handed:
         toolbox = await desk.kit.toolbox_in(root)
         call = toolbox.normalise(
             "hand_over", arguments,
@@ -135,7 +135,7 @@ _MOST_ALIKE = 30
 _LONGEST_SUMMARY = 4_000
 
 
-class _Archived(Noun):
+class _Archived(FrozenModel):
     head: str
     paths: dict[str, str]
     """Where each document was → where it is."""
@@ -181,7 +181,7 @@ async def deliver(desk: Desk) -> Json:
     return _report(desk, put_away, request)
 
 
-class _Named(Noun):
+class _Named(FrozenModel):
     names: bool
     """Whether podium.yaml has `checks:`."""
     count: int = 0
@@ -196,7 +196,7 @@ async def _may_go_out(desk: Desk) -> bool:
     if not trip.untested or trip.untested_reason:
         return True
 
-    async def look(step: Step) -> _Named:
+    async def look(step: StepContext) -> _Named:
         named = desk.kit.checks()
         return _Named(names=named is not None, count=len(named or ()))
 
@@ -223,7 +223,7 @@ def _untested_words(desk: Desk) -> str:
     )
 
 
-class _Looked(Noun):
+class _Looked(FrozenModel):
     remote: RemoteBase
     contained: bool
 
@@ -232,7 +232,7 @@ async def _contains_remote_base(desk: Desk) -> bool:
     """Look once more: it may have moved while the merge was checked and reviewed."""
     trip = desk.trip
 
-    async def work(step: Step) -> _Looked:
+    async def work(step: StepContext) -> _Looked:
         remote = await desk.kit.forge.fetch_base(trip.job.repository, trip.job.base)
         contained = not remote.commit or await trip.workspace.holds(remote.commit)
         return _Looked(remote=remote, contained=contained)
@@ -271,7 +271,7 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
     """The last commit before the branch goes out: active folders are left clean."""
     trip = desk.trip
 
-    async def work(step: Step) -> _Archived:
+    async def work(step: StepContext) -> _Archived:
         day = desk.kit.clock.now().date()
         moved = {
             path: archived(path, day=day, task=trip.name, feat=trip.feat) for path in trip.documents
@@ -353,7 +353,7 @@ def _check_notes(desk: Desk) -> list[str]:
     ]
 
 
-def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
+def _wish(desk: Desk, put_away: _Archived) -> PullRequestDraft:
     trip, redact = desk.trip, desk.kit.redact
     body = body_of(
         task=trip.job.task,
@@ -369,7 +369,7 @@ def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
         summary=put_away.summary,
         proof=put_away.proof,
     )
-    return PullRequestWish(
+    return PullRequestDraft(
         repository=trip.workspace.record.repository,
         branch=trip.branch,
         base=trip.job.base,

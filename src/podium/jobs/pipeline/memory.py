@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from posixpath import basename, dirname
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.pipeline.ledger import Entry, appended, entries_of, new_entries
 from podium.jobs.pipeline.plain_text import harmless, key_of, one_line
 
@@ -144,7 +144,7 @@ What agents learned while working here. It only grows; a person may correct or r
 """
 
 
-class Refused(Noun):
+class Refused(FrozenModel):
     """A lesson that is not written down. Its words are not repeated: they may hold a secret."""
 
     number: int
@@ -152,7 +152,7 @@ class Refused(Noun):
     why: str
 
 
-class Remembered(Noun):
+class Remembered(FrozenModel):
     """The memory after lessons were added to it."""
 
     text: str
@@ -160,7 +160,7 @@ class Remembered(Noun):
     refused: tuple[Refused, ...] = ()
 
 
-class Chosen(Noun):
+class Chosen(FrozenModel):
     """An entry that is worth telling, and why."""
 
     lesson: str

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from podium.core.errors import NotPossibleNow, PodiumError
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.pipeline import Check, CheckResult
 from podium.jobs.pipeline.check_detection import probe_in
 from podium.jobs.pipeline.check_programs import ADVICE, cannot_test, missing_programs, remedy_for
@@ -35,7 +35,7 @@ _MISSING = re.compile(
 _SET_UP = "set the workspace up with `workspaces: after_create:`, or change `checks:`"
 
 
-class CheckTrial(Noun):
+class CheckTrial(FrozenModel):
     """How a check came out on what is committed, without any work."""
 
     command: str
@@ -114,7 +114,7 @@ def _trial(check: Check, state: Literal["green", "red", "cannot_run"], summary: 
     )
 
 
-class ChecksReport(Noun):
+class ChecksReport(FrozenModel):
     """The results, and what they are about."""
 
     commit: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import PurePosixPath
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.pipeline.markdown import Line, blocks_of, lines_of
 from podium.jobs.pipeline.plain_text import fenced, fingerprint, shortened, whole
 from podium.jobs.pipeline.plan_check import DELIVERABLES, DOCUMENTATION, REFERENCES, part_of
@@ -63,7 +63,7 @@ _EVERYBODY = frozenset(
 )
 
 
-class HumanNote(Noun):
+class HumanNote(FrozenModel):
     """Something a person wrote down for agents."""
 
     role: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podium.app.run_timeline import newest_events
 from podium.core.errors import NotPossibleNow, UnknownId
 from podium.core.events import BranchDelivered, Event, StageEnded
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.core.workspaces import WorkspaceRecord
 
@@ -24,7 +24,7 @@ MOST_STAGES = 500
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class Document(Noun):
+class Document(FrozenModel):
     """A document that a role wrote."""
 
     path: str
@@ -34,7 +34,7 @@ class Document(Noun):
     """The commit that has it."""
 
 
-class Branch(Noun):
+class Branch(FrozenModel):
     """Where the work of a run lies. Empty parts are not known."""
 
     repository: str = ""
@@ -49,7 +49,7 @@ class Branch(Noun):
     """The newest last."""
 
 
-class Excerpt(Noun):
+class Excerpt(FrozenModel):
     """The beginning of something that may be long."""
 
     text: str

@@ -18,10 +18,10 @@ from podium.cli.screen import Screen
 from podium.core.decisions import Usage
 from podium.core.errors import PodiumError
 from podium.core.events import ChecksRan, Event, StageEnded
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.event_text import PipelineWords, check_words, duration, in_capitals, money
-from podium.ports import EventQuery, Store, View
+from podium.ports import EventQuery, Store, StoreView
 from podium.render.event import usage_words
 from podium.render.text import counted
 
@@ -35,7 +35,7 @@ _PAGE = 1000
 _TYPES = ("stage_ended", "checks_ran")
 
 
-class Passage(Noun):
+class Passage(FrozenModel):
     """What a run has been through so far, as the journal has it."""
 
     stages: tuple[StageEnded, ...] = ()
@@ -46,7 +46,7 @@ class Passage(Noun):
         return [each.model_dump(mode="json", exclude={"type", "version"}) for each in self.stages]
 
 
-class LookBack(Noun):
+class LookBack(FrozenModel):
     """All that the report is made of, beside the run itself."""
 
     passage: Passage = Passage()
@@ -78,7 +78,7 @@ async def passage_of(store: Store, run_id: str) -> Passage:
     return Passage(stages=tuple(stages), checks=checks)
 
 
-def _page(run_id: str, after: int, view: View) -> list[Event]:
+def _page(run_id: str, after: int, view: StoreView) -> list[Event]:
     return view.events(EventQuery(run_id=run_id, types=_TYPES, after_seq=after, limit=_PAGE))
 
 

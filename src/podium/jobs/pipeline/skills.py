@@ -10,11 +10,11 @@ from podium.core.decisions import Refusal
 from podium.core.errors import BadInput
 from podium.core.events import NoteTaken, RunRetried
 from podium.core.ids import short_id
-from podium.core.model import Moment, Noun
+from podium.core.model import FrozenModel, UtcDatetime
 from podium.jobs.pipeline.payloads import SkillWish
 from podium.jobs.pipeline.plain_text import ascii_of, harmless, one_line
 from podium.jobs.pipeline.state import Desk, OfferedSkill, Settled
-from podium.ports import EventQuery, Step
+from podium.ports import EventQuery, StepContext
 
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
@@ -85,11 +85,11 @@ TAKE = "take-skill"
 """The step that writes an approved skill."""
 
 
-class _Answer(Noun):
+class _Answer(FrozenModel):
     """What the gate said to a skill."""
 
     approval_id: str = ""
-    deadline: Moment | None = None
+    deadline: UtcDatetime | None = None
     asked_for: bool = False
     """A person had the run go again from this very question, so that it is waited for."""
     written: bool = False
@@ -152,7 +152,7 @@ def _offered(desk: Desk, wish: SkillWish) -> OfferedSkill | None:
 async def _ask_gate(desk: Desk, step_name: str, skill: OfferedSkill, *, index: int) -> _Answer:
     """Write it if that may be done: the call is the same each time, and so is the approval it is bound to."""
 
-    async def work(step: Step) -> _Answer:
+    async def work(step: StepContext) -> _Answer:
         root = desk.trip.workspace.record.path
         toolbox = await desk.kit.toolbox_in(root)
         call = toolbox.normalise(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, Strict, model_validator
 
 from podium.core.forge import Finding
-from podium.core.model import NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.steering_files import PROMPT_FILE
 from podium.jobs.pipeline.payloads import Answer, Edit, Plan, Report, Work, audit_of, review_of
 
@@ -56,7 +56,7 @@ Given = Literal[
 """What a stage is told, as text where it is not too long, else as the path of a file."""
 
 
-class Stage(Noun):
+class Stage(FrozenModel):
     """One kind of step of the pipeline."""
 
     does: Does
@@ -90,7 +90,7 @@ class Stage(Noun):
                 return Work
 
 
-class Mode(Noun):
+class Mode(FrozenModel):
     """Where a run begins, and which stages it does without while its change is small."""
 
     start: NonEmpty
@@ -107,7 +107,7 @@ class Mode(Noun):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
-class PipelineSpec(Noun):
+class PipelineSpec(FrozenModel):
     """All stages, and where each mode enters."""
 
     modes: dict[NonEmpty, NonEmpty | Mode]
@@ -204,7 +204,7 @@ def _check_verdicts(name: str, stage: Stage) -> None:
 _Count = Annotated[PositiveInt, Strict()]
 
 
-class StageOptions(Noun):
+class StageOptions(FrozenModel):
     """A stage, or the parts of a built-in stage to change. Unset: as it ships."""
 
     does: Does | None = None
@@ -225,7 +225,7 @@ class StageOptions(Noun):
     """Verdict → how often it may be given before a person is asked. Unset: `rounds`."""
 
 
-class PipelineOptions(Noun):
+class PipelineOptions(FrozenModel):
     """Options of `podium run`. Unset: as it ships."""
 
     modes: dict[NonEmpty, NonEmpty | Mode] | None = None

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
-from podium.core.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.jobs.pipeline import PLACEHOLDER, PLACEHOLDERS, PipelineSpec
 
@@ -107,7 +107,7 @@ def _located(configuration: Configuration, error: ValidationError) -> ConfigInva
     if not owners:
         raise error
     located = owners[-1].located
-    faults: list[ConfigFault] = []
+    faults: list[ConfigProblem] = []
     for detail in error.errors(include_url=False):
         words = str(detail["msg"]).removeprefix("Value error, ")
         path = ("flows", FLOW, *detail["loc"])

@@ -9,9 +9,9 @@ from podium.agents.turn_step import ask_until_answered
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.core.forge import RemoteBase, check_ending
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.turns import Reply
-from podium.core.workspaces import Merge, Snapshot
+from podium.core.workspaces import MergeResult, WorktreeSnapshot
 from podium.jobs.pipeline.branch_change import look_around
 from podium.jobs.pipeline.branch_documents import bring_back, clean_start, evidence_file, file
 from podium.jobs.pipeline.check_detection import detect_in
@@ -29,16 +29,16 @@ from podium.jobs.pipeline.state import (
     approved_step,
     ask_a_person,
 )
-from podium.ports import Step
+from podium.ports import StepContext
 
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
 """Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 
 
-class Merged(Noun):
+class Merged(FrozenModel):
     """The base, merged or in conflict, and where the branch is."""
 
-    merge: Merge | None = None
+    merge: MergeResult | None = None
     """None: there was nothing that could be merged."""
     why_not: str = ""
     head: str
@@ -123,7 +123,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
     return reply
 
 
-async def _restored(desk: Desk, draft: Snapshot) -> bool:
+async def _restored(desk: Desk, draft: WorktreeSnapshot) -> bool:
     """Whether the work that was not committed lies in the workspace again. Another host may not have it."""
     try:
         await desk.trip.workspace.restore(draft)
@@ -164,7 +164,7 @@ def _take_in(desk: Desk, name: str, stage: Stage, settled: Settled) -> None:
             trip.review = trip.reviews[name] = settled.document
 
 
-async def _merge_base(desk: Desk, name: str, number: int) -> Merge:
+async def _merge_base(desk: Desk, name: str, number: int) -> MergeResult:
     """The base as it is now, in the branch or in conflict with it. Where it is gone, a person has to say."""
     for attempt in count():
         merged = await _try_merge(desk, f"{name}:{attempt}" if attempt else name, number)
@@ -184,7 +184,7 @@ def looked_at(desk: Desk, remote: RemoteBase) -> None:
 
 
 async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
-    async def work(step: Step) -> Merged:
+    async def work(step: StepContext) -> Merged:
         trip, workspace = desk.trip, desk.trip.workspace
         start = await clean_start(desk, "before the base is merged")
         remote = await desk.kit.forge.fetch_base(trip.job.repository, trip.job.base)
@@ -209,7 +209,7 @@ async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
     return merged
 
 
-async def _merge_both(desk: Desk, place: str, number: int, remote: RemoteBase) -> Merge:
+async def _merge_both(desk: Desk, place: str, number: int, remote: RemoteBase) -> MergeResult:
     """The remote's base branch, then the user's own. Gives the merge that decides what the branch contains."""
     before = desk.trip.base
     theirs = None
@@ -225,7 +225,7 @@ async def _merge_both(desk: Desk, place: str, number: int, remote: RemoteBase) -
     return theirs if not theirs.up_to_date else own.model_copy(update={"other": before})
 
 
-def _met(desk: Desk, merge: Merge) -> Merge:
+def _met(desk: Desk, merge: MergeResult) -> MergeResult:
     trip = desk.trip
     trip.conflicts, trip.conflict_words, trip.base = merge.conflicts, merge.told, merge.other
     if trip.conflicts:
@@ -235,7 +235,9 @@ def _met(desk: Desk, merge: Merge) -> Merge:
     return merge
 
 
-async def _merge(desk: Desk, name: str, number: int, remote: RemoteBase | None = None) -> Merge:
+async def _merge(
+    desk: Desk, name: str, number: int, remote: RemoteBase | None = None
+) -> MergeResult:
     """Merge the remote's base branch, or without one the user's own."""
     trip = desk.trip
     shown, other = (remote.name, remote.commit) if remote else (trip.job.base, trip.job.base)
@@ -276,7 +278,7 @@ async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, move
     return settled.model_copy(update={"verdict": RED, "words": words, "head": trip.head})
 
 
-class _Evidence(Noun):
+class _Evidence(FrozenModel):
     results: tuple[CheckResult, ...]
     head: str
     added: tuple[Check, ...] = ()
@@ -288,7 +290,7 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
     label, checked = f"{name}-{number}", trip.head
     path = f"docs/dev_docs/reviews/evidence_{trip.feat}_{label}.md"
 
-    async def work(step: Step) -> _Evidence:
+    async def work(step: StepContext) -> _Evidence:
         start = await clean_start(desk, "before the checks")
         # A commit is judged as whoever clones it would see it, with what it depends on.
         await trip.workspace.clear_ignored(desk.found.ignored, DEPENDENCIES)

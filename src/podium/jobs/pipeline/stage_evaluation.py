@@ -10,7 +10,7 @@ from podium.core.errors import ImportRefused, SecretsCommitted, WorkspaceTampere
 from podium.core.model import Json
 from podium.core.protected_paths import is_guarded
 from podium.core.turns import Reply
-from podium.core.workspaces import CommitSeen, WorktreeState
+from podium.core.workspaces import WorkspaceCommit, WorktreeStatus
 from podium.jobs.pipeline.branch_documents import APPENDICES, Filed, file, review_file, was_made
 from podium.jobs.pipeline.payloads import Answer, Edit, Work, feedback_points
 from podium.jobs.pipeline.plain_text import in_code, shortened
@@ -18,7 +18,7 @@ from podium.jobs.pipeline.plan_check import PARTS, SHORT_PLAN, missing_parts
 from podium.jobs.pipeline.reported_failure import tells_of_failure
 from podium.jobs.pipeline.spec import DONE, FORWARD, Stage
 from podium.jobs.pipeline.state import MEMORY, SENT_BACK, Desk, Settled, Withheld, approved_step
-from podium.ports import Step
+from podium.ports import StepContext
 
 _KEPT_UP = ("VERSION", "CHANGELOG.md", "CHANGELOG")
 """Files that a change has to be told in, where the project has them."""
@@ -36,7 +36,7 @@ async def settle(desk: Desk, name: str, stage: Stage, number: int, reply: Reply)
     """Check what was delivered, put away what was not to be changed, commit the documents, bring all back."""
     answer = stage.contract.model_validate(reply.payload)
 
-    async def work(step: Step) -> Settled:
+    async def work(step: StepContext) -> Settled:
         visit = _Visit(desk, name, stage, number, reply, answer)
         try:
             return await visit.settled()
@@ -186,7 +186,7 @@ class _Visit:
             }
         )
 
-    def _unfinished(self, state: WorktreeState, commits: Sequence[CommitSeen]) -> list[str]:
+    def _unfinished(self, state: WorktreeStatus, commits: Sequence[WorkspaceCommit]) -> list[str]:
         answer, problems = self._answer, []
         if not state.on_branch:
             problems.append("HEAD is not on the task's branch; commit there")
@@ -211,7 +211,7 @@ class _Visit:
             problems.append(f"commit {answer.commit_hash[:50]!r} is not on the task's branch")
         return problems + self._dishonest()
 
-    async def _not_its_own(self, state: WorktreeState) -> str:
+    async def _not_its_own(self, state: WorktreeStatus) -> str:
         """Documents that others have filed, the memory, and skills: whoever works on code leaves them alone."""
         if not state.on_branch:
             return ""
@@ -391,7 +391,7 @@ def paths_in(patch: str) -> list[str]:
     return list(dict.fromkeys(_CHANGED.findall(patch)))
 
 
-def _names_one(named: str, commits: Sequence[CommitSeen]) -> bool:
+def _names_one(named: str, commits: Sequence[WorkspaceCommit]) -> bool:
     short = named.strip().lower()
     return short == "head" or any(len(short) >= 7 and each.id.startswith(short) for each in commits)
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from podium.agents.turn_step import ANSWERED, ASK_HUMAN
 from podium.core.errors import WorkspaceTampered
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.pipeline.branch_change import sections_of
 from podium.jobs.pipeline.checks import all_passed, in_words
 from podium.jobs.pipeline.memory import relevant
@@ -27,7 +27,7 @@ from podium.jobs.pipeline.quoted_files import (
 )
 from podium.jobs.pipeline.spec import Stage
 from podium.jobs.pipeline.state import MEMORY, Desk, Remark
-from podium.ports import Step, View
+from podium.ports import StepContext, StoreView
 
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
@@ -59,7 +59,7 @@ Kind = Literal[
 ]
 
 
-class Brief(Noun):
+class Brief(FrozenModel):
     """The words for a turn, and where some of them came from."""
 
     prompt: str
@@ -78,7 +78,7 @@ class _Input:
 async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
     """Put the prompt together, remembered as a step: files and people may say something else later."""
 
-    async def work(step: Step) -> Brief:
+    async def work(step: StepContext) -> Brief:
         notes = await _notes(desk, stage)
         remembered = await _remembered(desk)
         answers = await _answers(desk)
@@ -107,7 +107,7 @@ async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
 async def brief_triage(desk: Desk, remark: Remark) -> Brief:
     """The prompt for the triager, with the remark and what it is about; remembered as a step."""
 
-    async def work(step: Step) -> Brief:
+    async def work(step: StepContext) -> Brief:
         task, inputs = fenced(desk.trip.job.task), await _triage_inputs(desk, remark)
         template = desk.trip.job.prompts["triage"]
         return Brief(prompt=filled(template, {"task": task, "inputs": inputs}))
@@ -236,7 +236,7 @@ async def _answers(desk: Desk) -> list[_Input]:
     return [_Input("people", "\n\n".join([f"{title}:", *parts]))]
 
 
-def _questions(view: View, run_id: str) -> list[tuple[str, str, str]]:
+def _questions(view: StoreView, run_id: str) -> list[tuple[str, str, str]]:
     """Role, question and answer of the last questions, the oldest first."""
     answered = [
         approval

@@ -13,16 +13,16 @@ from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
 from podium.core.forge import RemoteBase
 from podium.core.ids import short_id
-from podium.core.model import Json, Moment, Noun
+from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.turns import Reply
-from podium.core.workspaces import Snapshot
+from podium.core.workspaces import WorktreeSnapshot
 from podium.jobs.pipeline.checks import Check, CheckResult, Found, all_passed
 from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
 from podium.jobs.pipeline.findings import Finding
 from podium.jobs.pipeline.payloads import SkillWish
 from podium.jobs.pipeline.plain_text import slug_of
 from podium.jobs.pipeline.spec import Stage
-from podium.ports import FlowContext, Step, Workspace
+from podium.ports import FlowContext, StepContext, Workspace
 
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"
@@ -32,24 +32,24 @@ RED = "RED"
 """What it says when the checks fail."""
 
 
-class OfferedSkill(Noun):
+class OfferedSkill(FrozenModel):
     """A skill that waits for a person's word."""
 
     name: str
     path: str
     text: str
     approval_id: str = ""
-    deadline: Moment | None = None
+    deadline: UtcDatetime | None = None
 
 
-class Withheld(Noun):
+class Withheld(FrozenModel):
     """What an answer adds to backlog and memory, for the next one to bring: its own commits were taken back."""
 
     backlog: tuple[str, ...] = ()
     lessons: tuple[str, ...] = ()
 
 
-class Settled(Noun):
+class Settled(FrozenModel):
     """What the supervisor made of an answer."""
 
     verdict: str
@@ -71,7 +71,7 @@ class Settled(Noun):
     """What the answer says beside its result, for somebody to decide about."""
     alike: tuple[str, ...] = ()
     """Places in test data that look like secrets."""
-    draft: Snapshot | None = None
+    draft: WorktreeSnapshot | None = None
     withheld: Withheld = Withheld()
     skill: SkillWish | None = None
     disputed: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Settled(Noun):
     """Why there is nothing to plan, in the words of who was to plan it: a person decides."""
 
 
-class Told(Noun):
+class Told(FrozenModel):
     """A stage that was passed through, for the report."""
 
     stage: str
@@ -100,7 +100,7 @@ class Told(Noun):
     usd: float = 0.0
 
 
-class Remark(Noun):
+class Remark(FrozenModel):
     """What an agent said beside its result, and where."""
 
     stage: str
@@ -189,7 +189,7 @@ class Trip:
     told: list[Told] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)
     """Paths that the branch has changed."""
-    draft: Snapshot | None = None
+    draft: WorktreeSnapshot | None = None
     """Work that was not committed when its turn ended, for the next turn to go on with."""
     skills: list[OfferedSkill] = field(default_factory=list)
     collides: set[str] = field(default_factory=set)
@@ -282,28 +282,33 @@ class Desk:
         return self.trip.job.spec.stages[name]
 
 
-class Awaited(Noun):
+class Awaited(FrozenModel):
     """What a step waits for before it is done again."""
 
     approval_id: str
-    approval_deadline: Moment | None
+    approval_deadline: UtcDatetime | None
 
 
 class AwaitsApproval(NeedsHuman):
     """A step cannot end before a person has answered."""
 
-    def __init__(self, approval_id: str, deadline: Moment | None, what: str) -> None:
+    def __init__(self, approval_id: str, deadline: UtcDatetime | None, what: str) -> None:
         super().__init__(f"{what}: `podium approve {approval_id}`")
         self.awaited = Awaited(approval_id=approval_id, approval_deadline=deadline)
 
 
 async def approved_step(
-    desk: Desk, name: str, work: Callable[[Step], Awaitable[Any]], *, index: int, returns: Any
+    desk: Desk,
+    name: str,
+    work: Callable[[StepContext], Awaitable[Any]],
+    *,
+    index: int,
+    returns: Any,
 ) -> Any:
     """A step that is done again, under a name of its own, once what it waits for is answered."""
     for attempt in count():
 
-        async def unless_awaited(step: Step) -> Any:
+        async def unless_awaited(step: StepContext) -> Any:
             try:
                 return await work(step)
             except AwaitsApproval as waits:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from podium.app.submission import Submission
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.pipeline.composition import pipeline_job
 
 
-class PipelineWish(Noun):
+class PipelineWish(FrozenModel):
     """What may be said of a task that becomes a branch."""
 
     mode: str = "direct"

@@ -11,7 +11,7 @@ from itertools import takewhile
 from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct, WorkspaceTampered
 from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
 from podium.core.work import StepRecord, StepStatus
-from podium.core.workspaces import CommitSeen, Snapshot, WorkspaceRecord
+from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeSnapshot
 from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
 from podium.jobs.pipeline.stage_evaluation import paths_in
 from podium.ports import EventQuery, Workspace
@@ -179,7 +179,7 @@ class _Returning:
         await workspace.reset(filed[0].id, f"going back before {self.begun.step}")
         return self.head, paths_in(await workspace.diff(self.head))
 
-    def _is_ours(self, commit: CommitSeen) -> bool:
+    def _is_ours(self, commit: WorkspaceCommit) -> bool:
         return commit.trailers.get("Podium-Run") == self.run_id
 
     @property
@@ -191,7 +191,7 @@ class _Returning:
         await self.kit.journal.append(self.run_id, NoteTaken(text=text))
 
 
-def _words(workspace: Workspace, head: str, step: str, kept: Snapshot | None) -> str:
+def _words(workspace: Workspace, head: str, step: str, kept: WorktreeSnapshot | None) -> str:
     short = workspace.record.branch.removeprefix("refs/heads/")
     before = f", as before {step}" if step else ""
     where = f" Where it was is kept as {kept.ref} ({kept.commit[:12]})." if kept is not None else ""

@@ -12,7 +12,7 @@ from podium.app.agent_builder import build_agent
 from podium.app.dry_run import NoDoors
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput, ConfigInvalid
-from podium.core.folder_snapshots import Ground
+from podium.core.folder_snapshots import WorkingFolder
 from podium.core.protected_paths import is_guarded, lies_in_zone
 from podium.core.turns import TurnLimits
 from podium.jobs.playbook import build_prompt, tools_of
@@ -21,7 +21,7 @@ from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.loader import load_profile, read_playbook, secret_inputs, surroundings
 from podium.jobs.playbook.models import OWN_LIMITS, PROFILE_FILE, Playbook, PlaybookOptions, Profile
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
-from podium.ports import Agent, Enclosures, FlowBody, HookDoors, ToolDoor
+from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, ToolDoor
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -119,7 +119,7 @@ def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, .
     return tuple(dict.fromkeys((*wanted, *ALWAYS)))
 
 
-def registry_for(profile: Profile, within: Enclosures | None = None) -> Registry:
+def registry_for(profile: Profile, within: ConfinementProvider | None = None) -> Registry:
     """The tools of our own, and the plugin's checks as one of them, which run in the fences `within`."""
     from podium.tools import Registry, builtin_tools, checks_tool
 
@@ -147,8 +147,8 @@ async def build_playbook(podium: Podium) -> FlowBody:
 async def bench_for(
     podium: Podium,
     job: PlaybookJob,
-    ground: Ground,
-    agent_behind: Callable[[HookDoors], Agent] | None = None,
+    ground: WorkingFolder,
+    agent_behind: Callable[[HookServers], Agent] | None = None,
 ) -> Bench:
     """Agent and tools of one run, behind a door of their own.
 
@@ -156,7 +156,7 @@ async def bench_for(
     """
     from podium.app.folder_confinement import DeskFence
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
-    from podium.sandbox import HookDoor
+    from podium.sandbox import HookServer
 
     root, named = Path(ground.root), off_limits(job.profile)
     gate, zones = profile_gate(podium.configuration, job.profile), podium.gate.closed_paths
@@ -174,14 +174,16 @@ async def bench_for(
     narrow = _fence(podium, closed, hidden)
     registry = registry_for(job.profile, whole)
 
-    async def behind(gate: ProfileGate, fence: Enclosures) -> tuple[ToolDoor, LocalToolbox]:
+    async def behind(
+        gate: ProfileGate, fence: ConfinementProvider
+    ) -> tuple[ToolDoor, LocalToolbox]:
         door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=fence)
         return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=fence)
 
     door, toolbox = await behind(gate, narrow)
     open_gate = profile_gate(podium.configuration, job.profile, closed=False)
     _, prover = await behind(open_gate, whole)
-    doors = HookDoor(
+    doors = HookServer(
         door,
         toolbox,
         await podium.journal(),

@@ -22,14 +22,14 @@ from podium.core.events import (
     ToolRefused,
     ToolRequested,
 )
-from podium.core.folder_snapshots import Ground
+from podium.core.folder_snapshots import WorkingFolder
 from podium.core.turns import Reply
 from podium.jobs.playbook.criteria import commands_of, proved
 from podium.jobs.playbook.deps import Bench, LimitedAgent, PlaybookKit
 from podium.jobs.playbook.prompt import build_prompt
 from podium.jobs.playbook.run_models import Criterion, Ending, PlaybookJob
 from podium.jobs.playbook.template import as_data, in_code
-from podium.ports import EventQuery, FlowContext, Step, View
+from podium.ports import EventQuery, FlowContext, StepContext, StoreView
 
 TURN = "follow"
 """The step of the agent's first turn; later ones are `follow#1`, `follow#2`, …"""
@@ -138,7 +138,7 @@ def _calls_and_words(calls: str, words: str) -> Iterator[str]:
         yield f"What was said last:\n\n{as_data(words.strip()[-LONGEST_WORDS:])}"
 
 
-def discarded_attempt(view: View, run_id: str, turn: str) -> Earlier | None:
+def discarded_attempt(view: StoreView, run_id: str, turn: str) -> Earlier | None:
     """What was done in place of this turn before somebody had the run go again. None: nobody did.
 
     The same whenever it is asked: it looks only at what stands before the retry.
@@ -174,7 +174,7 @@ def _is_turn(step: str) -> bool:
     return step == TURN or step.startswith(f"{TURN}#")
 
 
-def calls_made(view: View, run_id: str) -> str:
+def calls_made(view: StoreView, run_id: str) -> str:
     """The performed calls of all turns so far beyond reading, a line each."""
     query = EventQuery(run_id=run_id, types=_TYPES, limit=MOST_EVENTS)
     steps = [step.key for step in view.steps(run_id)]
@@ -229,7 +229,7 @@ MOST_IDLE_ENDS = 2
 
 
 async def followed(
-    ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: Ground
+    ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: WorkingFolder
 ) -> Ending:
     """Let the agent follow the playbook, and go back to it with the criteria that its end has left unmet."""
     agent = LimitedAgent(bench.player.agent, kit.store, kit.clock, job.limits)
@@ -262,7 +262,7 @@ def _turn_text(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> WriteTex
     """The assignment or the news, and what became of the turn where a person had it asked again."""
     assignment = build_prompt(job.profile, job.playbook, job.inputs, job.facts).text
 
-    async def recall(step: Step) -> str:
+    async def recall(step: StepContext) -> str:
         return await kit.store.read(lambda view: calls_made(view, step.run_id))
 
     async def write_text(number: int, last: Reply | None, news: str) -> TurnText:
@@ -322,13 +322,13 @@ async def _changing_calls(
     if all(each.met for each in criteria):
         return 0
 
-    async def look(step: Step) -> int:
+    async def look(step: StepContext) -> int:
         return await kit.store.read(lambda view: _changing(view, step.run_id))
 
     return await ctx.step("look-back", look, index=number)
 
 
-def _changing(view: View, run_id: str) -> int:
+def _changing(view: StoreView, run_id: str) -> int:
     return sum(each.agent != "" and _may_have_changed(each) for each in view.calls(run_id))
 
 

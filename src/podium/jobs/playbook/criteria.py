@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import count
 
-from podium.core.decisions import Outcome, Refusal
+from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import BadArguments, UnknownTool
-from podium.core.folder_snapshots import Ground
+from podium.core.folder_snapshots import WorkingFolder
 from podium.core.model import Json
 from podium.jobs.playbook.models import PlaybookHead, Profile
 from podium.jobs.playbook.run_models import PROOF, Criterion, PlaybookJob
-from podium.ports import FlowContext, Step, Toolbox
+from podium.ports import FlowContext, StepContext, Toolbox
 
 FROM_PROFILE = "@"
 """`@test` among the success criteria is the profile's own command of that name."""
@@ -61,7 +61,7 @@ MOST_ASKED = 5
 
 
 async def proved(
-    ctx: FlowContext, toolbox: Toolbox, job: PlaybookJob, ground: Ground, times: int
+    ctx: FlowContext, toolbox: Toolbox, job: PlaybookJob, ground: WorkingFolder, times: int
 ) -> tuple[Criterion, ...]:
     """Every criterion, in the playbook's order, each judged, performed and receipted like any call.
 
@@ -80,11 +80,11 @@ async def _proved(
     ctx: FlowContext,
     toolbox: Toolbox,
     job: PlaybookJob,
-    ground: Ground,
+    ground: WorkingFolder,
     command: str,
     number: int,
 ) -> Criterion:
-    async def run(step: Step) -> Outcome | Refusal:
+    async def run(step: StepContext) -> CallOutcome | Refusal:
         arguments: dict[str, Json] = {
             "command": command,
             "env": dict(job.profile.secrets),
@@ -101,13 +101,13 @@ async def _proved(
                 root=ground.root,
             )
         except (BadArguments, UnknownTool) as error:
-            return Outcome(ok=False, error=str(error))
+            return CallOutcome(ok=False, error=str(error))
         return await toolbox.perform(call, step.checkpoint)
 
     for asked in count():
         name = f"prove.again-{asked}" if asked else "prove"
-        found = await ctx.step(name, run, index=number, returns=Outcome | Refusal)
-        if isinstance(found, Outcome):
+        found = await ctx.step(name, run, index=number, returns=CallOutcome | Refusal)
+        if isinstance(found, CallOutcome):
             if _was_seen(found) or asked >= MOST_ASKED:
                 return _criterion(command, found)
             continue
@@ -119,16 +119,16 @@ async def _proved(
     raise AssertionError("askings are counted without end")
 
 
-def _was_seen(outcome: Outcome) -> bool:
+def _was_seen(outcome: CallOutcome) -> bool:
     """Whether its end is known. After a crash a person may say that it ran, which proves nothing."""
     return not outcome.ok or "exit_code" in _told(outcome)
 
 
-def _told(outcome: Outcome) -> dict[str, Json]:
+def _told(outcome: CallOutcome) -> dict[str, Json]:
     return outcome.result if isinstance(outcome.result, dict) else {}
 
 
-def _criterion(command: str, outcome: Outcome) -> Criterion:
+def _criterion(command: str, outcome: CallOutcome) -> Criterion:
     told = _told(outcome)
     said = "".join(str(told.get(part) or "") for part in ("stdout", "stderr"))
     return Criterion(
@@ -142,7 +142,7 @@ def _criterion(command: str, outcome: Outcome) -> Criterion:
     )
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: CallOutcome) -> str:
     if not _was_seen(outcome):
         return "a person said that it ran, and nobody saw how it ended"
     return "" if outcome.ok else outcome.error or "it failed"

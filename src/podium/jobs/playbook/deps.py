@@ -11,11 +11,11 @@ from podium.agents.turn_step import Player
 from podium.core.decisions import CountedScope, Usage, spent_since, usage_counted
 from podium.core.errors import BudgetSpent, TimedOut
 from podium.core.events import ModelAnswered
-from podium.core.folder_snapshots import Changes, Ground
-from podium.core.turns import Reply, Stop, StopKind, Turn, TurnLimits
+from podium.core.folder_snapshots import FolderChanges, WorkingFolder
+from podium.core.turns import Reply, StopKind, Turn, TurnLimits, TurnStop
 from podium.jobs.playbook.models import PlaybookLimits, Profile
 from podium.jobs.playbook.run_models import PlaybookJob
-from podium.ports import Agent, Clock, EventQuery, Store, Toolbox, View
+from podium.ports import Agent, Clock, EventQuery, Store, StoreView, Toolbox
 
 
 class Grounds(Protocol):
@@ -23,7 +23,7 @@ class Grounds(Protocol):
 
     async def prepare(
         self, run_id: str, root: str, is_closed: Callable[[str], bool], *, as_copy: bool
-    ) -> Ground:
+    ) -> WorkingFolder:
         """Keep what is there so that it can be put back, or copy it away and work in the copy.
 
         `is_closed` says of a path, from the root on, whether nobody may change it.
@@ -33,11 +33,13 @@ class Grounds(Protocol):
         """
         ...
 
-    async def changes(self, ground: Ground, root: str, is_closed: Callable[[str], bool]) -> Changes:
+    async def changes(
+        self, ground: WorkingFolder, root: str, is_closed: Callable[[str], bool]
+    ) -> FolderChanges:
         """What is different now from what was prepared."""
         ...
 
-    async def leave(self, ground: Ground) -> None:
+    async def leave(self, ground: WorkingFolder) -> None:
         """Remove a copy. What was worked on in place stays as it is."""
         ...
 
@@ -61,7 +63,7 @@ class PlaybookKit:
     grounds: Grounds
     off_limits: Callable[[Profile], Callable[[str], bool]]
     """Whether a path, from the root on, is one that the profile lets nobody change."""
-    bench: Callable[[PlaybookJob, Ground], Awaitable[Bench]]
+    bench: Callable[[PlaybookJob, WorkingFolder], Awaitable[Bench]]
     """Puts agent and tools together. Raises `BadInput` for an agent that nobody knows or that cannot
     be without hands."""
 
@@ -97,15 +99,15 @@ class LimitedAgent:
         except BudgetSpent as error:
             if error.scope != "turn" or error.measure not in _KINDS:
                 raise
-            stop = Stop(kind=_KINDS[error.measure], reason=str(error))
+            stop = TurnStop(kind=_KINDS[error.measure], reason=str(error))
             return self._stopped(stop, error.usage)
         except TimedOut as error:
             if self._limits.minutes is None:
                 raise
             reason = f"the agent has worked for {self._limits.minutes:g} minutes"
-            return self._stopped(Stop(kind="minutes", reason=reason), error.usage)
+            return self._stopped(TurnStop(kind="minutes", reason=reason), error.usage)
 
-    def _again(self, view: View, turn: Turn) -> Usage:
+    def _again(self, view: StoreView, turn: Turn) -> Usage:
         """What was recorded with an attempt at this very turn, and is counted again as it is remembered."""
         recorded = self._counted(view, turn, "step")
         answers = [
@@ -117,7 +119,7 @@ class LimitedAgent:
             usd=min(recorded.usd, sum(each.usd for each in answers)),
         )
 
-    def _counted(self, view: View, turn: Turn, scope: CountedScope) -> Usage:
+    def _counted(self, view: StoreView, turn: Turn, scope: CountedScope) -> Usage:
         return usage_counted(
             lambda counter: view.counted(counter, BEGINNING),
             scope,
@@ -126,11 +128,11 @@ class LimitedAgent:
             self._clock.now(),
         )
 
-    def _stopped(self, stop: Stop, usage: Usage | None) -> Reply:
+    def _stopped(self, stop: TurnStop, usage: Usage | None) -> Reply:
         used = usage or Usage(turns=1, complete=False)
         return Reply(text="", agent=self.name, stopped=stop, usage=used)
 
-    def _left(self, view: View, turn: Turn) -> TurnLimits:
+    def _left(self, view: StoreView, turn: Turn) -> TurnLimits:
         """What earlier turns of the run have left; this one may have been begun before a crash."""
         limits, run_id = self._limits, turn.run_id
         used = spent_since(self._again(view, turn), self._counted(view, turn, "run"))
@@ -153,7 +155,7 @@ class LimitedAgent:
         )
 
 
-def _answered(view: View, turn: Turn) -> list[ModelAnswered]:
+def _answered(view: StoreView, turn: Turn) -> list[ModelAnswered]:
     query = EventQuery(run_id=turn.run_id, types=("model_answered",), limit=MOST_ANSWERS)
     bodies = (event.body for event in view.events(query))
     return [body for body in bodies if isinstance(body, ModelAnswered)]
@@ -171,7 +173,7 @@ def _whole(number: float | None) -> int | None:
     return None if number is None else int(number)
 
 
-def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[Stop]:
+def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[TurnStop]:
     """Limits that have nothing left before the turn begins."""
     kinds: tuple[tuple[StopKind, float | None, float | None], ...] = (
         ("minutes", left.seconds, limits.minutes),
@@ -182,19 +184,21 @@ def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[Stop]:
     )
     for kind, rest, limit in kinds:
         if rest is not None and rest <= 0:
-            yield Stop(kind=kind, reason=f"the run's limit of {limit:g} {_named(kind)} is used up")
+            yield TurnStop(
+                kind=kind, reason=f"the run's limit of {limit:g} {_named(kind)} is used up"
+            )
 
 
-def _overrun(left: TurnLimits, reply: Reply) -> Stop | None:
+def _overrun(left: TurnLimits, reply: Reply) -> TurnStop | None:
     """A limit that the turn went beyond without being stopped: not every medium tells of its use on the way."""
     used = reply.usage
     tokens = used.input_tokens + used.output_tokens
     if left.tokens is not None and tokens > left.tokens:
         reason = f"it used {tokens} tokens where {left.tokens} were left, and told of it at its end"
-        return Stop(kind="tokens", reason=reason)
+        return TurnStop(kind="tokens", reason=reason)
     if left.usd is not None and used.usd > left.usd:
         reason = f"it used {used.usd:g} USD where {left.usd:g} were left, and told of it at its end"
-        return Stop(kind="usd", reason=reason)
+        return TurnStop(kind="usd", reason=reason)
     return None
 
 

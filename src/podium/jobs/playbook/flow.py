@@ -9,7 +9,7 @@ from podium.agents.budget_tracker import BEGINNING
 from podium.core.decisions import Usage, usage_counted
 from podium.core.errors import LockHeld, PlaybookNotMet, PlaybookStopped
 from podium.core.events import PlaybookBegan, PlaybookEnded, ToolsGiven
-from podium.core.folder_snapshots import Changes, Ground
+from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.model import Json
 from podium.core.turns import Reply
 from podium.core.work import Run
@@ -17,7 +17,7 @@ from podium.jobs.playbook.conversation import followed
 from podium.jobs.playbook.deps import Bench, PlaybookKit
 from podium.jobs.playbook.models import Profile
 from podium.jobs.playbook.run_models import PLAYBOOK, Criterion, Ending, PlaybookJob, PlaybookResult
-from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx, View
+from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 
 MOST_PATHS = 1_000
 LONGEST_WORDS = 20_000
@@ -27,13 +27,13 @@ async def ended(
     ctx: FlowContext,
     kit: PlaybookKit,
     job: PlaybookJob,
-    ground: Ground,
+    ground: WorkingFolder,
     ending: Ending,
 ) -> PlaybookResult:
     """Look at what is different now, and record the end."""
     reply, criteria = ending.reply, ending.criteria
 
-    async def look(step: Step) -> PlaybookResult:
+    async def look(step: StepContext) -> PlaybookResult:
         closed = kit.off_limits(job.profile)
         changes = await kit.grounds.changes(ground, job.root, closed)
         broken = _broken(changes, job.profile)
@@ -51,7 +51,7 @@ async def ended(
             dry_run=job.dry_run,
         )
 
-        def record(tx: Tx) -> None:
+        def record(tx: Transaction) -> None:
             tx.append(step.run_id, _told(result))
             step.checkpoint(tx, result)
 
@@ -90,7 +90,7 @@ def _met(reply: Reply, criteria: tuple[Criterion, ...]) -> bool:
     return bool(criteria) or reply.stopped is None
 
 
-def _broken(changes: Changes, profile: Profile) -> str:
+def _broken(changes: FolderChanges, profile: Profile) -> str:
     """What cannot be looked at may have been changed: where places are closed, that counts as much."""
     if changes.trespasses:
         return f"what nobody may change was changed: {', '.join(changes.trespasses[:10])}"
@@ -99,7 +99,7 @@ def _broken(changes: Changes, profile: Profile) -> str:
     return ""
 
 
-def _where(changes: Changes) -> str:
+def _where(changes: FolderChanges) -> str:
     if not changes.paths:
         return " (no file was changed)"
     more = "" if len(changes.paths) <= 3 else f" and {len(changes.paths) - 3} more"
@@ -148,23 +148,23 @@ def follow_playbook(kit: PlaybookKit) -> FlowBody:
     return follow
 
 
-async def _prepared(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> Ground:
+async def _prepared(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> WorkingFolder:
     """The folder is this run's alone, and what is in it is kept."""
 
-    async def prepare(step: Step) -> Ground:
+    async def prepare(step: StepContext) -> WorkingFolder:
         if not job.dry_run:
             await kit.store.write(lambda tx: _refuse_company(tx, step.run_id, job.root))
         closed = kit.off_limits(job.profile)
         ground = await kit.grounds.prepare(step.run_id, job.root, closed, as_copy=job.dry_run)
 
-        def record(tx: Tx) -> None:
+        def record(tx: Transaction) -> None:
             tx.append(step.run_id, _began(job))
             step.checkpoint(tx, ground)
 
         await kit.store.write(record)
         return ground
 
-    return await ctx.step(PREPARE, prepare, returns=Ground)
+    return await ctx.step(PREPARE, prepare, returns=WorkingFolder)
 
 
 def _began(job: PlaybookJob) -> PlaybookBegan:
@@ -179,21 +179,21 @@ def _began(job: PlaybookJob) -> PlaybookBegan:
     )
 
 
-def _refuse_company(tx: Tx, run_id: str, root: str) -> None:
+def _refuse_company(tx: Transaction, run_id: str, root: str) -> None:
     """Of two runs in one folder the one that was started first goes on. Raises `LockHeld` for the other."""
     for other in _neighbours(tx, root):
         if other.id < run_id:
             raise _held(other)
 
 
-def _refuse_successor(view: View, run_id: str, job: PlaybookJob) -> None:
+def _refuse_successor(view: StoreView, run_id: str, job: PlaybookJob) -> None:
     """Raises `LockHeld` when a run that came later has begun in the folder meanwhile."""
     for other in () if job.dry_run else _neighbours(view, job.root):
         if other.id != run_id and view.step(other.id, PREPARE) is not None:
             raise _held(other)
 
 
-def _neighbours(view: View, root: str) -> Iterator[Run]:
+def _neighbours(view: StoreView, root: str) -> Iterator[Run]:
     """Runs of playbooks that have not ended and work in the folder, in one around it or in one beneath."""
     for other in view.runs(RunQuery(flow=PLAYBOOK, limit=MOST_RUNS)):
         if not other.status.ended and _overlaps(other, root):
@@ -216,13 +216,13 @@ def _held(other: Run) -> LockHeld:
 async def _equipped(ctx: FlowContext, kit: PlaybookKit, bench: Bench) -> None:
     """Put down which tools the agent is given, to the letter of what it is told of them."""
 
-    async def equip(step: Step) -> ToolsGiven:
+    async def equip(step: StepContext) -> ToolsGiven:
         allowed = bench.player.allowed_tools
         specs = [each for each in bench.prover.specs() if allowed is None or each.name in allowed]
         tools = {spec.name: spec.digest() for spec in specs}
         given = ToolsGiven(role=bench.player.role, tools=tools)
 
-        def record(tx: Tx) -> None:
+        def record(tx: Transaction) -> None:
             tx.append(step.run_id, given)
             step.checkpoint(tx, given)
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from podium.config.located import Located, Place
 from podium.config.located_yaml import parse_located
-from podium.core.errors import HARMLESS_REMEDY, BadInput, ConfigFault, ConfigInvalid
+from podium.core.errors import HARMLESS_REMEDY, BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.jobs.playbook import disagreements, fitting, tools_of
 from podium.jobs.playbook.models import (
@@ -47,7 +47,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _REFERENCE = re.compile(f"secret://{_NAME}")
 
 
-def invalid(file: str, faults: Iterable[ConfigFault]) -> ConfigInvalid:
+def invalid(file: str, faults: Iterable[ConfigProblem]) -> ConfigInvalid:
     """All faults in the order of their places, without what looks like a secret, and not without end."""
     hide = Redactor({}).text
     told = sorted(
@@ -60,18 +60,18 @@ def invalid(file: str, faults: Iterable[ConfigFault]) -> ConfigInvalid:
     return ConfigInvalid(file, told)
 
 
-def placed(file: str, fault: ConfigFault, problem: str = "") -> PlacedFault:
+def placed(file: str, fault: ConfigProblem, problem: str = "") -> PlacedFault:
     """The fault with its file."""
     return PlacedFault(
         file, problem or fault.problem, line=fault.line, column=fault.column, key=fault.key
     )
 
 
-def _file_of(fault: ConfigFault, file: str) -> str:
+def _file_of(fault: ConfigProblem, file: str) -> str:
     return fault.file if isinstance(fault, PlacedFault) else file
 
 
-def default_faults(located: Located) -> Iterator[ConfigFault]:
+def default_faults(located: Located) -> Iterator[ConfigProblem]:
     """Defaults that are none of their input's type. An input that is unsound otherwise is passed over."""
     for name, written_spec in _inputs_in(located).items():
         try:
@@ -95,7 +95,7 @@ def _inputs_in(located: Located) -> dict[str, Json]:
     return inputs if isinstance(inputs, dict) else {}
 
 
-def text_faults(gathered: Gathered, names: frozenset[str] | None) -> Iterator[ConfigFault]:
+def text_faults(gathered: Gathered, names: frozenset[str] | None) -> Iterator[ConfigProblem]:
     """What is wrong with the words. Without `names`, which cannot be known, those in braces are not looked up."""
     for file, text in gathered.texts.items():
         yield from (placed(file, fault) for fault in (*token_faults(text), *_hidden_faults(text)))
@@ -118,7 +118,7 @@ def _runs(page: Page) -> Iterator[list[PageLine]]:
         yield from ([line] for line in lines) if heading else [lines]
 
 
-def token_faults(text: str) -> Iterator[ConfigFault]:
+def token_faults(text: str) -> Iterator[ConfigProblem]:
     hide = Redactor({}).text
     if hide(text) == text:
         return
@@ -127,21 +127,21 @@ def token_faults(text: str) -> Iterator[ConfigFault]:
         number for number, line in enumerate(lines, start=1) if hide(line) != line
     ]
     for number in caught or [None]:
-        yield ConfigFault(
+        yield ConfigProblem(
             "holds what looks like a secret; take it out, and name it as secret://NAME",
             line=number,
         )
 
 
-def _hidden_faults(text: str) -> Iterator[ConfigFault]:
+def _hidden_faults(text: str) -> Iterator[ConfigProblem]:
     """Whoever reviews a playbook must see all that an agent will read."""
     for number, line in enumerate(_LINE_END.split(text), start=1):
         for at, character in hidden_in(line):
             problem = f"holds a character that nobody can see, {written(character)}; take it out"
-            yield ConfigFault(problem, line=number, column=at + 1)
+            yield ConfigProblem(problem, line=number, column=at + 1)
 
 
-def secret_faults(located: Located) -> Iterator[ConfigFault]:
+def secret_faults(located: Located) -> Iterator[ConfigProblem]:
     """Faults of `secrets`, which never show the value: it may be the secret itself."""
     secrets = located.data.get("secrets", {})
     if not isinstance(secrets, dict):
@@ -158,7 +158,7 @@ def secret_faults(located: Located) -> Iterator[ConfigFault]:
             )
 
 
-def faults_of(located: Located, model: type[Profile]) -> list[ConfigFault]:
+def faults_of(located: Located, model: type[Profile]) -> list[ConfigProblem]:
     try:
         located.validated(model)
     except ConfigInvalid as broken:
@@ -178,7 +178,7 @@ class LoadedPlaybook:
     files: tuple[str, ...]
     """Every file it was read from, its own first."""
 
-    def disagreements(self, profile: Profile) -> list[ConfigFault]:
+    def disagreements(self, profile: Profile) -> list[ConfigProblem]:
         """What it asks for and the profile does not give, each at its place."""
         found = disagreements(profile, self.playbook.head)
         return [self.located.fault(path, problem) for path, problem in found]

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from podium.core.decisions import digest_of
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 
 PROFILE_FILE = "plugin-profile.yaml"
 GUARDED_FILES = (PROFILE_FILE,)
@@ -100,7 +100,7 @@ Count = Annotated[PositiveInt, Strict(), Field(le=1_000_000_000)]
 Amount = Annotated[float, Strict(), Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 
 
-class _Described(Noun):
+class _Described(FrozenModel):
     """A noun whose published schema says what each field means."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
@@ -236,7 +236,7 @@ class PlaybookHead(_Described):
     """Commands that must all succeed at the end. `@build`, `@test`, `@lint`: those of the profile."""
 
 
-class PlaybookStep(Noun):
+class PlaybookStep(FrozenModel):
     """One heading of a playbook, and what stands beneath it."""
 
     title: str
@@ -246,7 +246,7 @@ class PlaybookStep(Noun):
     line: int = 0
 
 
-class Playbook(Noun):
+class Playbook(FrozenModel):
     """A playbook as loaded, with what it includes in its place."""
 
     head: PlaybookHead
@@ -264,7 +264,7 @@ CHARACTERS_PER_TOKEN = 4
 """About so many in English prose and code. Every model counts otherwise: this is an estimate."""
 
 
-class PromptSection(Noun):
+class PromptSection(FrozenModel):
     """A part of a prompt under one heading."""
 
     name: str
@@ -275,7 +275,7 @@ class PromptSection(Noun):
         return -(-len(self.text) // CHARACTERS_PER_TOKEN)
 
 
-class Prompt(Noun):
+class Prompt(FrozenModel):
     """What an agent is sent, and of which parts it is made."""
 
     sections: tuple[PromptSection, ...]
@@ -297,7 +297,7 @@ OWN_LIMITS = PlaybookLimits(
 """What holds where neither playbook nor project say anything."""
 
 
-class PlaybookOptions(Noun):
+class PlaybookOptions(FrozenModel):
     """Options of `podium playbook run`."""
 
     agent: str = ""

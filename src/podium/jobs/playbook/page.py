@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from pathlib import Path
 
-from podium.core.errors import ConfigFault, ConfigInvalid
+from podium.core.errors import ConfigInvalid, ConfigProblem
 from podium.jobs.playbook.models import PlaybookStep
 from podium.jobs.playbook.template import fence_after
 
@@ -218,7 +218,7 @@ MOST_PAGES = 50
 DEEPEST = 5
 
 
-class PlacedFault(ConfigFault):
+class PlacedFault(ConfigProblem):
     """A fault that knows its file: a playbook may be of several."""
 
     def __init__(
@@ -246,7 +246,7 @@ class Gathered:
     pages: dict[str, Page] = field(default_factory=dict)
     lines: list[tuple[str, PageLine]] = field(default_factory=list)
     title: PageLine | None = None
-    faults: list[ConfigFault] = field(default_factory=list)
+    faults: list[ConfigProblem] = field(default_factory=list)
 
 
 class PageLoader:
@@ -371,7 +371,7 @@ def read_text(path: Path, name: str) -> str:
 
 
 def _unusable(name: str, problem: str, line: int | None = None) -> ConfigInvalid:
-    return ConfigInvalid(name, [ConfigFault(problem, line=line)])
+    return ConfigInvalid(name, [ConfigProblem(problem, line=line)])
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from podium.core.decisions import Usage
-from podium.core.folder_snapshots import Changes
-from podium.core.model import Json, NonEmpty, Noun
-from podium.core.turns import Reply, Stop
+from podium.core.folder_snapshots import FolderChanges
+from podium.core.model import FrozenModel, Json, NonEmpty
+from podium.core.turns import Reply, TurnStop
 from podium.jobs.playbook.models import Playbook, PlaybookLimits, Profile
 
 PLAYBOOK = "playbook"
@@ -18,7 +18,7 @@ PROOF = "proof"
 """The role in which Podium itself runs the success criteria."""
 
 
-class PlaybookJob(Noun):
+class PlaybookJob(FrozenModel):
     """Everything a run of a playbook needs, as it was when it was started.
 
     The texts are kept whole: what an agent does to the files meanwhile does not change the job.
@@ -39,7 +39,7 @@ class PlaybookJob(Noun):
     """Work in a copy that is thrown away, and show what would have changed."""
 
 
-class Criterion(Noun):
+class Criterion(FrozenModel):
     """One command that decides about success, and how it ended."""
 
     command: str
@@ -61,7 +61,7 @@ class Criterion(Noun):
         return self.model_dump(mode="json")
 
 
-class Ending(Noun):
+class Ending(FrozenModel):
     """How the agent's part of a run ended."""
 
     reply: Reply
@@ -73,7 +73,7 @@ class Ending(Noun):
     """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
 
 
-class PlaybookResult(Noun):
+class PlaybookResult(FrozenModel):
     """How a run ended."""
 
     met: bool
@@ -85,8 +85,8 @@ class PlaybookResult(Noun):
     """How often the agent has ended; after all but the last of them it was told what is not met, and asked again."""
     given_up: str = ""
     """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
-    stop: Stop | None = None
-    changes: Changes = Changes()
+    stop: TurnStop | None = None
+    changes: FolderChanges = FolderChanges()
     broken: str = ""
     """Why it is no success whatever the criteria say. Empty: nothing of that kind."""
     usage: Usage = Usage()

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from podium.core.errors import BadInput
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.platform import shipped_folder
 
 PLAYBOOK_FILE = "playbook.md"
@@ -26,7 +26,7 @@ flows:
 """
 
 
-class Sample(Noun):
+class Sample(FrozenModel):
     """A sample that was laid out."""
 
     name: str

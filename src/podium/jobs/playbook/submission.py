@@ -10,12 +10,12 @@ from pydantic import Field
 from podium.app.submission import Submission
 from podium.app.work_request import Few
 from podium.core.errors import BadInput
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.playbook.composition import job_of_files
 
 
-class PlaybookWish(Noun):
+class PlaybookWish(FrozenModel):
     """What may be said of a run of a playbook. Paths are beneath the project."""
 
     profile: str = ""

@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING
 
 from podium.app.id_lookup import find_id
 from podium.core.errors import BadInput, LockHeld, NotPossibleNow
-from podium.core.folder_snapshots import PutBack
+from podium.core.folder_snapshots import FolderRestore
 from podium.core.work import Run
 from podium.jobs.playbook.run_models import PLAYBOOK
-from podium.ports import RunQuery, View
+from podium.ports import RunQuery, StoreView
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.git import FolderGrounds, FolderRestoring
+    from podium.git import FolderRestorer, WorkingFolders
 
 
 _MOST_RUNS = 10_000
 
 
-def grounds_of(podium: Podium) -> FolderGrounds:
+def grounds_of(podium: Podium) -> WorkingFolders:
     """Keeps, copies and compares folders of this project's runs."""
-    from podium.git import FolderGrounds
+    from podium.git import WorkingFolders
 
-    return FolderGrounds(podium.repository_git, podium.folders.grounds)
+    return WorkingFolders(podium.repository_git, podium.folders.grounds)
 
 
-async def look_at_restoring(podium: Podium, run: str, *, undo: bool = False) -> PutBack:
+async def look_at_restoring(podium: Podium, run: str, *, undo: bool = False) -> FolderRestore:
     """What putting the run's folder back would change. `undo` means back to before the last time.
 
     Raises `LockHeld` while the run, or another one in the same folder, goes on, and `NotPossibleNow` when
@@ -36,8 +36,8 @@ async def look_at_restoring(podium: Podium, run: str, *, undo: bool = False) -> 
 
 
 async def restore_playbook(
-    podium: Podium, run: str, shown: PutBack, *, undo: bool = False, over: bool = False
-) -> PutBack:
+    podium: Podium, run: str, shown: FolderRestore, *, undo: bool = False, over: bool = False
+) -> FolderRestore:
     """Put the folder back to what it was before the run, if it still is as it was shown.
 
     What is there now is kept first. `over` says that later changes of others may go.
@@ -46,15 +46,15 @@ async def restore_playbook(
     return await restoring.put_back(shown, undo=undo, over=over)
 
 
-async def _restoring(podium: Podium, name: str) -> FolderRestoring:
-    from podium.git import FolderRestoring
+async def _restoring(podium: Podium, name: str) -> FolderRestorer:
+    from podium.git import FolderRestorer
 
     store = await podium.store()
     run = await store.read(lambda view: _ended_run(view, name))
-    return FolderRestoring(grounds_of(podium), run.id, run.finished_at)
+    return FolderRestorer(grounds_of(podium), run.id, run.finished_at)
 
 
-def _ended_run(view: View, name: str) -> Run:
+def _ended_run(view: StoreView, name: str) -> Run:
     run = view.run(find_id(view, "run", name))
     if run is None or run.flow != PLAYBOOK:
         raise BadInput(f"{name!r} is no run of a playbook; `podium runs` lists all")

@@ -10,11 +10,11 @@ from pydantic import PositiveInt, Strict
 
 from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import MOST_TURNS, Player, ask_until_answered
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.ports import FlowBody, FlowContext
 
 
-class Scene(Noun):
+class Scene(FrozenModel):
     """One part of the rehearsal."""
 
     name: NonEmpty
@@ -25,7 +25,7 @@ class Scene(Noun):
     """What the role is asked."""
 
 
-class RehearsalOptions(Noun):
+class RehearsalOptions(FrozenModel):
     """Options of `podium rehearse`."""
 
     scenes: tuple[Scene, ...] = ()

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from podium.app.approvals import reject
 from podium.core.decisions import Approval
 from podium.core.errors import NotPossibleNow, UnknownId
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.jobs.sense.candidates import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-class OrdersSeen(Noun):
+class OrdersSeen(FrozenModel):
     """The inbox at one moment."""
 
     waiting: tuple[str, ...] = ()
@@ -64,23 +64,23 @@ PATIENCE_SECONDS = 10.0
 """How long a delivery is waited for; whoever serves its queue goes on with it."""
 
 
-class CandidateListed(Noun):
+class CandidateListed(FrozenModel):
     state: str
     """Where it stands; what a worker said of it counts most."""
     seen: CandidateSeen
 
 
-class CandidatesListed(Noun):
+class CandidatesListed(FrozenModel):
     candidates: tuple[CandidateListed, ...]
 
 
-class CandidateShown(Noun):
+class CandidateShown(FrozenModel):
     state: str
     seen: CandidateSeen
     run: Run
 
 
-class OrdersListed(Noun):
+class OrdersListed(FrozenModel):
     """Files of work orders on their way."""
 
     waiting: tuple[str, ...]

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from podium.core.decisions import ApprovalStatus
 from podium.core.errors import AmbiguousId, UnknownId
 from podium.core.work import Run
-from podium.ports import RunQuery, View
+from podium.ports import RunQuery, StoreView
 
 CANDIDATE = "candidate"
 """The flow whose runs are candidates."""
 PAGE = 500
 
 
-def candidate_runs(view: View) -> Iterator[Run]:
+def candidate_runs(view: StoreView) -> Iterator[Run]:
     """Every candidate there ever was, newest first."""
     query = RunQuery(flow=CANDIDATE, limit=PAGE)
     while page := view.runs(query):
@@ -26,7 +26,7 @@ def wo_id_of(run: Run) -> str:
     return str(run.input.get("wo_id", "")) if isinstance(run.input, dict) else ""
 
 
-def find_candidate(view: View, text: str) -> Run:
+def find_candidate(view: StoreView, text: str) -> Run:
     """Its run. Raises `UnknownId`, or `AmbiguousId` with the candidates."""
     wanted = text.strip()
     by_order = _by_order(view, wanted)
@@ -38,7 +38,7 @@ def find_candidate(view: View, text: str) -> Run:
     return found
 
 
-def approval_meant(view: View, text: str) -> str:
+def approval_meant(view: StoreView, text: str) -> str:
     """The id of the approval for which a work order's id stands; any other text as it is.
 
     Raises `AmbiguousId` for a beginning of several.
@@ -54,7 +54,7 @@ def approval_meant(view: View, text: str) -> str:
     return next((each.id for each in (*pending, *asked)), text)
 
 
-def _by_order(view: View, wanted: str) -> list[Run]:
+def _by_order(view: StoreView, wanted: str) -> list[Run]:
     if not wanted:
         return []
     found: dict[str, Run] = {}
@@ -69,7 +69,7 @@ def _by_order(view: View, wanted: str) -> list[Run]:
     return waiting or list(found.values())
 
 
-def _by_own_id(view: View, wanted: str) -> Run | None:
+def _by_own_id(view: StoreView, wanted: str) -> Run | None:
     runs = [view.run(run_id) for run_id in view.find_ids("run", wanted)]
     for approval_id in view.find_ids("approval", wanted):
         approval = view.approval(approval_id)

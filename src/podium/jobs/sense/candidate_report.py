@@ -44,7 +44,7 @@ from podium.jobs.sense.tick_report import (
     show_value,
 )
 from podium.jobs.sense.trust import Standing
-from podium.ports import EventQuery, RunQuery, View
+from podium.ports import EventQuery, RunQuery, StoreView
 from podium.render.text import shown_line
 
 MOST_RUNS = 500
@@ -136,7 +136,7 @@ def _answers(podium: Podium, standings: Iterable[CandidateStanding]) -> Iterator
             yield each.wo_id, ack
 
 
-def _hindrances(view: View, standings: Sequence[CandidateStanding]) -> dict[str, str]:
+def _hindrances(view: StoreView, standings: Sequence[CandidateStanding]) -> dict[str, str]:
     """What the record knows of those that were put off, and of orders that a worker cannot go on with."""
     query = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MOST_RUNS)
     stopped = {run.input["file"].removesuffix(".yaml"): run for run in view.runs(query)}
@@ -150,7 +150,7 @@ def _hindrances(view: View, standings: Sequence[CandidateStanding]) -> dict[str,
     return {wo_id: why for wo_id, why in found.items() if why}
 
 
-def _put_off_by(view: View, run_id: str) -> str:
+def _put_off_by(view: StoreView, run_id: str) -> str:
     tries = view.events(EventQuery(run_id=run_id, types=("tool_refused", "tool_failed")))
     for body in (event.body for event in reversed(tries)):
         if isinstance(body, ToolRefused):

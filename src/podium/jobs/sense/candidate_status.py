@@ -19,7 +19,16 @@ from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Candidate, CandidateStanding, Planned, PlannerStatus
 from podium.jobs.sense.orders.operation_writer import writer_said
 from podium.jobs.sense.orders.work_order import Ack
-from podium.ports import Engine, EventQuery, FlowContext, RunQuery, Step, Store, Tx, View
+from podium.ports import (
+    Engine,
+    EventQuery,
+    FlowContext,
+    RunQuery,
+    StepContext,
+    Store,
+    StoreView,
+    Transaction,
+)
 
 AT_REST = (RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 PUT_OFF = (
@@ -60,13 +69,13 @@ async def at_rest(store: Store, runs: dict[str, str]) -> list[CandidateStanding]
     return [each for each in found if each is not None]
 
 
-def _looked_at(view: View, runs: dict[str, str]) -> list[CandidateStanding | None]:
+def _looked_at(view: StoreView, runs: dict[str, str]) -> list[CandidateStanding | None]:
     found = [view.run(run_id) for run_id in runs.values()]
     # One that the record has forgotten has ended long ago.
     return [standing_of(view, run) for run in found if run is not None]
 
 
-def standing_of(view: View, run: Run) -> CandidateStanding | None:
+def standing_of(view: StoreView, run: Run) -> CandidateStanding | None:
     """Where a candidate stands, by its run; None while it goes on by itself."""
     standing = _standing(view, run)
     if standing is None:
@@ -74,7 +83,7 @@ def standing_of(view: View, run: Run) -> CandidateStanding | None:
     return standing.model_copy(update={"cannot": writer_said(view, run.id)})
 
 
-def _standing(view: View, run: Run) -> CandidateStanding | None:
+def _standing(view: StoreView, run: Run) -> CandidateStanding | None:
     if run.status is RunStatus.SUCCEEDED:
         return CandidateStanding.model_validate(run.result)
     order: dict[str, Json] = run.input["order"]
@@ -102,7 +111,7 @@ def _standing(view: View, run: Run) -> CandidateStanding | None:
     return None
 
 
-def _is_gone(view: View, run: Run) -> bool:
+def _is_gone(view: StoreView, run: Run) -> bool:
     """Whether what it is about is no longer in the plan, as far as the last planner that answered knows."""
     for newest in view.runs(RunQuery(flow=SENSE, statuses=(RunStatus.SUCCEEDED,), limit=1)):
         planned: dict[str, Json] = newest.result["planned"]
@@ -113,7 +122,7 @@ def _is_gone(view: View, run: Run) -> bool:
     return False
 
 
-def _why_cancelled(view: View, run: Run) -> str:
+def _why_cancelled(view: StoreView, run: Run) -> str:
     wished = view.events(EventQuery(run_id=run.id, types=("run_cancel_requested",)))
     for event in wished:
         if isinstance(event.body, RunCancelRequested):
@@ -153,7 +162,7 @@ async def close_what_is_over(
     return anew
 
 
-def _resting(view: View, run_ids: list[str]) -> list[Run]:
+def _resting(view: StoreView, run_ids: list[str]) -> list[Run]:
     found = (view.run(run_id) for run_id in run_ids)
     return [run for run in found if run is not None and run.status in AT_REST]
 
@@ -180,7 +189,7 @@ async def _end(engine: Engine, store: Store, run_id: str, why: str) -> bool:
     return ended
 
 
-def _withdraw(tx: Tx, run_id: str) -> None:
+def _withdraw(tx: Transaction, run_id: str) -> None:
     for approval in tx.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,)):
         # There is nothing left to say yes to, so its time has come.
         mark_expired(tx, approval, approval.deadline)
@@ -197,13 +206,13 @@ async def held_back(
     if not candidates:
         return {}
 
-    async def look(step: Step) -> dict[str, str]:
+    async def look(step: StepContext) -> dict[str, str]:
         return await kit.store.read(partial(_found, kit, candidates))
 
     return await ctx.step("held-back", look)
 
 
-def _found(kit: SenseKit, candidates: Sequence[Candidate], view: View) -> dict[str, str]:
+def _found(kit: SenseKit, candidates: Sequence[Candidate], view: StoreView) -> dict[str, str]:
     since = view.now() - timedelta(seconds=kit.options.again_seconds)
     newest: dict[str, Run] = {}
     for run in view.runs(RunQuery(flow=CANDIDATE, limit=MOST_LOOKED_AT)):

@@ -14,14 +14,14 @@ from podium.app.approvals import approve, list_approvals
 from podium.core.approvals import Approver
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import CallRefused, LockHeld, NotPossibleNow, PodiumError
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.sense import standing_of
 from podium.jobs.sense.candidate_lookup import candidate_runs, find_candidate, wo_id_of
 from podium.jobs.sense.composition import candidate_mode, inbox_of, sense_options
 from podium.jobs.sense.models import CandidateStanding
 from podium.jobs.sense.orders.work_order import Ack
-from podium.ports import Clock, Engine, Ids, Store, View
+from podium.ports import Clock, Engine, Ids, Store, StoreView
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST = 200
 
-StandingOf = Callable[[View, Run], CandidateStanding | None]
+StandingOf = Callable[[StoreView, Run], CandidateStanding | None]
 """Where a candidate stands, by its run; None while it goes on by itself."""
 Answered = Callable[[str], Ack | None]
 """What a worker said of an order, by its id. May block."""
@@ -38,7 +38,7 @@ PERFORMED = ("delivered", "approved", "waiting")
 """States after which a worker may have had the order: also what waits may have been moved by hand."""
 
 
-class CandidateSeen(Noun):
+class CandidateSeen(FrozenModel):
     """A candidate, with what its run knows of it."""
 
     standing: CandidateStanding
@@ -89,7 +89,7 @@ async def show_candidate(
     """The one that was meant, by id of its work order, run or approval."""
     await list_approvals(store, clock)
 
-    def look(view: View) -> tuple[CandidateSeen, Run]:
+    def look(view: StoreView) -> tuple[CandidateSeen, Run]:
         run = find_candidate(view, text)
         return _seen(view, stands, run), run
 
@@ -105,12 +105,12 @@ def _with_its_end(seen: CandidateSeen, answered: Answered) -> CandidateSeen:
     return seen.model_copy(update={"ack": ack})
 
 
-def _listed(stands: StandingOf, ended: bool, limit: int, view: View) -> list[CandidateSeen]:
+def _listed(stands: StandingOf, ended: bool, limit: int, view: StoreView) -> list[CandidateSeen]:
     wanted = (run for run in candidate_runs(view) if ended or not run.status.ended)
     return [_seen(view, stands, run) for run in islice(wanted, limit)]
 
 
-def _seen(view: View, stands: StandingOf, run: Run) -> CandidateSeen:
+def _seen(view: StoreView, stands: StandingOf, run: Run) -> CandidateSeen:
     found = stands(view, run)
     asked = view.approvals(run_id=run.id, limit=1)
     return CandidateSeen(
@@ -172,16 +172,16 @@ async def deliver(store: Store, engine: Engine, run: Run, stands: StandingOf) ->
                 return
 
 
-def _is_at_rest(run_id: str, stands: StandingOf, view: View) -> bool:
+def _is_at_rest(run_id: str, stands: StandingOf, view: StoreView) -> bool:
     run = view.run(run_id)
     return run is None or stands(view, run) is not None
 
 
-def _meant(text: str, view: View) -> Run:
+def _meant(text: str, view: StoreView) -> Run:
     return find_candidate(view, text)
 
 
-def _pending(run_id: str, view: View) -> str:
+def _pending(run_id: str, view: StoreView) -> str:
     found = view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=1)
     return found[0].id if found else ""
 
@@ -244,7 +244,7 @@ async def deploy_candidate(
     return seen
 
 
-def _refuse_another(view: View, run: Run, asked: str) -> None:
+def _refuse_another(view: StoreView, run: Run, asked: str) -> None:
     waiting = view.approvals(run_id=run.id, statuses=(ApprovalStatus.PENDING,), limit=1)
     if waiting and waiting[0].id != asked:
         raise NotPossibleNow(

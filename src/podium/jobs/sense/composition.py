@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from podium.core.errors import PodiumError
 from podium.core.model import Json
-from podium.core.work import MODES, Mode, QueueSpec, Run, Terms, terms_of
+from podium.core.work import MODES, Mode, QueueSpec, Run, RunSettings, terms_of
 from podium.jobs.sense import (
     SENSE,
     House,
@@ -164,7 +164,7 @@ async def tick_kit(
             engine = await podium.hosting_engine()
             if stack is not None:
                 await stack.enter_async_context(engine.serve([sense_queue(podium.configuration)]))
-            terms = Terms(mode=mode, budgets=podium.settings.budgets.budgets())
+            terms = RunSettings(mode=mode, budgets=podium.settings.budgets.budgets())
             settings = terms.model_dump(mode="json")
             store = await podium.store()
             opened.append(House(engine=engine, store=store, ids=podium.ids, settings=settings))

@@ -9,13 +9,13 @@ from datetime import datetime
 from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import Player
 from podium.core.decisions import Tier
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder
 from podium.jobs.sense.ports import Inbox, TrustBook
 from podium.jobs.sense.trust import Standing
-from podium.ports import Clock, Ids, Store, Toolbox, View
+from podium.ports import Clock, Ids, Store, StoreView, Toolbox
 
 CANDIDATE = "candidate"
 """The flow that sees one candidate through."""
@@ -27,7 +27,7 @@ WRITER = "order_writer"
 """The role of the agent that makes operations of words."""
 
 
-def recorded_without(view: View, run_id: str, step: str, *, before: str) -> bool:
+def recorded_without(view: StoreView, run_id: str, step: str, *, before: str) -> bool:
     """Whether an earlier version, whose flow did not have `step`, has recorded the step `before` which it comes.
 
     A step that is new must come after all recorded ones: such a run goes on without it.
@@ -35,7 +35,7 @@ def recorded_without(view: View, run_id: str, step: str, *, before: str) -> bool
     return view.step(run_id, step) is None and view.step(run_id, before) is not None
 
 
-class SenseJob(Noun):
+class SenseJob(FrozenModel):
     """Input of a run that plans."""
 
     bundle: Bundle
@@ -43,7 +43,7 @@ class SenseJob(Noun):
     manual: bool = False
 
 
-class CandidateJob(Noun):
+class CandidateJob(FrozenModel):
     """Input of a run that sees one candidate through."""
 
     wo_id: NonEmpty
@@ -51,7 +51,7 @@ class CandidateJob(Noun):
     subject: str
 
 
-class Weight(Noun):
+class Weight(FrozenModel):
     """What an order's operations add up to, by the gate that will judge them."""
 
     tier: Tier
@@ -134,7 +134,7 @@ class WorkerKit:
     desk: str
 
 
-class OpsReply(Noun):
+class OpsReply(FrozenModel):
     """Operations for the worker, or the reason why there are none."""
 
     ops: tuple[Operation, ...]

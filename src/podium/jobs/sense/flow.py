@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from itertools import count
 
-from podium.core.decisions import Approval, ApprovalStatus, Outcome, Refusal, Tier
+from podium.core.decisions import Approval, ApprovalStatus, CallOutcome, Refusal, Tier
 from podium.core.model import Json
 from podium.jobs.sense.candidate_status import held_back
 from podium.jobs.sense.deps import (
@@ -22,7 +22,7 @@ from podium.jobs.sense.orders.operation_writer import with_ops
 from podium.jobs.sense.orders.work_order import WorkOrder
 from podium.jobs.sense.planning.planner import planned
 from podium.jobs.sense.trust import TrustEntry
-from podium.ports import FlowBody, FlowContext, Step, Toolbox
+from podium.ports import FlowBody, FlowContext, StepContext, Toolbox
 
 
 def sense(kit: SenseKit) -> FlowBody:
@@ -92,7 +92,7 @@ def candidate(kit: CandidateKit) -> FlowBody:
             options=kit.options, show=kit.show,
         )  # fmt: skip
 
-        async def look(step: Step) -> Weight:
+        async def look(step: StepContext) -> Weight:
             return kit.weigh(worded.order)
 
         weight = await ctx.step("weigh", look, returns=Weight)
@@ -112,10 +112,10 @@ def candidate(kit: CandidateKit) -> FlowBody:
 
 async def _filed(
     ctx: FlowContext, kit: CandidateKit, order: WorkOrder, weight: Weight
-) -> Outcome | Refusal:
+) -> CallOutcome | Refusal:
     """The candidate as a file for people to review, tried again while the folder cannot be written."""
 
-    async def act(step: Step) -> Outcome | Refusal:
+    async def act(step: StepContext) -> CallOutcome | Refusal:
         toolbox = await kit.toolbox_for(order, weight)
         arguments = {
             "wo_id": order.id,
@@ -125,8 +125,8 @@ async def _filed(
         return await _perform(toolbox, "file_candidate", arguments, step)
 
     for attempt in count():
-        found: Outcome | Refusal = await ctx.step(
-            "file", act, index=attempt, returns=Outcome | Refusal
+        found: CallOutcome | Refusal = await ctx.step(
+            "file", act, index=attempt, returns=CallOutcome | Refusal
         )
         if isinstance(found, Refusal) or found.ok or attempt >= MOST_FAILURES:
             return found
@@ -139,16 +139,16 @@ async def _delivered(ctx: FlowContext, kit: CandidateKit, order: WorkOrder, weig
     asked: str | None = None
     for attempt in count():
 
-        async def act(step: Step) -> Outcome | Refusal:
+        async def act(step: StepContext) -> CallOutcome | Refusal:
             toolbox = await kit.toolbox_for(order, weight)
             return await _perform(toolbox, "deliver_order", _delivery(kit, order), step)
 
-        found = await ctx.step("deliver", act, index=attempt, returns=Outcome | Refusal)
-        if isinstance(found, Outcome) and found.ok:
+        found = await ctx.step("deliver", act, index=attempt, returns=CallOutcome | Refusal)
+        if isinstance(found, CallOutcome) and found.ok:
             if asked:
                 await _note_answer(ctx, kit, order, asked)
             return _standing(ctx, order, "delivered", "", kit, asked)
-        if isinstance(found, Outcome):
+        if isinstance(found, CallOutcome):
             if attempt >= MOST_FAILURES:
                 return _standing(ctx, order, "refused", found.error, kit, asked)
             # A full disk or a closed folder is seen to by somebody; the worker does no order twice.
@@ -189,8 +189,8 @@ def _delivery(kit: CandidateKit, order: WorkOrder) -> dict[str, Json]:
 
 
 async def _perform(
-    toolbox: Toolbox, tool: str, arguments: dict[str, Json], step: Step
-) -> Outcome | Refusal:
+    toolbox: Toolbox, tool: str, arguments: dict[str, Json], step: StepContext
+) -> CallOutcome | Refusal:
     call = toolbox.normalise(
         tool, arguments, run_id=step.run_id, step_key=step.key, index=0, role=SENSE
     )
@@ -198,7 +198,7 @@ async def _perform(
 
 
 async def _answer(ctx: FlowContext, kit: CandidateKit, approval_id: str, attempt: int) -> Approval:
-    async def look(step: Step) -> Approval | None:
+    async def look(step: StepContext) -> Approval | None:
         return await kit.store.read(lambda view: view.approval(approval_id))
 
     found = await ctx.step("answer", look, index=attempt, returns=Approval | None)
@@ -210,7 +210,7 @@ async def _answer(ctx: FlowContext, kit: CandidateKit, approval_id: str, attempt
 async def _note_answer(ctx: FlowContext, kit: CandidateKit, order: WorkOrder, asked: str) -> None:
     """Write down whether people agreed with what autonomous would have done: deliver it."""
 
-    async def write(step: Step) -> None:
+    async def write(step: StepContext) -> None:
         approval = await kit.store.read(lambda view: view.approval(asked))
         if approval is None:
             return
@@ -257,7 +257,7 @@ def _standing(
     ).model_dump(mode="json")
 
 
-def _words(found: Outcome | Refusal) -> str:
+def _words(found: CallOutcome | Refusal) -> str:
     return found.decision.reason if isinstance(found, Refusal) else found.error
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from podium.core.decisions import Usage, digest_of
-from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.work import MODES, Mode
 from podium.jobs.sense.orders.work_order import Operation
 from podium.jobs.sense.tick_summary import summary_line
@@ -21,7 +21,7 @@ Condition = Literal["ok", "missing", "unreadable", "malformed", "too_large", "bi
 """How something was found. Whatever it is, a tick goes on, and the bundle says so."""
 
 
-class Sensed(Noun):
+class Sensed(FrozenModel):
     """One thing a source found, or did not find."""
 
     source: NonEmpty
@@ -35,7 +35,7 @@ class Sensed(Noun):
     """What it says, without secrets. Parsed where it could be, else text."""
     stale: bool = False
     """It is older than the source allows."""
-    seen_at: Moment | None = None
+    seen_at: UtcDatetime | None = None
     """When it was last changed, where that is known."""
 
     @property
@@ -44,7 +44,7 @@ class Sensed(Noun):
         return f"{self.source}:{self.place}"
 
 
-class Look(Noun):
+class Look(FrozenModel):
     """All that one source found in one look."""
 
     source: NonEmpty
@@ -55,7 +55,7 @@ class Look(Noun):
     """Changes exactly when what was found changed. Cheaper than reading: names, sizes, times."""
 
 
-class Bundle(Noun):
+class Bundle(FrozenModel):
     """What is known of the system at one moment: bounded, without secrets, each part with its source."""
 
     root: str
@@ -98,7 +98,7 @@ Priority = Literal["low", "medium", "high"]
 Action = Literal["create_wo", "log", "noop", "alert"]
 
 
-class Suggestion(Noun):
+class Suggestion(FrozenModel):
     """`wo_suggestion` of a plan's item: the work order that somebody thinks is needed."""
 
     wo_id_hint: NonEmpty
@@ -109,7 +109,7 @@ class Suggestion(Noun):
     """Beyond plan schema v1: the work as operations, where the planner knows them."""
 
 
-class PlanItem(Noun):
+class PlanItem(FrozenModel):
     """One item of a plan that fits the schema."""
 
     index: int
@@ -123,7 +123,7 @@ class PlanItem(Noun):
     wo_suggestion: Suggestion | None = None
 
 
-class Candidate(Noun):
+class Candidate(FrozenModel):
     """A work order that could be made, with the item it comes from."""
 
     wo_id: NonEmpty
@@ -141,7 +141,7 @@ class Candidate(Noun):
         return f"{self.item.target}/{self.suggestion.wo_id_hint}"
 
 
-class SkippedItem(Noun):
+class SkippedItem(FrozenModel):
     """An item that gives no candidate, and why."""
 
     index: int
@@ -149,7 +149,7 @@ class SkippedItem(Noun):
     title: str = ""
 
 
-class ParsedPlan(Noun):
+class ParsedPlan(FrozenModel):
     """A plan as far as it can be used. A broken document has an error and nothing else."""
 
     timestamp: str = ""
@@ -217,7 +217,7 @@ def no_plan(status: PlannerStatus | None, why: str = "") -> str:
     return f"no plan was made: {_NO_PLAN[status]}" + (f": {why}" if why else "")
 
 
-class Planned(Noun):
+class Planned(FrozenModel):
     """What came of asking the planner."""
 
     status: PlannerStatus
@@ -236,7 +236,7 @@ CandidateState = Literal["logged", "filed", "waiting", "approved", "delivered", 
 """logged: only told of (sensing). filed: a file to review. approved: a dry run heard a yes, and moves nothing."""
 
 
-class CandidateStanding(Noun):
+class CandidateStanding(FrozenModel):
     """Where a candidate stands."""
 
     wo_id: NonEmpty
@@ -259,12 +259,12 @@ def no_operations(standing: CandidateStanding) -> str:
     return f"the writer cannot make any: {standing.cannot}" if standing.cannot else ""
 
 
-class TickOutcome(Noun):
+class TickOutcome(FrozenModel):
     """What one tick came to: the line of the log and of the telemetry are readings of it."""
 
     tick: int
     """How many ticks this root has seen, this one included."""
-    at: Moment
+    at: UtcDatetime
     seconds: float = 0.0
     mode: Mode
     digest: str = ""
@@ -312,7 +312,7 @@ class TickOutcome(Noun):
         )
 
 
-class SenseMemory(Noun):
+class SenseMemory(FrozenModel):
     """What a root's loop remembers from tick to tick."""
 
     ticks: int = 0
@@ -327,7 +327,7 @@ class SenseMemory(Noun):
     status: PlannerStatus | None = None
     why: str = ""
     """Why it is no OK."""
-    planned_at: Moment | None = None
+    planned_at: UtcDatetime | None = None
     failures: int = 0
     """How often in a row the planner gave no plan of its own."""
     last_plan: tuple[PlanItem, ...] = ()

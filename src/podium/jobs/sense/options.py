@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, Strict
 
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.steering_files import PACK_FOLDER, PROGRAM_FILES, STEERING_FILE
 from podium.core.work import Mode
 
@@ -33,7 +33,7 @@ Say what a work order must achieve and the few steps it takes, each checkable.
 You cannot act and have no tools. You answer with one plan, and nothing else."""
 
 
-class Layout(Noun):
+class Layout(FrozenModel):
     """Paths of the files that the loop reads and writes, relative to the root."""
 
     health: NonEmpty = "g/telemetry/health_check_latest.json"
@@ -60,7 +60,7 @@ class Layout(Noun):
     """Log of the plan parser."""
 
 
-class SourceOptions(Noun):
+class SourceOptions(FrozenModel):
     """Another source of state."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
@@ -83,7 +83,7 @@ class SourceOptions(Noun):
     """Age in seconds from which the source is stale. Unset: never."""
 
 
-class Profile(Noun):
+class Profile(FrozenModel):
     """How the planner is asked."""
 
     system: NonEmpty
@@ -94,7 +94,7 @@ class Profile(Noun):
     """Time limit of one plan, in seconds."""
 
 
-class SenseOptions(Noun):
+class SenseOptions(FrozenModel):
     """Options of `podium sense` and of the worker's orders."""
 
     mode: Mode | None = None

@@ -16,7 +16,7 @@ from podium.app.approvals import reject
 from podium.app.submission import Wish, submit
 from podium.core.decisions import Approval, ApprovalStatus, Tier
 from podium.core.errors import BadInput
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Mode
 from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.candidates import CandidateSeen, candidates_seen, deploy_candidate
@@ -27,7 +27,7 @@ from podium.jobs.sense.models import PlannerStatus, SenseMemory, TickOutcome, no
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from podium.jobs.sense.promotion import demote, plan_promotion, promote
 from podium.jobs.sense.trust import Standing, standings
-from podium.ports import View
+from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import Desk, DeskHere
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-class CandidateCard(Noun):
+class CandidateCard(FrozenModel):
     """A candidate with the order it would deliver, as somebody is asked about it."""
 
     seen: CandidateSeen
@@ -50,7 +50,7 @@ class CandidateCard(Noun):
     """The question that waits for somebody."""
 
 
-class SenseSeen(Noun):
+class SenseSeen(FrozenModel):
     """All of it at one moment."""
 
     at: datetime
@@ -146,7 +146,7 @@ async def _cards(podium: Podium, found: Sequence[CandidateSeen]) -> tuple[Candid
     return await store.read(lambda view: tuple(_card(view, each) for each in ordered))
 
 
-def _card(view: View, seen: CandidateSeen) -> CandidateCard:
+def _card(view: StoreView, seen: CandidateSeen) -> CandidateCard:
     approvals = view.approvals(run_id=seen.standing.run_id, limit=1)
     approval = approvals[0] if approvals else None
     text = _text(view, seen.standing.run_id, approval)
@@ -156,7 +156,7 @@ def _card(view: View, seen: CandidateSeen) -> CandidateCard:
     )
 
 
-def _text(view: View, run_id: str, approval: Approval | None) -> str:
+def _text(view: StoreView, run_id: str, approval: Approval | None) -> str:
     """As somebody was asked about it, else as it was planned."""
     if approval is not None:
         return str(approval.arguments.get("content", ""))

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from podium.core.model import Json, Moment
+    from podium.core.model import Json, UtcDatetime
     from podium.jobs.sense.models import Bundle, Look, SenseMemory, TickOutcome
     from podium.jobs.sense.orders.work_order import Ack, Claim, OpenedOrder
     from podium.jobs.sense.trust import TrustEntry
@@ -83,7 +83,7 @@ class SenseRecord(Protocol):
 
     def keep_plan(self, document: Json) -> str: ...
 
-    def log(self, text: str, *, at: Moment, kind: Literal["main", "parser"] = "main") -> None:
+    def log(self, text: str, *, at: UtcDatetime, kind: Literal["main", "parser"] = "main") -> None:
         """Add a line to the main log or to the parser's, and turn the file over when it is full."""
         ...
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from podium.app.submission import ASKED_BY, Submission
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.sense import begin_tick
 from podium.jobs.sense.composition import sense_queue, tick_kit
 
 
-class SenseWish(Noun):
+class SenseWish(FrozenModel):
     """Nothing can be said of a tick."""
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from podium.core.decisions import digest_of
 from podium.core.errors import BadInput, LockHeld
-from podium.core.model import Json, Moment, json_of
+from podium.core.model import Json, UtcDatetime, json_of
 from podium.jobs.sense.models import Bundle, Condition, Look, Sensed, SenseMemory, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack, Claim, OpenedOrder, WorkOrder
 from podium.jobs.sense.ports import Shelf
@@ -177,7 +177,7 @@ class MemorySenseRecord:
         self.plan = document
         return "plan.json"
 
-    def log(self, text: str, *, at: Moment, kind: Literal["main", "parser"] = "main") -> None:
+    def log(self, text: str, *, at: UtcDatetime, kind: Literal["main", "parser"] = "main") -> None:
         (self.lines if kind == "main" else self.parser_lines).append(text)
 
     def tick_ended(self, outcome: TickOutcome) -> None:

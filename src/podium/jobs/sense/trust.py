@@ -10,13 +10,13 @@ from typing import Literal
 from pydantic import model_validator
 
 from podium.core.decisions import Tier
-from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.jobs.sense.orders.work_order import TierName
 
 EntryKind = Literal["agreed", "disagreed", "incident", "promoted", "demoted"]
 
 
-class TrustEntry(Noun):
+class TrustEntry(FrozenModel):
     """One line of the book."""
 
     kind: EntryKind
@@ -27,7 +27,7 @@ class TrustEntry(Noun):
     wo_id: str = ""
     by: str = ""
     why: str = ""
-    at: Moment
+    at: UtcDatetime
 
     @property
     def key(self) -> str:
@@ -42,7 +42,7 @@ class TrustEntry(Noun):
         return self
 
 
-class Standing(Noun):
+class Standing(FrozenModel):
     """How far one target in one zone has come."""
 
     target: str
@@ -56,7 +56,7 @@ class Standing(Noun):
     granted: TierName | None = None
     """Orders up to this tier are delivered unasked in autonomous mode. None: none are."""
     granted_by: str = ""
-    granted_at: Moment | None = None
+    granted_at: UtcDatetime | None = None
     why: str = ""
     """Why it was demoted last."""
 

@@ -16,7 +16,7 @@ from podium.jobs.sense.composition import sense_queue, tick_kit
 from podium.jobs.sense.effective_options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
-from podium.ports import EventQuery, View
+from podium.ports import EventQuery, StoreView
 from podium.render.text import shown_line
 
 AGAIN_SECONDS = 5.0
@@ -126,5 +126,5 @@ async def _end(podium: Podium, tell: Callable[[str], None]) -> None:
         tell(f"podium: a tick could not be recorded: {error!r}; the next one does it")
 
 
-def _run_of(event: Event, view: View) -> Run | None:
+def _run_of(event: Event, view: StoreView) -> Run | None:
     return view.run(event.run_id)

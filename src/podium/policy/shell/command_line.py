@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from podium.core.decisions import BuiltInRule
 from podium.policy import programs
-from podium.policy.refusal import Refused
+from podium.policy.refusal import CallDenied
 from podium.policy.shell import wrappers
 from podium.policy.shell import wrappers as finding
 from podium.policy.shell.command_reader import RESERVED
@@ -25,11 +25,11 @@ from podium.policy.shell.simple_command import (
     COMPUTED,
     DERIVED,
     Objection,
-    Reading,
+    ParsedLine,
     Redirect,
     SimpleCommand,
     Unclear,
-    Written,
+    WrittenCommand,
     program_name,
     shown,
     simple_command,
@@ -58,7 +58,7 @@ class SplitCommand(NamedTuple):
     undecidable: str
 
 
-class _Around(NamedTuple):
+class _CommandContext(NamedTuple):
     """What surrounds a command's words."""
 
     variables: tuple[tuple[str, str], ...] = ()
@@ -74,18 +74,18 @@ class _Around(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def read_line(text: str) -> Reading:
+def read_line(text: str) -> ParsedLine:
     """Read a line as a shell would. Never raises: what is wrong stands in the reading."""
-    found = _Commands()
+    found = _CommandCollector()
     try:
         _check_characters(text)
         if len(text) > LONGEST_PLAIN_LINE:
             found.beyond(f"it is longer than {LONGEST_PLAIN_LINE} characters")
-        found.add_script(text.strip(" \t\n"), _Around())
+        found.add_script(text.strip(" \t\n"), _CommandContext())
     except Unclear as unclear:
         found.unclear = str(unclear)
         found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
-    except Refused as refused:
+    except CallDenied as refused:
         found.refusal = Objection(refused.rule, refused.reason, refused.tier)
     return found.reading()
 
@@ -102,25 +102,25 @@ def split_command(text: str) -> SplitCommand:
 
 def read_words(
     words: Sequence[str], variables: tuple[tuple[str, str], ...] = (), *, assigns: bool = False
-) -> Reading:
+) -> ParsedLine:
     """Read a list of words, as a program is started without a shell. Never raises."""
-    found = _Commands()
+    found = _CommandCollector()
     try:
-        around = _Around(variables=variables, given=tuple(words), assigns=assigns)
+        around = _CommandContext(variables=variables, given=tuple(words), assigns=assigns)
         found.add(tuple(words), around)
     except Unclear as unclear:
         found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
-    except Refused as refused:
+    except CallDenied as refused:
         found.refusal = Objection(refused.rule, refused.reason, refused.tier)
     return found.reading()
 
 
-class _Commands:
+class _CommandCollector:
     """Gathers the commands of a line."""
 
     def __init__(self) -> None:
         self.commands: list[SimpleCommand] = []
-        self.written: tuple[Written, ...] = ()
+        self.written: tuple[WrittenCommand, ...] = ()
         self.unclear = ""
         self.refusal: Objection | None = None
         self.beyond_plain: Objection | None = None
@@ -128,8 +128,8 @@ class _Commands:
         self.words = 0
         self.scripts = 0
 
-    def reading(self) -> Reading:
-        return Reading(
+    def reading(self) -> ParsedLine:
+        return ParsedLine(
             tuple(self.commands),
             self.written,
             self.unclear,
@@ -144,7 +144,7 @@ class _Commands:
             reason = unreadable(why) if rule == BuiltInRule.UNDECIDABLE_COMMAND else why
             self.beyond_plain = Objection(rule, reason)
 
-    def add_script(self, text: str, around: _Around) -> None:
+    def add_script(self, text: str, around: _CommandContext) -> None:
         script = read_script(text)
         if script.beyond_plain:
             self.beyond(script.beyond_plain)
@@ -154,7 +154,7 @@ class _Commands:
         if not around.depth:
             self.written = script.commands
         for written in script.commands:
-            inner = _Around(
+            inner = _CommandContext(
                 variables=(*around.variables, *written.assignments),
                 redirects=written.redirects,
                 scope=(*around.scope, *written.scope),
@@ -166,7 +166,7 @@ class _Commands:
             )
             self.add(written.words, inner)
 
-    def add(self, words: tuple[str, ...], around: _Around) -> None:
+    def add(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self._count(words, around)
         if not words:
             self._emit((), around)
@@ -191,20 +191,20 @@ class _Commands:
             if name in wrappers.RUNNERS:
                 self._started_by_runner(words, around)
 
-    def _count(self, words: tuple[str, ...], around: _Around) -> None:
+    def _count(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self.words += len(words) + len(around.variables)
         if self.words > MOST_WORDS:
             raise Unclear(f"it has more than {MOST_WORDS} words")
         if around.depth > _DEEPEST:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 "too many programs start one another; run it plainly",
             )
 
-    def _check_program(self, word: str, around: _Around) -> None:
+    def _check_program(self, word: str, around: _CommandContext) -> None:
         computed = COMPUTED in word or ANY in word
         if computed or (word.endswith(DERIVED) and not word.startswith(("./", "~/", "/tmp/"))):  # noqa: S108 - a path on the line
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 f"the program {shown(word)!r} is only known when it runs; write its name out",
             )
@@ -212,8 +212,8 @@ class _Commands:
             raise Unclear(f"{word!r} is taken for a program")
 
     def _without_assignments(
-        self, words: tuple[str, ...], around: _Around
-    ) -> tuple[tuple[str, ...], _Around]:
+        self, words: tuple[str, ...], around: _CommandContext
+    ) -> tuple[tuple[str, ...], _CommandContext]:
         """On a line the grammar took them off already; behind `env` and in lists they are words."""
         count = 0
         while count < len(words) and ASSIGNMENT.match(words[count]):
@@ -221,13 +221,13 @@ class _Commands:
         if not count:
             return words, around
         if not around.assigns:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 f"{shown(words[0])!r} would be run as a program here and not set a variable; "
                 "put `env` before it",
             )
         if any(word.partition("=")[0].endswith("+") for word in words[:count]):
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND, "shells do not agree on what += is; use plain ="
             )
         found = tuple(assignment(word) for word in words[:count])
@@ -235,7 +235,7 @@ class _Commands:
             self._check_program(words[count], around)
         return words[count:], around._replace(variables=(*around.variables, *found))
 
-    def _emit(self, words: tuple[str, ...], around: _Around) -> None:
+    def _emit(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self.commands.append(
             simple_command(
                 words,
@@ -247,7 +247,7 @@ class _Commands:
             )
         )
 
-    def _wrapped(self, name: str, words: tuple[str, ...], around: _Around) -> None:
+    def _wrapped(self, name: str, words: tuple[str, ...], around: _CommandContext) -> None:
         if wrappers.WRAPPERS[name].confined:
             self.beyond(
                 f"{name} starts commands that its words do not show; run them one by one",
@@ -263,13 +263,13 @@ class _Commands:
             script=None if name == "xargs" else around.script,
         )
         if name == "xargs" and inner and program_name(inner[0]) == "git":
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.GIT_FIREWALL,
                 "xargs may not start git; name the files to git itself",
             )
         self.add(inner, deeper)
 
-    def _shell(self, name: str, words: tuple[str, ...], around: _Around) -> None:
+    def _shell(self, name: str, words: tuple[str, ...], around: _CommandContext) -> None:
         given = wrappers.script_of(name, words)
         if given is not None:
             if given.has_more:
@@ -277,7 +277,7 @@ class _Commands:
             self._nested(given.text, around, f"the text given to {name}")
         elif around.script is not None and wrappers.reads_input(words):
             if name not in wrappers.READABLE_SHELLS or COMPUTED in around.script:
-                raise Refused(
+                raise CallDenied(
                     BuiltInRule.SHELL_INDIRECTION,
                     f"{name} would read commands that are only known when it runs",
                 )
@@ -288,12 +288,14 @@ class _Commands:
         else:
             self._emit(words, around)
 
-    def _nested(self, text: str, around: _Around, what: str, *, same_shell: bool = False) -> None:
+    def _nested(
+        self, text: str, around: _CommandContext, what: str, *, same_shell: bool = False
+    ) -> None:
         self.scripts += 1
         scope = around.scope if same_shell else (*around.scope, -self.scripts)
         if around.redirects:
             self._emit((), around._replace(variables=(), script=None))
-        deeper = _Around(
+        deeper = _CommandContext(
             variables=around.variables, scope=scope, given=around.given, depth=around.depth + 1
         )
         self._count((), deeper)
@@ -302,7 +304,7 @@ class _Commands:
         except Unclear as unclear:
             raise Unclear(f"{what}: {unclear}") from None
 
-    def _find(self, words: tuple[str, ...], around: _Around) -> None:
+    def _find(self, words: tuple[str, ...], around: _CommandContext) -> None:
         search = finding.taken_apart(words)
         if search.started:
             self.beyond(
@@ -313,20 +315,20 @@ class _Commands:
         for started in search.started:
             self.add(started, around._replace(redirects=(), depth=around.depth + 1, assigns=False))
 
-    def _started_by_runner(self, words: tuple[str, ...], around: _Around) -> None:
+    def _started_by_runner(self, words: tuple[str, ...], around: _CommandContext) -> None:
         for at, word in enumerate(words):
             name = program_name(word)
             if at and (name == "git" or name in wrappers.SHELLS):
                 self.add(words[at:], around._replace(depth=around.depth + 1))
                 return
 
-    def _eval(self, words: tuple[str, ...], around: _Around) -> None:
+    def _eval(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond(
             "eval starts commands that its words do not show; run them one by one",
             BuiltInRule.SHELL_INDIRECTION,
         )
         if any(COMPUTED in word or ANY in word for word in words):
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 "what eval would run is only known when it runs; write the commands out",
             )
@@ -334,11 +336,11 @@ class _Commands:
         if text.strip():
             self._nested(text, around, "the text given to eval", same_shell=True)
 
-    def _trap(self, words: tuple[str, ...], around: _Around) -> None:
+    def _trap(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond("trap changes the shell itself; do without it", BuiltInRule.SHELL_INDIRECTION)
         text = words[1] if len(words) > 2 else ""
         if COMPUTED in text or ANY in text:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 "what trap would run is only known when it runs; write it in single quotes",
             )
@@ -346,38 +348,38 @@ class _Commands:
         if text not in ("", "-", "--") and not text.startswith("-"):
             self._nested(text.removesuffix(DERIVED), around, "the text given to trap")
 
-    def _source(self, words: tuple[str, ...], around: _Around) -> None:
+    def _source(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond(
             f"{words[0]} starts commands that its words do not show; run them one by one",
             BuiltInRule.SHELL_INDIRECTION,
         )
         if len(words) < 2 or not _SOURCED.fullmatch(words[1].removesuffix(DERIVED)):
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 f"{words[0]} runs commands of a file in this shell; run the file as a program",
             )
         self.unsteady = True
         self._emit(words, around)
 
-    def _function(self, words: tuple[str, ...], around: _Around) -> None:
+    def _function(self, words: tuple[str, ...], around: _CommandContext) -> None:
         name = words[1] if len(words) > 1 else ""
         if programs.is_known(name) or name in wrappers.WRAPPERS or name in wrappers.SHELLS:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 f"the function {name!r} would stand in for the command of that name; call it otherwise",
             )
 
 
 _SPECIAL = {
-    "eval": _Commands._eval,
-    "trap": _Commands._trap,
-    "source": _Commands._source,
-    ".": _Commands._source,
-    "function": _Commands._function,
+    "eval": _CommandCollector._eval,
+    "trap": _CommandCollector._trap,
+    "source": _CommandCollector._source,
+    ".": _CommandCollector._source,
+    "function": _CommandCollector._function,
 }
 
 
-def _shown(written: Written) -> tuple[str, ...]:
+def _shown(written: WrittenCommand) -> tuple[str, ...]:
     words = (*(f"{name}={value}" for name, value in written.assignments), *written.words)
     words = words or tuple(redirect.target for redirect in written.redirects) or (":",)
     return tuple(map(shown, words))

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from podium.core.decisions import Access
 from podium.policy.programs import names
-from podium.policy.shell.parser_state import PLACEHOLDER, WORDS, Ground, HereDocument, Where
+from podium.policy.shell.parser_state import (
+    PLACEHOLDER,
+    WORDS,
+    HereDocument,
+    ParserState,
+    SourcePosition,
+)
 from podium.policy.shell.simple_command import COMPUTED, DERIVED, Redirect, Unclear
 from podium.policy.shell.word_reader import PLAIN_WORD, WordReader
 
@@ -28,7 +34,7 @@ _SILENT_REDIRECTS = frozenset({"<", "<&"})
 _WRITING_REDIRECTS = frozenset({">", ">>", "&>", "&>>", ">&", ">|"})
 
 
-class CommandReader(Ground, ABC):
+class CommandReader(ParserState, ABC):
     """Reads one simple command at a time. What stands around them is read by whoever extends it."""
 
     def __init__(self, source: bytes, documents: Sequence[HereDocument]) -> None:
@@ -43,20 +49,20 @@ class CommandReader(Ground, ABC):
         """Read the commands of `$(…)`, backticks or `<(…)`."""
 
     @abstractmethod
-    def subshell(self, node: Node, where: Where) -> None:
+    def subshell(self, node: Node, where: SourcePosition) -> None:
         """Read `( … )`, which may stand behind `time`."""
 
     @abstractmethod
     def inner_script(self, text: str) -> None:
         """Read commands that stand in a here-document."""
 
-    def command(self, node: Node, where: Where) -> None:
+    def command(self, node: Node, where: SourcePosition) -> None:
         self.read_command(node, where, (), None, False)
 
     def read_command(
         self,
         node: Node,
-        where: Where,
+        where: SourcePosition,
         redirects: tuple[Redirect, ...],
         script: str | None,
         fed: bool,
@@ -117,7 +123,7 @@ class CommandReader(Ground, ABC):
         else:
             words += self.words.alternatives(node)
 
-    def declaration(self, node: Node, where: Where) -> None:
+    def declaration(self, node: Node, where: SourcePosition) -> None:
         """`export A=1`, `declare -x A`, `unset A`: words, of which some are assignments."""
         words: list[str] = []
         for child in self.children(node):
@@ -130,7 +136,7 @@ class CommandReader(Ground, ABC):
                 raise Unclear(f"it has a declaration that is not understood ({child.type})")
         self.emit(tuple(words), where)
 
-    def assignment(self, node: Node, where: Where) -> None:
+    def assignment(self, node: Node, where: SourcePosition) -> None:
         name, value = self._assignment(node, prefix=False)
         self.emit((), where, assignments=((name, value),))
         once = name not in self.set_names | self.for_names
@@ -140,7 +146,7 @@ class CommandReader(Ground, ABC):
             self.words.values.pop(name, None)
         self.set_names.add(name)
 
-    def assignments(self, node: Node, where: Where) -> None:
+    def assignments(self, node: Node, where: SourcePosition) -> None:
         for child in self.children(node):
             self.assignment(child, where)
 

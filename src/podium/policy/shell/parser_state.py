@@ -18,7 +18,7 @@ from time import thread_time
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.policy.programs import names
-from podium.policy.shell.simple_command import Redirect, Unclear, Written
+from podium.policy.shell.simple_command import Redirect, Unclear, WrittenCommand
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Point
@@ -105,7 +105,7 @@ WORDS = names(
 _GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
 
 
-class Where(NamedTuple):
+class SourcePosition(NamedTuple):
     scope: tuple[int, ...] = ()
     after_success: bool = False
     certain: bool = True
@@ -114,17 +114,17 @@ class Where(NamedTuple):
     looped: bool = False
 
 
-class Ground:
+class ParserState:
     """A script with its tree. Gathers commands, and the first thing that is beyond plain words."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
         self.root = parse(source)
-        self.commands: list[Written] = []
+        self.commands: list[WrittenCommand] = []
         self.beyond_plain = ""
         self.unsteady = False
         self.scopes = 0
-        self.where = Where()
+        self.where = SourcePosition()
         """Where the statement stands that is being read."""
 
     def note(self, what: str) -> None:
@@ -152,7 +152,7 @@ class Ground:
         if b"\n" in gap:
             self.note("a line continuation" if b"\\\n" in gap else "a line break")
 
-    def inner(self, where: Where) -> Where:
+    def inner(self, where: SourcePosition) -> SourcePosition:
         self.scopes += 1
         return where._replace(scope=(*where.scope, self.scopes))
 
@@ -162,7 +162,7 @@ class Ground:
     def emit(
         self,
         words: tuple[str, ...],
-        where: Where,
+        where: SourcePosition,
         *,
         assignments: tuple[tuple[str, str], ...] = (),
         redirects: tuple[Redirect, ...] = (),
@@ -174,7 +174,7 @@ class Ground:
         if where.looped and words[:1] in (("cd",), ("pushd",), ("popd",)):
             self.unsteady = True
         self.commands.append(
-            Written(
+            WrittenCommand(
                 words,
                 assignments,
                 redirects,
@@ -186,7 +186,7 @@ class Ground:
         )
 
 
-def loosely(where: Where) -> Where:
+def loosely(where: SourcePosition) -> SourcePosition:
     return where._replace(certain=False) if where.certain else where
 
 

@@ -19,11 +19,11 @@ from podium.policy.shell.parser_state import (
     PLACEHOLDER,
     WORDS,
     HereDocument,
-    Where,
+    SourcePosition,
     loosely,
     taken_out,
 )
-from podium.policy.shell.simple_command import COMPUTED, DERIVED, Redirect, Unclear, Written
+from podium.policy.shell.simple_command import COMPUTED, DERIVED, Redirect, Unclear, WrittenCommand
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,15 +44,15 @@ _DEEPEST = 32
 _TOO_DEEP = "its parts stand too deep in one another"
 
 
-class Script(NamedTuple):
+class ParsedScript(NamedTuple):
     """What a script was read as."""
 
-    commands: tuple[Written, ...]
+    commands: tuple[WrittenCommand, ...]
     beyond_plain: str
     unsteady: bool
 
 
-def read_script(text: str) -> Script:
+def read_script(text: str) -> ParsedScript:
     """Read a script. Raises `Unclear` with the reason."""
     try:
         return _read(text)
@@ -60,21 +60,21 @@ def read_script(text: str) -> Script:
         raise Unclear(_TOO_DEEP) from None
 
 
-def _read(text: str) -> Script:
+def _read(text: str) -> ParsedScript:
     if _BARE_WORDS.fullmatch(text):
         words = tuple(text.split(" "))
         if words[0] not in RESERVED and "=" not in words[0]:
-            return Script((Written(words, (), (), (), False, False, None),), "", False)
+            return ParsedScript((WrittenCommand(words, (), (), (), False, False, None),), "", False)
     source = text.encode("utf-8", "surrogateescape")
     shorter, documents = taken_out(source)
     if documents:
-        reader = _Reader(shorter, documents)
+        reader = _StatementReader(shorter, documents)
         if reader.confirmed:
             return reader.read()
-    return _Reader(source, ()).read()
+    return _StatementReader(source, ()).read()
 
 
-class _Reader(CommandReader):
+class _StatementReader(CommandReader):
     """Reads statements, and the commands they are made of."""
 
     def __init__(self, source: bytes, documents: Sequence[HereDocument]) -> None:
@@ -91,7 +91,7 @@ class _Reader(CommandReader):
         seen = self.source.count(PLACEHOLDER.encode())
         return seen == len(self.documents) == _placeholders(self.root, self.source)
 
-    def read(self) -> Script:
+    def read(self) -> ParsedScript:
         if self.root.has_error:
             raise Unclear("it is not complete, or not in the grammar of a shell")
         self.sequence(self.root, self.where)
@@ -100,7 +100,7 @@ class _Reader(CommandReader):
             raise Unclear("it is empty")
         if self.words.arithmetic and self._has_runnable_text():
             raise Unclear("it calculates, and has a text that a calculation may run")
-        return Script(tuple(self.commands), self.beyond_plain, self.unsteady)
+        return ParsedScript(tuple(self.commands), self.beyond_plain, self.unsteady)
 
     def _has_runnable_text(self) -> bool:
         """A calculation runs `a[$(…)]` in the value of a variable: no text may hold such a thing."""
@@ -108,7 +108,7 @@ class _Reader(CommandReader):
             _RUNNABLE.search(self.source, start, end) for start, end in self.words.inert
         )
 
-    def statement(self, node: Node, where: Where) -> None:
+    def statement(self, node: Node, where: SourcePosition) -> None:
         handler = _HANDLERS.get(node.type)
         if handler is None:
             raise Unclear(f"it has shell grammar that is not understood ({node.type})")
@@ -120,7 +120,7 @@ class _Reader(CommandReader):
         self._depth -= 1
         self.where = before
 
-    def sequence(self, node: Node, where: Where) -> None:
+    def sequence(self, node: Node, where: SourcePosition) -> None:
         """Statements one after another, and what stands between them."""
         if node.type != "program":
             self._note_grammar(node)
@@ -132,7 +132,7 @@ class _Reader(CommandReader):
             inside = inside._replace(looped=True)
         self._statements(self.children(node), inside)
 
-    def _statements(self, children: Sequence[Node], where: Where) -> None:
+    def _statements(self, children: Sequence[Node], where: SourcePosition) -> None:
         for at, child in enumerate(children):
             if not child.is_named:
                 self._token(child)
@@ -158,7 +158,7 @@ class _Reader(CommandReader):
         if child.is_missing:
             raise Unclear("it is not complete")
 
-    def list_(self, node: Node, where: Where) -> None:
+    def list_(self, node: Node, where: SourcePosition) -> None:
         later: list[tuple[str, Node]] = []
         while node.type == "list":  # `a && b && c` is a list of a list and c, as long as the line.
             node, operator, right = self._pair(node)
@@ -173,10 +173,10 @@ class _Reader(CommandReader):
             raise Unclear("it has '&&' or '||' without a command")
         return children[0], children[1].type, children[2]
 
-    def pipeline(self, node: Node, where: Where) -> None:
+    def pipeline(self, node: Node, where: SourcePosition) -> None:
         self._stages(self.children(node), where)
 
-    def _stages(self, children: Sequence[Node], where: Where) -> None:
+    def _stages(self, children: Sequence[Node], where: SourcePosition) -> None:
         fed = where.fed
         after_success = where.after_success
         for child in children:
@@ -191,11 +191,11 @@ class _Reader(CommandReader):
                 child, self.inner(loosely(where))._replace(fed=fed, after_success=after_success)
             )
 
-    def subshell(self, node: Node, where: Where) -> None:
+    def subshell(self, node: Node, where: SourcePosition) -> None:
         self.note("a subshell or function (parenthesis)")
         self._statements(self.children(node), self.inner(where))
 
-    def negated(self, node: Node, where: Where) -> None:
+    def negated(self, node: Node, where: SourcePosition) -> None:
         self.note("a negation or history expansion (!)")
         for child in self.children(node):
             if child.is_named:
@@ -203,7 +203,7 @@ class _Reader(CommandReader):
             elif child.type != "!":
                 raise Unclear("it has a negation that is not understood")
 
-    def function(self, node: Node, where: Where) -> None:
+    def function(self, node: Node, where: SourcePosition) -> None:
         self.note("a subshell or function (parenthesis)")
         self.unsteady = True
         name = node.child_by_field_name("name")
@@ -216,7 +216,7 @@ class _Reader(CommandReader):
             elif child.is_named and child != name:
                 self.statement(child, loosely(where)._replace(looped=True, fed=True))
 
-    def for_(self, node: Node, where: Where) -> None:
+    def for_(self, node: Node, where: SourcePosition) -> None:
         children = self.children(node)
         if children[0].type != "for":
             raise Unclear("select asks a person")
@@ -240,7 +240,7 @@ class _Reader(CommandReader):
             self.words.values[name] = tuple(value.replace(DERIVED, "") for value in values)
         self.for_names.add(name)
 
-    def counting_for(self, node: Node, where: Where) -> None:
+    def counting_for(self, node: Node, where: SourcePosition) -> None:
         self.note("shell grammar (for)")
         self.words.arithmetic = True
         for child in node.children:
@@ -250,7 +250,7 @@ class _Reader(CommandReader):
                 self.words.calculate(child)
                 self.words.descend(child)
 
-    def case(self, node: Node, where: Where) -> None:
+    def case(self, node: Node, where: SourcePosition) -> None:
         self.note("shell grammar (case)")
         for child in self.children(node):
             if child.type == "case_item":
@@ -264,7 +264,7 @@ class _Reader(CommandReader):
             elif child.is_named:
                 self.statement(child, where)
 
-    def test(self, node: Node, where: Where) -> None:
+    def test(self, node: Node, where: SourcePosition) -> None:
         self.note("a glob ([)" if node.children[0].type == "[" else "shell grammar ([[)")
         redirects: list[Redirect] = []
         self._test_parts(node, redirects)
@@ -286,7 +286,7 @@ class _Reader(CommandReader):
             elif child.type == "concatenation":
                 self.words.read(child)
 
-    def comment(self, node: Node, where: Where) -> None:
+    def comment(self, node: Node, where: SourcePosition) -> None:
         before = self.source[node.start_byte - 1 : node.start_byte]
         if before and before[0] not in _BEFORE_COMMENT:
             raise Unclear("it has a '#' that is not understood")
@@ -299,7 +299,7 @@ class _Reader(CommandReader):
         self.words.descend(node)
         self.emit(("test",), self.where)
 
-    def redirected(self, node: Node, where: Where) -> None:
+    def redirected(self, node: Node, where: SourcePosition) -> None:
         children = self.children(node)
         parts = [child for child in children if child.type.endswith("_redirect")]
         bodies = [child for child in children if not child.type.endswith("_redirect")]
@@ -314,7 +314,7 @@ class _Reader(CommandReader):
     def _with_redirects(
         self,
         node: Node,
-        where: Where,
+        where: SourcePosition,
         redirects: tuple[Redirect, ...],
         script: str | None,
         fed: bool,
@@ -389,22 +389,22 @@ def _placeholders(node: Node, source: bytes) -> int:
     return sum(_placeholders(child, source) for child in node.children if child.is_named)
 
 
-_HANDLERS: dict[str, Callable[[_Reader, Node, Where], None]] = {
-    **dict.fromkeys(_SEQUENCES, _Reader.sequence),
-    "list": _Reader.list_,
-    "pipeline": _Reader.pipeline,
-    "subshell": _Reader.subshell,
-    "negated_command": _Reader.negated,
-    "function_definition": _Reader.function,
-    "for_statement": _Reader.for_,
-    "c_style_for_statement": _Reader.counting_for,
-    "case_statement": _Reader.case,
-    "test_command": _Reader.test,
-    "comment": _Reader.comment,
-    "redirected_statement": _Reader.redirected,
-    "command": _Reader.command,
-    "declaration_command": _Reader.declaration,
-    "unset_command": _Reader.declaration,
-    "variable_assignment": _Reader.assignment,
-    "variable_assignments": _Reader.assignments,
+_HANDLERS: dict[str, Callable[[_StatementReader, Node, SourcePosition], None]] = {
+    **dict.fromkeys(_SEQUENCES, _StatementReader.sequence),
+    "list": _StatementReader.list_,
+    "pipeline": _StatementReader.pipeline,
+    "subshell": _StatementReader.subshell,
+    "negated_command": _StatementReader.negated,
+    "function_definition": _StatementReader.function,
+    "for_statement": _StatementReader.for_,
+    "c_style_for_statement": _StatementReader.counting_for,
+    "case_statement": _StatementReader.case,
+    "test_command": _StatementReader.test,
+    "comment": _StatementReader.comment,
+    "redirected_statement": _StatementReader.redirected,
+    "command": _StatementReader.command,
+    "declaration_command": _StatementReader.declaration,
+    "unset_command": _StatementReader.declaration,
+    "variable_assignment": _StatementReader.assignment,
+    "variable_assignments": _StatementReader.assignments,
 }

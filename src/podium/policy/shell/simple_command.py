@@ -35,7 +35,7 @@ class Redirect(NamedTuple):
     access: Access
 
 
-class Written(NamedTuple):
+class WrittenCommand(NamedTuple):
     """A simple command as it stands in the script, its wrappers still on."""
 
     words: tuple[str, ...]
@@ -68,11 +68,11 @@ class SimpleCommand(NamedTuple):
     """The words it was wrapped in, as they were given."""
 
 
-class Reading(NamedTuple):
+class ParsedLine(NamedTuple):
     """A line, read."""
 
     commands: tuple[SimpleCommand, ...] = ()
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenCommand, ...] = ()
     """The commands as they stand in the line."""
     unclear: str = ""
     """Why it could not be read at all."""

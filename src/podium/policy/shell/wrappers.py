@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from podium.core.decisions import BuiltInRule
 from podium.policy.programs import names
-from podium.policy.refusal import Refused
+from podium.policy.refusal import CallDenied
 from podium.policy.shell.simple_command import ANY, COMPUTED, DERIVED
 
 SHELLS = names("sh bash dash ash ksh mksh zsh fish csh tcsh rbash yash")
@@ -72,7 +72,7 @@ _SCRIPT_FORM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class WrappedCommand:
     """What a wrapper starts."""
 
     words: tuple[str, ...]
@@ -82,8 +82,8 @@ class Inside:
     """With xargs: the text that stands for what it is fed."""
 
 
-def inside(name: str, words: tuple[str, ...]) -> Inside:
-    """Take a wrapper off. Raises `Refused` for options that are not known to the last letter."""
+def inside(name: str, words: tuple[str, ...]) -> WrappedCommand:
+    """Take a wrapper off. Raises `CallDenied` for options that are not known to the last letter."""
     wrapper = WRAPPERS[name]
     unset: list[tuple[str, str]] = []
     replaced = ""
@@ -102,7 +102,7 @@ def inside(name: str, words: tuple[str, ...]) -> Inside:
             value = words[at + 1] if at + 1 < len(words) else ""
             at += 1
         elif not (option in wrapper.valued and option.startswith("--")):
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 f"{name} {words[at]!r} is not understood here; run the command without {name!r}",
             )
@@ -113,14 +113,14 @@ def inside(name: str, words: tuple[str, ...]) -> Inside:
         at += 1
     skipped = words[1 : at + wrapper.leading_words]
     if any(COMPUTED in word or ANY in word for word in skipped):
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
             f"what {name} starts depends on words that are only known when it runs; write them out",
         )
-    return Inside(words[at + wrapper.leading_words :], tuple(unset), replaced)
+    return WrappedCommand(words[at + wrapper.leading_words :], tuple(unset), replaced)
 
 
-def fed_words(found: Inside) -> tuple[str, ...]:
+def fed_words(found: WrappedCommand) -> tuple[str, ...]:
     """The command of xargs, with what it is fed marked as known only when it runs."""
     if not found.words:
         return ("echo", COMPUTED)
@@ -130,7 +130,7 @@ def fed_words(found: Inside) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenScript:
+class ShellScriptArgument:
     """The text that a shell is given on its command line."""
 
     text: str
@@ -138,28 +138,28 @@ class GivenScript:
     """Words for the text follow it."""
 
 
-def script_of(name: str, words: tuple[str, ...]) -> GivenScript | None:
-    """The text behind `-c`. None: there is no `-c`. Raises `Refused` when it cannot be told."""
+def script_of(name: str, words: tuple[str, ...]) -> ShellScriptArgument | None:
+    """The text behind `-c`. None: there is no `-c`. Raises `CallDenied` when it cannot be told."""
     if not any("c" in option.partition(" ")[0] for option in _shell_options(words)):
         return None
     if name not in READABLE_SHELLS:
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION, f"{name} has a grammar of its own; use sh or bash"
         )
     at = next(at for at, word in enumerate(words) if _has_c(word))
     head = "\n".join((*words[1 : at + 1], ""))
     if len(words) < at + 2 or _SCRIPT_FORM.fullmatch(head) is None:
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
             f"{name} with these options is not understood; use plain -c",
         )
     text = words[at + 1]
     if COMPUTED in text or ANY in text:
-        raise Refused(
+        raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION,
             f"the text that {name} would run is only known when it runs; write it out",
         )
-    return GivenScript(text.removesuffix(DERIVED), len(words) > at + 2)
+    return ShellScriptArgument(text.removesuffix(DERIVED), len(words) > at + 2)
 
 
 def reads_input(words: tuple[str, ...]) -> bool:
@@ -212,7 +212,7 @@ _LETTERS = re.compile(r"[A-Za-z0-9]")
 _BEFORE_PATHS = frozenset({"-H", "-L", "-P"})
 
 
-class Search(NamedTuple):
+class FindCommand(NamedTuple):
     """A `find` taken apart."""
 
     plain: tuple[str, ...]
@@ -221,8 +221,8 @@ class Search(NamedTuple):
     """Those commands; what was found stands in them as a glob over the places searched."""
 
 
-def taken_apart(words: tuple[str, ...]) -> Search:
-    """Raises `Refused` when a command in it has no end."""
+def taken_apart(words: tuple[str, ...]) -> FindCommand:
+    """Raises `CallDenied` when a command in it has no end."""
     plain: list[str] = []
     started: list[tuple[str, ...]] = []
     name = found_name(words) or ANY
@@ -235,12 +235,12 @@ def taken_apart(words: tuple[str, ...]) -> Search:
             continue
         end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), None)
         if end is None or end == at + 1:
-            raise Refused(
+            raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND, f"the command of find {words[at]} has no end"
             )
         started.append(tuple(_with_found(words[at + 1 : end], found)))
         at = end + 1
-    return Search(tuple(plain), tuple(started))
+    return FindCommand(tuple(plain), tuple(started))
 
 
 def places(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,14 @@ import os
 from collections.abc import Mapping
 
 from podium.core.processes import Confinement
-from podium.sandbox.confining.view import LINKED, SYSTEM, Inside, is_under, kept_from_root, normal
+from podium.sandbox.confining.view import (
+    LINKED,
+    SYSTEM,
+    ConfinedView,
+    is_under,
+    kept_from_root,
+    normal,
+)
 
 # The machine's switches belong to root, who may turn them without any capability; one of them names a
 # program to run outside. Bubblewrap means to cover these, but leaves most of them as they are.
@@ -32,7 +39,7 @@ def options(
 ) -> list[str]:
     """The options of bubblewrap. Sources of pinned paths must exist and hold no links."""
     sized = ["--size", str(temporary_bytes)] if temporary_bytes else []
-    inside = Inside(confinement.mounts, env.get("HOME", ""))
+    inside = ConfinedView(confinement.mounts, env.get("HOME", ""))
     words = [*_NAMESPACES, "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
     words += ["--disable-userns"] if disable_userns else []
     words += ["--unshare-net"] if confinement.network != "open" else []
@@ -42,7 +49,7 @@ def options(
     # In memory too, and of no limited size. Without one, shared memory lies right in it.
     words += ["--remount-ro", "/dev"] if sized else []
     words += _name_resolution() if confinement.network == "open" else []
-    words += _Layout(confinement).words
+    words += _MountPlan(confinement).words
     words += ["--remount-ro", "/", "--chdir", cwd]
     for name, value in env.items():
         words += ["--setenv", name, value]
@@ -82,7 +89,7 @@ def _name_resolution() -> list[str]:
     return ["--ro-bind-try", real, real] if is_under(real, "/run") else []
 
 
-class _Layout:
+class _MountPlan:
     """The mounts in order, each followed by what is pinned in it.
 
     A mount point can be neither renamed nor removed. So each folder above a pinned path, or above a
@@ -101,7 +108,7 @@ class _Layout:
     def _add(self, count: int) -> None:
         mount = self._mounts[count]
         target = normal(mount.target)
-        self._hold_above(target, Inside(self._mounts[:count]))
+        self._hold_above(target, ConfinedView(self._mounts[:count]))
         self.words += [_bind(mount.writable), normal(mount.source), target]
         # What was there before is covered now.
         self._held = {path for path in self._held if not is_under(path, target)}
@@ -109,15 +116,15 @@ class _Layout:
         if mount.writable:
             for path in self._pinned:
                 if is_under(path, target):
-                    self._pin(path, Inside(self._mounts[: count + 1]))
+                    self._pin(path, ConfinedView(self._mounts[: count + 1]))
 
-    def _pin(self, path: str, inside: Inside) -> None:
+    def _pin(self, path: str, inside: ConfinedView) -> None:
         self._hold_above(path, inside)
         if not self._is_pinned(path):
             self.words += ["--ro-bind", inside.outside(path), path]
             self._done.add(path)
 
-    def _hold_above(self, path: str, inside: Inside) -> None:
+    def _hold_above(self, path: str, inside: ConfinedView) -> None:
         mount = inside.mount_of(path)
         if mount is None or not mount.writable:
             return

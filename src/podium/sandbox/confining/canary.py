@@ -20,17 +20,24 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from podium.core.errors import NoSandbox, PodiumError
-from podium.core.model import Noun
-from podium.core.processes import Confinement, Ended, ExecRules, Mount, ProcessLimits, Spawn
+from podium.core.model import FrozenModel
+from podium.core.processes import (
+    Confinement,
+    ExecRules,
+    Mount,
+    ProcessExit,
+    ProcessLimits,
+    ProcessSpec,
+)
 from podium.platform import make_private_folder
 from podium.sandbox.confining.attempts import SCRIPT
 from podium.sandbox.confining.plan import BUBBLEWRAP, LANDLOCK
 from podium.sandbox.guard.kernel import ON_LINUX
 
-__all__ = ["BUBBLEWRAP", "LANDLOCK", "Mechanism", "Trial"]
+__all__ = ["BUBBLEWRAP", "LANDLOCK", "Mechanism", "MechanismTrial"]
 
 
-class Mechanism(Noun):
+class Mechanism(FrozenModel):
     """A way to confine process trees."""
 
     name: str
@@ -53,7 +60,7 @@ class Mechanism(Noun):
         return f"bubblewrap and exec guard{inner}"
 
 
-class Trial(Noun):
+class MechanismTrial(FrozenModel):
     """A mechanism that was tried on this machine."""
 
     mechanism: Mechanism
@@ -62,7 +69,7 @@ class Trial(Noun):
     """What went wrong: why it did not start, or what got through."""
 
 
-Run = Callable[[Spawn, Mechanism], Awaitable[Ended]]
+Run = Callable[[ProcessSpec, Mechanism], Awaitable[ProcessExit]]
 """Runs a program under a mechanism, whether that is proved or not."""
 
 _SECONDS = 20.0
@@ -84,7 +91,7 @@ def candidates() -> list[Mechanism]:
     return [*mounted, Mechanism(name=LANDLOCK)]
 
 
-async def try_out(run: Run, mechanism: Mechanism) -> Trial:
+async def try_out(run: Run, mechanism: Mechanism) -> MechanismTrial:
     """Let a canary fly under this mechanism, and look what it got at."""
     folder = _short_folder()
     try:
@@ -92,20 +99,20 @@ async def try_out(run: Run, mechanism: Mechanism) -> Trial:
             try:
                 ended = await run(spawn, mechanism)
             except PodiumError as error:
-                return Trial(mechanism=mechanism, works=False, why=str(error))
+                return MechanismTrial(mechanism=mechanism, works=False, why=str(error))
             why = _what_failed(ended) or look()
-            return Trial(mechanism=mechanism, works=not why, why=why)
+            return MechanismTrial(mechanism=mechanism, works=not why, why=why)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def survey(run: Run) -> tuple[Trial, ...]:
+async def survey(run: Run) -> tuple[MechanismTrial, ...]:
     """Try every mechanism, for a person who wants to know."""
     trials = [await try_out(run, mechanism) for mechanism in candidates()]
     if not any(trial.mechanism.name == BUBBLEWRAP for trial in trials):
         missing = Mechanism(name=BUBBLEWRAP)
         why = "there is no program `bwrap`; install bubblewrap" if ON_LINUX else "Linux only"
-        trials.insert(0, Trial(mechanism=missing, works=False, why=why))
+        trials.insert(0, MechanismTrial(mechanism=missing, works=False, why=why))
     return tuple(trials)
 
 
@@ -133,7 +140,7 @@ class Canary:
             return self._found
 
     async def _find(self) -> Mechanism:
-        failed: list[Trial] = []
+        failed: list[MechanismTrial] = []
         for mechanism in candidates():
             trial = await try_out(self._run, mechanism)
             if trial.works:
@@ -206,7 +213,7 @@ def _short_folder() -> Path:
 
 
 @contextlib.contextmanager
-def _cage(folder: Path) -> Iterator[tuple[Spawn, Callable[[], str]]]:
+def _cage(folder: Path) -> Iterator[tuple[ProcessSpec, Callable[[], str]]]:
     inner, outer, hidden = (folder / name for name in ("inner", "outer", "hidden"))
     for made in (inner, outer, hidden):
         made.mkdir()
@@ -221,7 +228,7 @@ def _cage(folder: Path) -> Iterator[tuple[Spawn, Callable[[], str]]]:
         by_name.bind("\0" + abstract)
         by_name.listen()
         prefix = os.path.realpath(sys.base_prefix)
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=(
                 os.path.realpath(sys.executable), "-IS", "-c", SCRIPT,
                 str(inner), str(outer), str(hidden), abstract, str(os.getpid()),
@@ -242,7 +249,7 @@ def _cage(folder: Path) -> Iterator[tuple[Spawn, Callable[[], str]]]:
         yield spawn, lambda: _what_happened(inner, outer)
 
 
-def _what_failed(ended: Ended) -> str:
+def _what_failed(ended: ProcessExit) -> str:
     said, *done = ended.stdout.decode(errors="replace").split("\n") or [""]
     if ended.exit_code != 0 or said != "attempted":
         last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]

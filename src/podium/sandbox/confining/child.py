@@ -7,7 +7,7 @@ import os
 
 from podium.sandbox.confining import filters, landlock, seccomp
 from podium.sandbox.confining.namespaces import send_descriptors
-from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
+from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
 from podium.sandbox.confining.syscalls import LIBC, number_of
 
 TYPE_CHECKING = False  # `typing` loads too slowly
@@ -19,7 +19,7 @@ _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _MOST_CAPABILITIES = 64
 
 
-def confine(plan: Plan, line: socket.socket) -> None:
+def confine(plan: ConfinementPlan, line: socket.socket) -> None:
     """Lay on this process what all that it becomes and starts will be held by.
 
     `no_new_privs` must have been set. The listener for guarded calls goes to the guard over `line`;
@@ -42,7 +42,7 @@ Command = tuple[str, list[str], dict[str, str]]
 """What a fork executes: program, words, variables."""
 
 
-def command(plan: Plan, program: str, argv: list[str], env: dict[str, str]) -> Command:
+def command(plan: ConfinementPlan, program: str, argv: list[str], env: dict[str, str]) -> Command:
     """Bubblewrap with its options, or the program itself.
 
     The options hold the program's variables: they stay out of the process table, and of bubblewrap.

@@ -14,7 +14,7 @@ import select
 
 from podium.sandbox.confining.filters import AF_INET, AF_INET6, AF_UNIX
 from podium.sandbox.confining.looking import AT_FDCWD, copy_of_descriptor, open_meant, path_of
-from podium.sandbox.confining.notices import Notice
+from podium.sandbox.confining.notices import SyscallNotice
 from podium.sandbox.confining.own_servers import is_own_port
 from podium.sandbox.confining.syscalls import LIBC
 
@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 130
 """As long as the kernel itself tries."""
 
 
-class Connections:
+class ConnectBroker:
     """Where the tree may connect to."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Connections:
         self._sockets = sockets
         self._own = own
 
-    def perform(self, notice: Notice, tell: Callable[[int], None]) -> None:
+    def perform(self, notice: SyscallNotice, tell: Callable[[int], None]) -> None:
         """Connect for the caller, and tell the errno, 0 when it stands; perhaps later, from a thread."""
         size = notice.number(2)
         if not 2 <= size <= _LONGEST_ADDRESS_BYTES:
@@ -56,14 +56,14 @@ class Connections:
         if len(address) < size:
             return tell(errno.EFAULT)
         line = socket.socket(fileno=copy_of_descriptor(notice.pid, notice.number(0)))
-        attempt = _Attempt(line, tell)
+        attempt = _ConnectAttempt(line, tell)
         try:
             self._connect(notice, attempt, address)
         except OSError as error:
             attempt.over(error.errno or errno.EACCES)
         return None
 
-    def _connect(self, notice: Notice, attempt: _Attempt, address: bytes) -> None:
+    def _connect(self, notice: SyscallNotice, attempt: _ConnectAttempt, address: bytes) -> None:
         family = int.from_bytes(address[:2], "little")
         if attempt.line.family == AF_UNIX == family:
             self._connect_file(notice, attempt, address[2:])
@@ -82,7 +82,7 @@ class Connections:
         port = int.from_bytes(address[2:4], "big")
         return here and (port in self._ports or is_own_port(port))
 
-    def _connect_file(self, notice: Notice, attempt: _Attempt, name: bytes) -> None:
+    def _connect_file(self, notice: SyscallNotice, attempt: _ConnectAttempt, name: bytes) -> None:
         path = name.split(b"\0", 1)[0]
         if not path:
             return attempt.over(errno.EACCES)  # abstract: it lies in no folder that could be judged
@@ -102,7 +102,7 @@ class Connections:
         return any(path == tree or path.startswith(tree + "/") for tree in trees)
 
 
-class _Attempt:
+class _ConnectAttempt:
     """One connection that is being made on our own copy of the caller's socket."""
 
     def __init__(self, line: socket.socket, tell: Callable[[int], None]) -> None:

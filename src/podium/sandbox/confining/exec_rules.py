@@ -18,7 +18,7 @@ _LOADER_OPTIONS_WITH_VALUE = (
 )
 
 
-class Subcommand:
+class SubcommandRule:
     """How a subcommand that may be used may not be used."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Subcommand:
         self.asking = asking
 
 
-class Program:
+class ProgramRule:
     """A program of whose subcommands only some may be started."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Program:
         options_with_value: tuple[str, ...],
         refused_options: tuple[str, ...],
         settings: tuple[str, ...],
-        subcommands: dict[str, Subcommand],
+        subcommands: dict[str, SubcommandRule],
         instead: str,
     ) -> None:
         self.name = name
@@ -58,13 +58,13 @@ class Program:
         self.instead = instead
 
 
-class Rules:
+class ExecRuleSet:
     """What may be started. Plain, since the guard that judges by it loads no models."""
 
     def __init__(
         self,
         refused: dict[str, str],
-        programs: dict[str, Program],
+        programs: dict[str, ProgramRule],
         repositories: tuple[str, ...] = (),
     ) -> None:
         self.refused = refused
@@ -106,7 +106,7 @@ def as_data(rules: ExecRules) -> list[object]:
     ]
 
 
-def from_data(data: list[object]) -> Rules:
+def from_data(data: list[object]) -> ExecRuleSet:
     """The rules, as `as_data` gave them."""
     refused, programs, *more = data
     repositories = more[0] if more else []
@@ -114,20 +114,20 @@ def from_data(data: list[object]) -> Rules:
     assert isinstance(programs, list)  # noqa: S101 — as above
     assert isinstance(repositories, list)  # noqa: S101 — as above
     made = [
-        Program(
+        ProgramRule(
             name,
             tuple(valued),
             tuple(options),
             tuple(settings),
-            {sub: Subcommand(*facts) for sub, facts in subcommands.items()},
+            {sub: SubcommandRule(*facts) for sub, facts in subcommands.items()},
             instead,
         )
         for name, valued, options, settings, subcommands, instead in programs
     ]
-    return Rules(refused, {program.name: program for program in made}, tuple(repositories))
+    return ExecRuleSet(refused, {program.name: program for program in made}, tuple(repositories))
 
 
-class Surroundings:
+class ProcessContext:
     """Where a process runs, asked for only when its words do not decide."""
 
     def folder(self) -> str:
@@ -139,7 +139,10 @@ class Surroundings:
 
 
 def judge(
-    rules: Rules, names: tuple[str, ...], argv: list[str], around: Surroundings | None = None
+    rules: ExecRuleSet,
+    names: tuple[str, ...],
+    argv: list[str],
+    around: ProcessContext | None = None,
 ) -> str:
     """Why this may not be started, or nothing. `names` are all that the file goes by."""
     if any(name.startswith(_LOADERS) for name in names):
@@ -156,7 +159,7 @@ def judge(
     return ""
 
 
-def _judge_loaded(rules: Rules, argv: list[str], around: Surroundings | None) -> str:
+def _judge_loaded(rules: ExecRuleSet, argv: list[str], around: ProcessContext | None) -> str:
     """The dynamic loader starts the program that its arguments name."""
     words = argv[1:]
     while words and words[0].startswith("-"):
@@ -165,11 +168,11 @@ def _judge_loaded(rules: Rules, argv: list[str], around: Surroundings | None) ->
 
 
 def _judge_program(
-    program: Program,
+    program: ProgramRule,
     names: tuple[str, ...],
     argv: list[str],
     repositories: tuple[str, ...],
-    around: Surroundings | None,
+    around: ProcessContext | None,
 ) -> str:
     """A program looks at the name it was called by first, then at its words.
 
@@ -194,7 +197,7 @@ def _judge_program(
 
 
 def _judge_elsewhere(
-    words: list[str], repositories: tuple[str, ...], around: Surroundings, reason: str
+    words: list[str], repositories: tuple[str, ...], around: ProcessContext, reason: str
 ) -> str:
     """The reason still, unless all that the command is about lies outside of these repositories."""
     target = read_target(words)
@@ -230,7 +233,7 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _judge_words(program: Program, words: list[str]) -> str:
+def _judge_words(program: ProgramRule, words: list[str]) -> str:
     at = 0
     while at < len(words) and words[at].startswith("-"):
         option = words[at]
@@ -252,7 +255,7 @@ def _judge_words(program: Program, words: list[str]) -> str:
     return _judge_subcommand(name, subcommand, rest)
 
 
-def _judge_subcommand(name: str, rules: Subcommand, words: list[str]) -> str:
+def _judge_subcommand(name: str, rules: SubcommandRule, words: list[str]) -> str:
     options = words[: words.index("--")] if "--" in words else words
     for option in options:
         if option.startswith("-") and _is_refused(option, rules):
@@ -269,7 +272,7 @@ def _judge_subcommand(name: str, rules: Subcommand, words: list[str]) -> str:
     return ""
 
 
-def _is_refused(option: str, rules: Subcommand) -> bool:
+def _is_refused(option: str, rules: SubcommandRule) -> bool:
     if option.startswith("--"):
         # Programs take a long option by any beginning of it, unless that is an option itself.
         name = _bare(option)

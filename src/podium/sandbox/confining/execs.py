@@ -6,9 +6,9 @@ import errno
 import os
 import stat
 
-from podium.sandbox.confining.exec_rules import Rules, Surroundings, judge
+from podium.sandbox.confining.exec_rules import ExecRuleSet, ProcessContext, judge
 from podium.sandbox.confining.looking import open_descriptor, open_meant, path_of
-from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, Notice
+from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, SyscallNotice
 
 _PROGRAM_FOLDERS = (
     "/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/bin", "/sbin",
@@ -19,10 +19,10 @@ _INTERPRETERS_DEEP = 5
 _MOST_REMEMBERED = 1000
 
 
-class Wish(Surroundings):
+class ExecRequest(ProcessContext):
     """What a waiting exec wants to start."""
 
-    def __init__(self, notice: Notice) -> None:
+    def __init__(self, notice: SyscallNotice) -> None:
         """Read it from the caller's memory. Raises `OSError` and `TooMuch`."""
         folder, path_at, argv_at = (
             (notice.number(0), 1, 2) if notice.name == "execveat" else (-100, 0, 1)
@@ -54,19 +54,19 @@ class Wish(Surroundings):
 class ExecJudge:
     """Says of each exec why it may not be, if so."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: ExecRuleSet) -> None:
         self._rules = rules
         self._files = _files_of(rules.names)
         self._first_lines: dict[tuple[int, int, int], list[str]] = {}
 
-    def reason(self, wish: Wish) -> str:
+    def reason(self, wish: ExecRequest) -> str:
         """Empty when it may be started. Raises `OSError` when its file is not to be found.
 
         What we cannot look at is not started either: it could be anything.
         """
         return self._reason(wish, wish.open(), wish.path, wish.argv, _INTERPRETERS_DEEP)
 
-    def _reason(self, wish: Wish, file: int, path: str, argv: list[str], deep: int) -> str:
+    def _reason(self, wish: ExecRequest, file: int, path: str, argv: list[str], deep: int) -> str:
         try:
             about = os.fstat(file)
             known_as = self._files.get((about.st_dev, about.st_ino), "")
@@ -91,7 +91,7 @@ class ExecJudge:
         return self._first_lines[identity]
 
 
-def cannot_start(wish: Wish) -> int:
+def cannot_start(wish: ExecRequest) -> int:
     """The errno with which the kernel will refuse to execute this, as far as can be foreseen; or 0."""
     try:
         file = wish.open()

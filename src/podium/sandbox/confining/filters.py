@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from podium.sandbox.confining.seccomp import NOTIFY, Rule, Where, refused
+from podium.sandbox.confining.seccomp import NOTIFY, ArgumentCondition, SyscallRule, refused
 from podium.sandbox.confining.terminals import OTHER_END
 
 EXECS = ("execve", "execveat")
@@ -21,7 +21,7 @@ METADATA = (
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 _NETLINK_ROUTE = 0
 _STREAM, _TYPE = 1, 0xF
-_NO_STREAM = Where(1, (_STREAM,), mask=_TYPE, among=False)
+_NO_STREAM = ArgumentCondition(1, (_STREAM,), mask=_TYPE, among=False)
 _FASTOPEN = 0x20000000
 
 # The terminal's own calls that type into it, of which a tree needs neither.
@@ -67,7 +67,7 @@ _KIND_OF_TARGET = {"setpriority": 0, "ioprio_set": 1}
 """Calls that can mean a whole group or user too, and the number that means a process."""
 
 
-def mounted(judged_sockets: bool = False) -> list[Rule]:
+def mounted(judged_sockets: bool = False) -> list[SyscallRule]:
     """The filter around bubblewrap, where mounts and namespaces are the boundary.
 
     `judged_sockets` is for a tree that shares the machine's network, and with it the abstract sockets.
@@ -77,24 +77,32 @@ def mounted(judged_sockets: bool = False) -> list[Rule]:
     return [*_for_all(), *_streams_only(), *_guarded((*EXECS, "connect"))]
 
 
-def unmounted(network_open: bool) -> list[Rule]:
+def unmounted(network_open: bool) -> list[SyscallRule]:
     """The filter beside Landlock: all that it leaves open is refused, or done by the guard itself."""
     rules = [*_for_all(), *_streams_only()]
-    rules.append(Rule("ioctl", refused(errno.EPERM), Where(1, _INODE_FLAGS)))
-    rules += [Rule(call, refused(errno.ENOSYS)) for call in _SHARED_MEMORY]
+    rules.append(SyscallRule("ioctl", refused(errno.EPERM), ArgumentCondition(1, _INODE_FLAGS)))
+    rules += [SyscallRule(call, refused(errno.ENOSYS)) for call in _SHARED_MEMORY]
     # Of the kernel's own lines the one to ask for addresses: others list every socket of the machine.
-    other_lines = Where(2, (_NETLINK_ROUTE,), among=False)
-    rules.append(Rule("socket", refused(errno.EACCES), Where(0, (AF_NETLINK,)), other_lines))
+    other_lines = ArgumentCondition(2, (_NETLINK_ROUTE,), among=False)
+    rules.append(
+        SyscallRule(
+            "socket", refused(errno.EACCES), ArgumentCondition(0, (AF_NETLINK,)), other_lines
+        )
+    )
     if not network_open:
-        internet = Where(0, (AF_INET, AF_INET6))
-        rules.append(Rule("socket", refused(errno.EACCES), internet, _NO_STREAM))
+        internet = ArgumentCondition(0, (AF_INET, AF_INET6))
+        rules.append(SyscallRule("socket", refused(errno.EACCES), internet, _NO_STREAM))
     for call, argument in _BY_PID.items():
-        rules.append(Rule(call, refused(errno.EPERM), Where(argument, (0,), among=False)))
+        rules.append(
+            SyscallRule(call, refused(errno.EPERM), ArgumentCondition(argument, (0,), among=False))
+        )
     for call, process in _KIND_OF_TARGET.items():
-        rules.append(Rule(call, refused(errno.EPERM), Where(0, (process,), among=False)))
+        rules.append(
+            SyscallRule(call, refused(errno.EPERM), ArgumentCondition(0, (process,), among=False))
+        )
     for call in ("setxattrat", "removexattrat", "file_setattr"):
-        rules.append(Rule(call, refused(errno.ENOSYS)))
-    rules.append(Rule("ioctl", NOTIFY, Where(1, (OTHER_END,))))
+        rules.append(SyscallRule(call, refused(errno.ENOSYS)))
+    rules.append(SyscallRule("ioctl", NOTIFY, ArgumentCondition(1, (OTHER_END,))))
     return [*rules, *_guarded((*EXECS, *METADATA, "connect"))]
 
 
@@ -102,30 +110,34 @@ _MODE_AT = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
 _SET_UID = 0o4000
 
 
-def _for_all() -> list[Rule]:
+def _for_all() -> list[SyscallRule]:
     families = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
-    rules = [Rule(call, refused(number)) for call, number in _NEVER.items()]
-    rules.append(Rule("ioctl", refused(errno.EPERM), Where(1, _TYPING)))
-    rules.append(Rule("socket", refused(errno.EAFNOSUPPORT), Where(0, families, among=False)))
+    rules = [SyscallRule(call, refused(number)) for call, number in _NEVER.items()]
+    rules.append(SyscallRule("ioctl", refused(errno.EPERM), ArgumentCondition(1, _TYPING)))
+    rules.append(
+        SyscallRule(
+            "socket", refused(errno.EAFNOSUPPORT), ArgumentCondition(0, families, among=False)
+        )
+    )
     for call, argument in _MODE_AT.items():
         # It would stay behind on the user's disk, and make whoever starts it this user.
-        lasting = Where(argument, (_SET_UID,), mask=_SET_UID)
-        rules.append(Rule(call, refused(errno.EPERM), lasting))
+        lasting = ArgumentCondition(argument, (_SET_UID,), mask=_SET_UID)
+        rules.append(SyscallRule(call, refused(errno.EPERM), lasting))
     return rules
 
 
-def _streams_only() -> list[Rule]:
+def _streams_only() -> list[SyscallRule]:
     """A datagram names its receiver itself, past every judgement of `connect`."""
-    own = Where(0, (AF_UNIX,))
+    own = ArgumentCondition(0, (AF_UNIX,))
     rules = [
-        Rule("socket", refused(errno.EACCES), own, _NO_STREAM),
-        Rule("socketpair", refused(errno.EACCES), own, _NO_STREAM),
+        SyscallRule("socket", refused(errno.EACCES), own, _NO_STREAM),
+        SyscallRule("socketpair", refused(errno.EACCES), own, _NO_STREAM),
     ]
     for call, argument in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
-        fast = Where(argument, (_FASTOPEN,), mask=_FASTOPEN)
-        rules.append(Rule(call, refused(errno.EOPNOTSUPP), fast))
+        fast = ArgumentCondition(argument, (_FASTOPEN,), mask=_FASTOPEN)
+        rules.append(SyscallRule(call, refused(errno.EOPNOTSUPP), fast))
     return rules
 
 
-def _guarded(calls: tuple[str, ...]) -> list[Rule]:
-    return [Rule(call, NOTIFY) for call in calls]
+def _guarded(calls: tuple[str, ...]) -> list[SyscallRule]:
+    return [SyscallRule(call, NOTIFY) for call in calls]

@@ -8,21 +8,21 @@ stands, and what belongs to the terminal is forked by the guard and enters.
 from __future__ import annotations
 
 from podium.sandbox.confining import child
-from podium.sandbox.confining.execs import Wish
-from podium.sandbox.confining.notices import Notice
-from podium.sandbox.confining.plan import Plan
-from podium.sandbox.confining.supervisor import STAYS, Supervisor
-from podium.sandbox.confining.warden import Warden
+from podium.sandbox.confining.execs import ExecRequest
+from podium.sandbox.confining.notices import SyscallNotice
+from podium.sandbox.confining.plan import ConfinementPlan
+from podium.sandbox.confining.supervisor import STAYS, SyscallSupervisor
+from podium.sandbox.confining.warden import TreeConfinement
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _HoldingSupervisor(Supervisor):
+class _HoldingSupervisor(SyscallSupervisor):
     """Keeps the sandbox's own program at its start."""
 
-    def _start_program(self, notice: Notice, wish: Wish) -> int | None:
+    def _start_program(self, notice: SyscallNotice, wish: ExecRequest) -> int | None:
         try:
             self._on_program(notice.pid)
         except OSError as error:
@@ -32,27 +32,31 @@ class _HoldingSupervisor(Supervisor):
         return STAYS
 
 
-class HoldingWarden(Warden):
+class HoldingConfinement(TreeConfinement):
     """Brings a sandbox up. Its `program_pid` is then a process that has all its namespaces, and waits."""
 
-    def _supervisor_for(self, listener: int, pid: int) -> Supervisor:
+    def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
         return _HoldingSupervisor(listener, self._plan, pid, self._on_program)
 
 
-class _EnteringSupervisor(Supervisor):
+class _EnteringSupervisor(SyscallSupervisor):
     """Hears a program that is in the sandbox already when it is started."""
 
     def __init__(
-        self, listener: int, plan: Plan, first_pid: int, on_program: Callable[[int], None]
+        self,
+        listener: int,
+        plan: ConfinementPlan,
+        first_pid: int,
+        on_program: Callable[[int], None],
     ) -> None:
         super().__init__(listener, plan, first_pid, on_program)
         self._wrapped = True
 
 
-class EnteringWarden(Warden):
+class EnteringConfinement(TreeConfinement):
     """Holds a program that was put into a sandbox to the same rules as one that the sandbox started."""
 
-    def __init__(self, plan: Plan, control: int, keepers: set[int]) -> None:
+    def __init__(self, plan: ConfinementPlan, control: int, keepers: set[int]) -> None:
         """`keepers` are the processes of the sandbox that stands around it."""
         super().__init__(plan, control)
         self.keepers = keepers
@@ -61,7 +65,7 @@ class EnteringWarden(Warden):
         child.drop_capabilities()
         super().confine()
 
-    def _supervisor_for(self, listener: int, pid: int) -> Supervisor:
+    def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
         return _EnteringSupervisor(listener, self._plan, pid, self._on_program)
 
     def _on_program(self, pid: int) -> None:

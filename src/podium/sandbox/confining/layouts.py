@@ -24,7 +24,7 @@ _BARE = frozenset({"head", "objects", "refs"})
 """What a repository without a checkout has at its top."""
 
 
-class Places:
+class PathSet:
     """Some places, and what they hold and lie in."""
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
@@ -55,7 +55,7 @@ class Workplaces:
     def __init__(self, project: str, home: Path) -> None:
         # A home may be kept under version control, or be the project: what lies in it is judged by itself.
         self._beyond = {home, *home.parents}
-        self._project = Places([project] if real_place(project) not in self._beyond else [])
+        self._project = PathSet([project] if real_place(project) not in self._beyond else [])
         self._names = cache(_names)
 
     def hold(self, real: Path) -> bool:
@@ -122,7 +122,7 @@ PYTHON_PARTS = ("bin", "lib/python*", "lib64/python*", "lib/libpython*", "pyvenv
 """All that a python needs where other things lie beside it."""
 
 
-class Layout(NamedTuple):
+class MountLayout(NamedTuple):
     sign: str
     """What is there if this is one. As everywhere here, `*` stands for one name or a piece of it."""
     parts: tuple[str, ...] = ()
@@ -131,28 +131,28 @@ class Layout(NamedTuple):
 
 
 _SHAPES = (
-    Layout("pyvenv.cfg", ("pyvenv.cfg",)),
-    Layout("Resources/Python.app", ("Resources", "Python", "Headers")),
-    Layout("src/cmd/go", ("src", "pkg", "misc", "api", "test", "VERSION", "go.env")),
-    Layout(
+    MountLayout("pyvenv.cfg", ("pyvenv.cfg",)),
+    MountLayout("Resources/Python.app", ("Resources", "Python", "Headers")),
+    MountLayout("src/cmd/go", ("src", "pkg", "misc", "api", "test", "VERSION", "go.env")),
+    MountLayout(
         "bin/java",
         (
             *("release", "jmods", "legal", "jre"),
             *("conf/security", "conf/net.properties", "conf/logging.properties"),
         ),
     ),
-    Layout("bin/mvn", ("boot", "conf/logging")),
-    Layout(
+    MountLayout("bin/mvn", ("boot", "conf/logging")),
+    MountLayout(
         "conda-meta", ("conda-meta", "condabin", "ssl", "compiler_compat", "*-conda*-linux-gnu")
     ),
-    Layout("erts-*", ("erts-*", "releases", "usr")),
-    Layout("bin/*-gcc", ("*-none-*", "*-linux-*", "*-elf", "*-w64-*")),
+    MountLayout("erts-*", ("erts-*", "releases", "usr")),
+    MountLayout("bin/*-gcc", ("*-none-*", "*-linux-*", "*-elf", "*-w64-*")),
 )
 
 _PLUGINS = tuple(
     f"plugins/*/{name}" for name in ("bin", "lib", "libexec", "shims", "share", "etc/pyenv.d")
 )
-_BREW = Layout(
+_BREW = MountLayout(
     "Cellar",
     (
         *_PARTS,
@@ -161,18 +161,20 @@ _BREW = Layout(
     ),
 )
 _MANAGERS = {
-    "pyenv": Layout(
+    "pyenv": MountLayout(
         "versions",
         ("bin", "shims", "libexec", "completions", "pyenv.d", "version", *_PLUGINS),
         ("versions/*", "versions/*/envs/*"),
     ),
-    "rbenv": Layout(
+    "rbenv": MountLayout(
         "versions",
         ("bin", "shims", "libexec", "completions", "rbenv.d", "version", *_PLUGINS),
         ("versions/*",),
     ),
-    "nvm": Layout("nvm.sh", ("nvm.sh", "nvm-exec", "bash_completion", "alias"), ("versions/*/*",)),
-    "volta": Layout(
+    "nvm": MountLayout(
+        "nvm.sh", ("nvm.sh", "nvm-exec", "bash_completion", "alias"), ("versions/*/*",)
+    ),
+    "volta": MountLayout(
         "tools",
         (
             *("bin", "layout.v*", "tools/user"),
@@ -180,8 +182,8 @@ _MANAGERS = {
         ),
         ("tools/image/node/*", "tools/image/packages/*", "tools/image/packages/@*/*"),
     ),
-    "sdkman": Layout("candidates", ("bin", "libexec"), ("candidates/*/*",)),
-    "asdf": Layout(
+    "sdkman": MountLayout("candidates", ("bin", "libexec"), ("candidates/*/*",)),
+    "asdf": MountLayout(
         "installs",
         (
             *("bin", "lib", "libexec", "shims", "completions", "asdf.sh", *_PLUGINS),
@@ -189,23 +191,23 @@ _MANAGERS = {
         ),
         ("installs/*/*", "installs/*/*/go"),
     ),
-    "mise": Layout("installs", ("shims", *_PLUGINS), ("installs/*/*",)),
-    "rustup": Layout("toolchains", ("settings.toml", "update-hashes"), ("toolchains/*",)),
-    "deno": Layout("bin", ("bin",)),
-    "bun": Layout("bin", ("bin", "install/global/node_modules")),
+    "mise": MountLayout("installs", ("shims", *_PLUGINS), ("installs/*/*",)),
+    "rustup": MountLayout("toolchains", ("settings.toml", "update-hashes"), ("toolchains/*",)),
+    "deno": MountLayout("bin", ("bin",)),
+    "bun": MountLayout("bin", ("bin", "install/global/node_modules")),
     "homebrew": _BREW,
     "linuxbrew": _BREW,
 }
 """By the name of their folder, which may begin with a dot. Many are checkouts of their own program."""
 BESIDE_LOCAL_PROGRAMS = {
-    "share/uv": Layout("*", (), ("python/*", "tools/*")),
-    "share/pipx": Layout("venvs", (), ("venvs/*", "shared")),
-    "pipx": Layout("venvs", (), ("venvs/*", "shared")),
+    "share/uv": MountLayout("*", (), ("python/*", "tools/*")),
+    "share/pipx": MountLayout("venvs", (), ("venvs/*", "shared")),
+    "pipx": MountLayout("venvs", (), ("venvs/*", "shared")),
 }
 """Where programs in `~/.local/bin` really lie, seen from `~/.local`."""
 
 
-def manager_at(folder: Path) -> Layout | None:
+def manager_at(folder: Path) -> MountLayout | None:
     """How a manager of toolchains is laid out, if this is the folder of one."""
     layout = _MANAGERS.get(folder.name.removeprefix(".").casefold())
     return layout if layout and (folder / layout.sign).exists() else None
@@ -227,7 +229,7 @@ def has_shape(prefix: Path) -> bool:
     return any(any(prefix.glob(shape.sign)) for shape in _SHAPES)
 
 
-def parts_of_manager(folder: Path, layout: Layout) -> Iterator[Path]:
+def parts_of_manager(folder: Path, layout: MountLayout) -> Iterator[Path]:
     """What programs need of all that it manages."""
     yield from named_parts(folder, layout.parts)
     for prefix in named_parts(folder, layout.prefixes):

@@ -13,7 +13,7 @@ import struct
 import time
 
 from podium.sandbox.confining.looking import AT_FDCWD, open_descriptor, open_meant, path_of
-from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, Notice
+from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, SyscallNotice
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _FLAGS_AT = {"fchmodat2": 3, "fchownat": 4, "utimensat": 3}
 _WITH_FOLDER = ("fchmodat", "futimesat", *_FLAGS_AT)
 
 
-def perform(notice: Notice, writable: list[str], still_waits: Callable[[], bool]) -> int:
+def perform(notice: SyscallNotice, writable: list[str], still_waits: Callable[[], bool]) -> int:
     """Do the call for its caller. Gives its errno, 0 when it was done."""
     try:
         file = _open(notice)
@@ -49,7 +49,7 @@ def perform(notice: Notice, writable: list[str], still_waits: Callable[[], bool]
         os.close(file)
 
 
-def _open(notice: Notice) -> int:
+def _open(notice: SyscallNotice) -> int:
     name = notice.name
     if name in _BY_DESCRIPTOR:
         return open_descriptor(notice.pid, notice.number(0))
@@ -75,7 +75,7 @@ def _may_change(file: int, about: os.stat_result, writable: list[str]) -> bool:
     return any(path == tree or path.startswith(tree + "/") for tree in writable)
 
 
-def _act(notice: Notice, file: int, about: os.stat_result) -> int:
+def _act(notice: SyscallNotice, file: int, about: os.stat_result) -> int:
     itself = f"/proc/self/fd/{file}"
     name = notice.name
     if "chmod" in name:
@@ -96,7 +96,7 @@ def _act(notice: Notice, file: int, about: os.stat_result) -> int:
     return 0
 
 
-def _change_mode(notice: Notice, itself: str, about: os.stat_result) -> int:
+def _change_mode(notice: SyscallNotice, itself: str, about: os.stat_result) -> int:
     if stat.S_ISLNK(about.st_mode):
         return errno.EOPNOTSUPP
     at = 1 if notice.name in ("chmod", "fchmod") else 2
@@ -104,7 +104,7 @@ def _change_mode(notice: Notice, itself: str, about: os.stat_result) -> int:
     return 0
 
 
-def _change_owner(notice: Notice, about: os.stat_result) -> int:
+def _change_owner(notice: SyscallNotice, about: os.stat_result) -> int:
     """To whom it belongs already, which is what archives and copies ask for; else no."""
     at = 2 if notice.name == "fchownat" else 1
     user, group = notice.number(at), notice.number(at + 1)
@@ -112,7 +112,7 @@ def _change_owner(notice: Notice, about: os.stat_result) -> int:
     return 0 if same else errno.EPERM
 
 
-def _change_times(notice: Notice, itself: str, about: os.stat_result) -> int:
+def _change_times(notice: SyscallNotice, itself: str, about: os.stat_result) -> int:
     if stat.S_ISLNK(about.st_mode):
         return 0
     at = notice.arguments[1 if notice.name in ("utime", "utimes") else 2]

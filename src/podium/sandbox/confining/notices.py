@@ -22,11 +22,11 @@ MOST_WORDS = 1 << 16
 MOST_WORDS_BYTES = 1 << 22
 
 
-class TooMuch(Exception):
+class ArgumentsTooLarge(Exception):
     """More words than anybody would judge."""
 
 
-class Notice:
+class SyscallNotice:
     """A call that waits for its answer. The caller's memory may change at any time."""
 
     def __init__(self, identity: int, pid: int, name: str, arguments: tuple[int, ...]) -> None:
@@ -51,7 +51,7 @@ class Notice:
             return b""
 
     def text_at(self, address: int, most: int) -> bytes:
-        """The text there, up to its NUL. Raises `TooMuch` when there is none for so long."""
+        """The text there, up to its NUL. Raises `ArgumentsTooLarge` when there is none for so long."""
         text = b""
         while len(text) <= most:
             at = address + len(text)
@@ -62,7 +62,7 @@ class Notice:
             if end >= 0:
                 return text + piece[:end]
             text += piece
-        raise TooMuch
+        raise ArgumentsTooLarge
 
     def words_at(self, address: int) -> list[str]:
         """The texts of a list that ends with a null, such as an argv."""
@@ -80,7 +80,7 @@ class Notice:
             word = self.text_at(int.from_bytes(pointer, "little"), LONGEST_WORD_BYTES)
             room -= len(word)
             if room < 0 or len(words) >= MOST_WORDS:
-                raise TooMuch
+                raise ArgumentsTooLarge
             words.append(os.fsdecode(word))
         return words
 
@@ -90,7 +90,7 @@ class Notice:
             self._memory = -1
 
 
-def receive(listener: int) -> Notice | None:
+def receive(listener: int) -> SyscallNotice | None:
     """The next call that waits; None when its caller is gone already."""
     buffer = bytearray(_NOTICE_BYTES)
     try:
@@ -101,10 +101,10 @@ def receive(listener: int) -> Notice | None:
         raise
     identity, pid, _, number = struct.unpack_from("=QIIi", buffer)
     arguments = struct.unpack_from("=6Q", buffer, 32)
-    return Notice(identity, pid, name_of(number), arguments)
+    return SyscallNotice(identity, pid, name_of(number), arguments)
 
 
-def still_waits(listener: int, notice: Notice) -> bool:
+def still_waits(listener: int, notice: SyscallNotice) -> bool:
     """Whether the caller still stands there: else its pid may belong to another by now."""
     try:
         fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", notice.identity))
@@ -113,23 +113,23 @@ def still_waits(listener: int, notice: Notice) -> bool:
     return True
 
 
-def let_go_on(listener: int, notice: Notice) -> None:
+def let_go_on(listener: int, notice: SyscallNotice) -> None:
     """The kernel does the call, as the caller's memory has it then."""
     _answer(listener, notice, 0, _CONTINUE)
 
 
-def answer(listener: int, notice: Notice, failure: int) -> None:
+def answer(listener: int, notice: SyscallNotice, failure: int) -> None:
     """The call is over: it failed with this errno, or with 0 it was done by us."""
     _answer(listener, notice, -failure, 0)
 
 
-def hand_over(listener: int, notice: Notice, descriptor: int, flags: int) -> None:
+def hand_over(listener: int, notice: SyscallNotice, descriptor: int, flags: int) -> None:
     """The call is over: it gave the caller this descriptor, under a number of its own."""
     added = struct.pack("=QIIII", notice.identity, _AND_ANSWER, descriptor, 0, flags)
     fcntl.ioctl(listener, _ADD_DESCRIPTOR, added)
 
 
-def _answer(listener: int, notice: Notice, error: int, flags: int) -> None:
+def _answer(listener: int, notice: SyscallNotice, error: int, flags: int) -> None:
     try:
         fcntl.ioctl(listener, _SEND, struct.pack("=QqiI", notice.identity, 0, error, flags))
     except OSError as problem:

@@ -20,12 +20,12 @@ _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,12})[ \t]*(?:;[\t -~]*)?\r\n")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 
 
-class Malformed(Exception):
+class MalformedRequest(Exception):
     """This is no request that may be passed on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProxyRequest:
     """The head of what a program asked its proxy."""
 
     method: str
@@ -36,37 +36,37 @@ class Request:
     """The bytes of its body; None when it comes in chunks."""
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request:
-    """Raises `Malformed`."""
+async def read_request(reader: asyncio.StreamReader) -> ProxyRequest:
+    """Raises `MalformedRequest`."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head[:-4].decode("latin-1").split("\r\n")
         asked = _FIRST_LINE.fullmatch(first)
         urlsplit(asked[2] if asked else "")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-        raise Malformed from None
+        raise MalformedRequest from None
     found = [_HEADER.fullmatch(line) for line in lines]
     headers = tuple((header[1], header[2]) for header in found if header)
     if asked is None or len(headers) != len(found):
-        raise Malformed
-    return Request(asked[1], asked[2], asked[3], headers, _length(headers))
+        raise MalformedRequest
+    return ProxyRequest(asked[1], asked[2], asked[3], headers, _length(headers))
 
 
 def _length(headers: tuple[tuple[str, str], ...]) -> int | None:
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
     if len(lengths) + len(codings) > 1:
-        raise Malformed
+        raise MalformedRequest
     if codings:
         if codings[0].lower() != "chunked":
-            raise Malformed
+            raise MalformedRequest
         return None
     if lengths and not _LENGTH.fullmatch(lengths[0]):
-        raise Malformed
+        raise MalformedRequest
     return int(lengths[0]) if lengths else 0
 
 
-def as_origin_form(request: Request, wanted: Destination) -> bytes:
+def as_origin_form(request: ProxyRequest, wanted: Destination) -> bytes:
     """The head as the host itself expects it, for this host and for once only.
 
     Headers that speak of another host or to the proxy stay behind; the connection ends with the
@@ -85,7 +85,7 @@ def _is_ours(name: str) -> bool:
 
 
 async def carry_body(
-    request: Request, source: asyncio.StreamReader, target: asyncio.StreamWriter
+    request: ProxyRequest, source: asyncio.StreamReader, target: asyncio.StreamWriter
 ) -> None:
     """Pass on the declared body and nothing behind it: what follows may be for another host.
 
@@ -100,7 +100,7 @@ async def carry_body(
             pass
         if target.can_write_eof():
             target.write_eof()
-    except (OSError, Malformed, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+    except (OSError, MalformedRequest, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         target.transport.abort()
 
 
@@ -108,7 +108,7 @@ async def _carry_chunks(source: asyncio.StreamReader, target: asyncio.StreamWrit
     while True:
         size = _CHUNK_SIZE.fullmatch(await source.readuntil(b"\r\n"))
         if size is None:
-            raise Malformed
+            raise MalformedRequest
         length = int(size[1], 16)
         target.write(b"%x\r\n" % length)
         if length == 0:
@@ -117,7 +117,7 @@ async def _carry_chunks(source: asyncio.StreamReader, target: asyncio.StreamWrit
             return
         await _carry(length, source, target)
         if await source.readexactly(2) != b"\r\n":
-            raise Malformed
+            raise MalformedRequest
         target.write(b"\r\n")
 
 
@@ -125,7 +125,7 @@ async def _carry(length: int, source: asyncio.StreamReader, target: asyncio.Stre
     while length:
         piece = await source.read(min(length, _CHUNK_BYTES))
         if not piece:
-            raise Malformed
+            raise MalformedRequest
         length -= len(piece)
         target.write(piece)
         await target.drain()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import marshal
 
-from podium.sandbox.confining.exec_rules import Rules, from_data
+from podium.sandbox.confining.exec_rules import ExecRuleSet, from_data
 
 BUBBLEWRAP, LANDLOCK = "bubblewrap", "landlock"
 
 
-class Plan:
+class ConfinementPlan:
     """How one tree is confined. Paths are those outside."""
 
     def __init__(
@@ -48,13 +48,13 @@ class Plan:
         self.temporary = temporary or []
         """For bubblewrap: folders in memory, by their paths inside, whose size is limited."""
 
-    def exec_rules(self) -> Rules | None:
+    def exec_rules(self) -> ExecRuleSet | None:
         return None if self.rules is None else from_data(self.rules)
 
     def encode(self) -> bytes:
         return marshal.dumps(vars(self))
 
     @classmethod
-    def decode(cls, data: bytes) -> Plan:
+    def decode(cls, data: bytes) -> ConfinementPlan:
         """The plan as `encode` gave it. Only for what Podium itself has written."""
         return cls(**marshal.loads(data))  # noqa: S302 — from Podium's own end of the control socket

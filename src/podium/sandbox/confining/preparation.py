@@ -16,14 +16,14 @@ from itertools import chain
 from typing import Protocol
 
 from podium.core.errors import BadInput, NotPossibleNow, ToolMissing
-from podium.core.processes import Confinement, Spawn
+from podium.core.processes import Confinement, ProcessSpec
 from podium.sandbox.confining import bubblewrap, landlock
 from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
 from podium.sandbox.confining.exec_rules import as_data
-from podium.sandbox.confining.plan import Plan
+from podium.sandbox.confining.plan import ConfinementPlan
 from podium.sandbox.confining.upstream import proxy_env
 from podium.sandbox.confining.view import (
-    Inside,
+    ConfinedView,
     reach,
     refuse_what_was_tampered_with,
     shown_folders,
@@ -38,7 +38,7 @@ MOST_PORTS = 200
 """More descriptors do not go over a socket at once."""
 
 
-class Serving(Protocol):
+class TreeServices(Protocol):
     """Connections of one tree while they are served."""
 
     @property
@@ -49,7 +49,7 @@ class Serving(Protocol):
         """Stop listening and drop every connection. May be called more than once."""
 
 
-Serve = Callable[[Confinement, socket.socket | None, dict[int, socket.socket]], Serving]
+Serve = Callable[[Confinement, socket.socket | None, dict[int, socket.socket]], TreeServices]
 """Serves one tree, from its confinement, the proxy's listener and those of forwarded ports.
 
 The proxy speaks plain HTTP and CONNECT and lets through to `confinement.hosts` alone; each forwarded
@@ -76,17 +76,17 @@ def ports_inside(confinement: Confinement) -> list[int]:
     return [*proxy, *dict.fromkeys(confinement.forwarded_ports)]
 
 
-class Prepared:
+class PreparedStart:
     """A confined start: program, folder and variables as they are inside, and the plan for the guard."""
 
-    def __init__(self, spawn: Spawn, serve: Serve | None) -> None:
+    def __init__(self, spawn: ProcessSpec, serve: Serve | None) -> None:
         self.program = ""
         self.cwd = spawn.cwd
         self.env: dict[str, str] = {}
-        self.plan = Plan(mechanism="")
+        self.plan = ConfinementPlan(mechanism="")
         self._confinement = spawn.confinement
         self._serve = serve
-        self._serving: Serving | None = None
+        self._serving: TreeServices | None = None
         self._temporary = ""
         self._proxy: socket.socket | None = None
 
@@ -129,7 +129,7 @@ class Prepared:
 
     # Where everything is mounted.
 
-    def mount(self, spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism) -> None:
+    def mount(self, spawn: ProcessSpec, env: Mapping[str, str], mechanism: Mechanism) -> None:
         """Plan it for bubblewrap."""
         confinement = self._confinement
         self.env = {**env, **self._proxy_env()}
@@ -137,13 +137,13 @@ class Prepared:
             self.env.pop("TMPDIR", None)
         if confinement.home and "HOME" not in spawn.env:
             self.env["HOME"] = confinement.home
-        inside = Inside(confinement.mounts, self.env.get("HOME", ""))
+        inside = ConfinedView(confinement.mounts, self.env.get("HOME", ""))
         _refuse_missing_folder(spawn, inside.has_folder(spawn.cwd))
         self.program = _program_inside(spawn, inside, self.env.get("PATH", os.defpath))
         as_root = os.geteuid() == 0
         shares_network = confinement.network == "open"
         temporary_bytes = spawn.limits.temporary_bytes if mechanism.limits_temporary else None
-        self.plan = Plan(
+        self.plan = ConfinementPlan(
             mechanism=BUBBLEWRAP,
             bubblewrap=mechanism.bubblewrap,
             options=bubblewrap.options(
@@ -168,10 +168,10 @@ class Prepared:
 
     # Where nothing can be.
 
-    def open_trees(self, spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism) -> None:
+    def open_trees(self, spawn: ProcessSpec, env: Mapping[str, str], mechanism: Mechanism) -> None:
         """Plan it for Landlock: the tree stays where it is, and few doors are open."""
         confinement = self._confinement
-        inside = Inside(confinement.mounts)
+        inside = ConfinedView(confinement.mounts)
         self._temporary = self.make_temporary()
         self.env = {**env, "TMPDIR": self._temporary, **confinement.unmounted_env}
         if "HOME" not in {**spawn.env, **confinement.unmounted_env}:
@@ -187,7 +187,7 @@ class Prepared:
         search_path = self.env.get("PATH", os.defpath)
         self.env["PATH"] = shown_folders(search_path, (*readable, *writable))
         self.program = _program_shown(spawn, self.cwd, self.env["PATH"], search_path)
-        self.plan = Plan(
+        self.plan = ConfinementPlan(
             mechanism=mechanism.name,
             readable=readable,
             writable=writable,
@@ -211,8 +211,8 @@ class Prepared:
 
 
 def prepare(
-    spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism, serve: Serve | None
-) -> Prepared:
+    spawn: ProcessSpec, env: Mapping[str, str], mechanism: Mechanism, serve: Serve | None
+) -> PreparedStart:
     """Plan a confined start. Raises when it cannot be; then nothing is left behind.
 
     The caller closes what it gets when the tree is gone.
@@ -222,13 +222,13 @@ def prepare(
             f"the network policy {spawn.confinement.network!r} needs somebody who serves the connections, and "
             "this launcher has nobody; use `none` or `open`"
         )
-    prepared = Prepared(spawn, serve)
+    prepared = PreparedStart(spawn, serve)
     plan_for(prepared, spawn, env, mechanism)
     return prepared
 
 
 def plan_for(
-    prepared: Prepared, spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism
+    prepared: PreparedStart, spawn: ProcessSpec, env: Mapping[str, str], mechanism: Mechanism
 ) -> None:
     """Complete it by this way of confining. Raises when that cannot be; then it is closed."""
     _refuse_contradictions(spawn.confinement)
@@ -251,7 +251,7 @@ def _refuse_contradictions(confinement: Confinement) -> None:
             raise BadInput(f"{path!r} is no absolute path; a confined tree sees only such")
 
 
-def _refuse_missing_folder(spawn: Spawn, is_there: bool) -> None:
+def _refuse_missing_folder(spawn: ProcessSpec, is_there: bool) -> None:
     if not is_there:
         raise NotPossibleNow(
             f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: inside the sandbox there is no such "
@@ -259,14 +259,14 @@ def _refuse_missing_folder(spawn: Spawn, is_there: bool) -> None:
         )
 
 
-def _program_shown(spawn: Spawn, cwd: str, shown: str, search_path: str) -> str:
+def _program_shown(spawn: ProcessSpec, cwd: str, shown: str, search_path: str) -> str:
     try:
         return find_program(spawn.argv[0], cwd, shown)
     except ToolMissing:
         raise _not_seen(find_program(spawn.argv[0], cwd, search_path), spawn) from None
 
 
-def _program_inside(spawn: Spawn, inside: Inside, search_path: str) -> str:
+def _program_inside(spawn: ProcessSpec, inside: ConfinedView, search_path: str) -> str:
     found = inside.program(spawn.argv[0], spawn.cwd, search_path)
     if found:
         return found
@@ -274,7 +274,7 @@ def _program_inside(spawn: Spawn, inside: Inside, search_path: str) -> str:
     raise _not_seen(find_program(spawn.argv[0], spawn.cwd, search_path), spawn)
 
 
-def _not_seen(outside: str, spawn: Spawn) -> ToolMissing:
+def _not_seen(outside: str, spawn: ProcessSpec) -> ToolMissing:
     return ToolMissing(
         f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; list "
         "the folder it is installed in under `sandbox.read` in your own settings"

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 from podium.sandbox.confining.hosts import Destination, is_listed, read_destination
 from podium.sandbox.confining.plain_http import (
-    Malformed,
-    Request,
+    MalformedRequest,
+    ProxyRequest,
     as_origin_form,
     carry_body,
     read_request,
 )
-from podium.sandbox.confining.upstream import NotReached, Streams, Upstream
+from podium.sandbox.confining.upstream import NotReached, Streams, UpstreamProxy
 
 if TYPE_CHECKING:
     # Not loaded beside a terminal, where this runs without any package.
@@ -39,7 +39,7 @@ _PAUSE_SECONDS = 0.1
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 
 
-class _Refused(Exception):
+class _ProxyRefusal(Exception):
     """The proxy answers this itself; nothing goes out."""
 
     def __init__(self, status: str, words: str) -> None:
@@ -49,7 +49,7 @@ class _Refused(Exception):
 
 def serve_network(environ: Mapping[str, str]) -> Serve:
     """Serves trees on a machine with these variables, which may name a proxy of its own."""
-    upstream = Upstream.of(environ)
+    upstream = UpstreamProxy.of(environ)
 
     def serve(
         confinement: Confinement,
@@ -68,9 +68,9 @@ def serve_network(environ: Mapping[str, str]) -> Serve:
 class TreeNetwork:
     """Serves the listening sockets of one confined tree until it is closed."""
 
-    def __init__(self, hosts: Sequence[str], upstream: Upstream | None = None) -> None:
+    def __init__(self, hosts: Sequence[str], upstream: UpstreamProxy | None = None) -> None:
         self._hosts = tuple(hosts)
-        self._upstream = upstream or Upstream()
+        self._upstream = upstream or UpstreamProxy()
         self._listening: set[asyncio.Task[None]] = set()
         self._talks: set[asyncio.Task[None]] = set()
         self._refused: dict[str, None] = {}
@@ -135,7 +135,7 @@ class TreeNetwork:
             wanted = self._judged(request)
             async with asyncio.timeout(DIAL_SECONDS):
                 outside = await self._upstream.dial(wanted)
-        except _Refused as refused:
+        except _ProxyRefusal as refused:
             await _answer(writer, refused.status, str(refused))
         except NotReached as trouble:
             await _answer(writer, "502 Bad Gateway", str(trouble))
@@ -150,12 +150,12 @@ class TreeNetwork:
                 asking = carry_body(request, reader, outside[1])
             await _both(asking, writer, outside)
 
-    def _judged(self, request: Request) -> Destination:
+    def _judged(self, request: ProxyRequest) -> Destination:
         wanted = _wanted(request)
         if not is_listed(wanted, self._hosts):
             if len(self._refused) < _MOST_REMEMBERED:
                 self._refused[str(wanted)] = None
-            raise _Refused(
+            raise _ProxyRefusal(
                 "403 Forbidden",
                 f"Permission Denied: {wanted} is not among the hosts that may be reached from here "
                 f"({', '.join(self._hosts) or 'none'}); a person can name it in `sandbox.hosts` with "
@@ -164,27 +164,29 @@ class TreeNetwork:
         return wanted
 
 
-def _wanted(request: Request) -> Destination:
+def _wanted(request: ProxyRequest) -> Destination:
     if request.method == "CONNECT":
         wanted = read_destination(request.target)
     else:
         parts = urlsplit(request.target)
         if parts.scheme != "http":
-            raise _Refused(
+            raise _ProxyRefusal(
                 "400 Bad Request",
                 "this is a proxy: ask it by CONNECT or with a whole http:// address",
             )
         wanted = read_destination(parts.netloc.rpartition("@")[2], default_port=80)
     if wanted is None:
-        raise _Refused("400 Bad Request", "the address names no host and port")
+        raise _ProxyRefusal("400 Bad Request", "the address names no host and port")
     return wanted
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Request:
+async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest:
     try:
         return await read_request(reader)
-    except Malformed:
-        raise _Refused("400 Bad Request", "this is no request that a proxy understands") from None
+    except MalformedRequest:
+        raise _ProxyRefusal(
+            "400 Bad Request", "this is no request that a proxy understands"
+        ) from None
 
 
 async def _answer(writer: asyncio.StreamWriter, status: str, words: str) -> None:

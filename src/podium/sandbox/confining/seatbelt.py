@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from podium.core.processes import Confinement
-from podium.sandbox.confining.view import Inside, normal
+from podium.sandbox.confining.view import ConfinedView, normal
 
 _SYSTEM = (
     "/System", "/Library", "/usr", "/bin", "/sbin", "/opt", "/Applications/Xcode.app",
@@ -55,7 +55,7 @@ def profile(confinement: Confinement, temporary: str, ports: Iterable[int] = ())
 
 def _kept(confinement: Confinement) -> list[str]:
     """What is pinned, and the names above it: who can rename a folder can put another in its place."""
-    inside = Inside(confinement.mounts)
+    inside = ConfinedView(confinement.mounts)
     pinned = [inside.outside(path) for path in confinement.pinned]
     fixed = [normal(mount.source) for mount in confinement.mounts if not mount.writable]
     kept = [path for path in (*pinned, *fixed) if path]

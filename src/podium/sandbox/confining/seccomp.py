@@ -6,7 +6,7 @@ import ctypes
 import errno
 import struct
 
-from podium.sandbox.confining.syscalls import LIBC, THIS_MACHINE, Machine, number_of
+from podium.sandbox.confining.syscalls import LIBC, THIS_MACHINE, ProcessorAbi, number_of
 
 ALLOW = 0x7FFF0000
 NOTIFY = 0x7FC00000
@@ -28,7 +28,7 @@ def refused(number: int) -> int:
     return _ERRNO | number
 
 
-class Where:
+class ArgumentCondition:
     """A condition on an argument, of which the kernel too looks at the lower half alone."""
 
     def __init__(
@@ -41,16 +41,16 @@ class Where:
         self.among = among
 
 
-class Rule:
+class SyscallRule:
     """A verdict on a system call, when all its conditions hold."""
 
-    def __init__(self, call: str, verdict: int, *conditions: Where) -> None:
+    def __init__(self, call: str, verdict: int, *conditions: ArgumentCondition) -> None:
         self.call = call
         self.verdict = verdict
         self.conditions = conditions
 
 
-def assemble(rules: list[Rule], machine: Machine) -> bytes:
+def assemble(rules: list[SyscallRule], machine: ProcessorAbi) -> bytes:
     """The filter. The first rule that fits decides; calls no rule speaks of are allowed."""
     code = [
         _instruction(_LOAD, _AUDIT_AT),
@@ -66,7 +66,7 @@ def assemble(rules: list[Rule], machine: Machine) -> bytes:
     return b"".join([*code, _instruction(_RETURN, ALLOW)])
 
 
-def _block(rule: Rule, number: int) -> list[bytes]:
+def _block(rule: SyscallRule, number: int) -> list[bytes]:
     # Built from its end, since jumps go forward by counts of instructions.
     code = [_instruction(_RETURN, rule.verdict)]
     for condition in reversed(rule.conditions):
@@ -75,7 +75,7 @@ def _block(rule: Rule, number: int) -> list[bytes]:
     return [_instruction(_EQUAL, number, no=len(code) + len(reload)), *code, *reload]
 
 
-def _test(condition: Where, rest: int) -> list[bytes]:
+def _test(condition: ArgumentCondition, rest: int) -> list[bytes]:
     """Go on with the `rest` instructions behind when it holds, else jump over them."""
     code = [_instruction(_LOAD, _ARGUMENTS_AT + 8 * condition.argument)]
     if condition.mask != _FULL:
@@ -97,11 +97,11 @@ def _instruction(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("=HBBI", code, yes, no, value)
 
 
-class _Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
 
-def install(rules: list[Rule]) -> int:
+def install(rules: list[SyscallRule]) -> int:
     """Put this process and all it will start under the rules. Gives the listener's descriptor.
 
     `no_new_privs` must have been set. Raises `OSError`; then nothing was changed.
@@ -110,7 +110,7 @@ def install(rules: list[Rule]) -> int:
         raise OSError(errno.ENOSYS, "no filter for this kind of processor")
     code = assemble(rules, THIS_MACHINE)
     buffer = ctypes.create_string_buffer(code, len(code))
-    program = _Program(len(code) // 8, ctypes.addressof(buffer))
+    program = _FilterProgram(len(code) // 8, ctypes.addressof(buffer))
     # Kernels before 5.19 do not know of waiting that only a deadly signal interrupts.
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
         listener = LIBC.syscall(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import errno
 
-from podium.sandbox.confining.connecting import Connections
-from podium.sandbox.confining.execs import ExecJudge, Wish, cannot_start
+from podium.sandbox.confining.connecting import ConnectBroker
+from podium.sandbox.confining.execs import ExecJudge, ExecRequest, cannot_start
 from podium.sandbox.confining.filters import EXECS, METADATA
 from podium.sandbox.confining.metadata import perform
 from podium.sandbox.confining.notices import (
-    Notice,
+    SyscallNotice,
     answer,
     let_go_on,
     receive,
     still_waits,
 )
-from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
+from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
 from podium.sandbox.confining.terminals import give_other_end
 
 TYPE_CHECKING = False  # `typing` loads too slowly
@@ -28,11 +28,15 @@ _MOST_TOLD = 20
 _LONGEST_TOLD = 300
 
 
-class Supervisor:
+class SyscallSupervisor:
     """Hears the calls of a tree and answers them. Whatever goes wrong, the call is refused."""
 
     def __init__(
-        self, listener: int, plan: Plan, first_pid: int, on_program: Callable[[int], None]
+        self,
+        listener: int,
+        plan: ConfinementPlan,
+        first_pid: int,
+        on_program: Callable[[int], None],
     ) -> None:
         """`first_pid` is the process that the guard forked: bubblewrap, or the program itself.
 
@@ -52,7 +56,9 @@ class Supervisor:
         self._wrapped = plan.mechanism != BUBBLEWRAP
         rules = plan.exec_rules()
         self._judge = None if rules is None else ExecJudge(rules)
-        self._connections = Connections(plan.network_open, plan.ports, plan.sockets, plan.writable)
+        self._connections = ConnectBroker(
+            plan.network_open, plan.ports, plan.sockets, plan.writable
+        )
 
     def hear(self) -> None:
         """Answer the call that waits now, if one does."""
@@ -78,15 +84,15 @@ class Supervisor:
         else:
             answer(self.listener, notice, failure)
 
-    def _on_connect(self, notice: Notice) -> None:
+    def _on_connect(self, notice: SyscallNotice) -> None:
         if still_waits(self.listener, notice):
             self._connections.perform(notice, lambda why: answer(self.listener, notice, why))
 
-    def _on_terminal(self, notice: Notice) -> None:
+    def _on_terminal(self, notice: SyscallNotice) -> None:
         if still_waits(self.listener, notice):
             give_other_end(self.listener, notice)
 
-    def _judged(self, notice: Notice) -> int | None:
+    def _judged(self, notice: SyscallNotice) -> int | None:
         """The errno of the answer, 0 for what was done here, None when the kernel shall go on."""
         if notice.name in EXECS:
             return self._on_exec(notice)
@@ -97,24 +103,24 @@ class Supervisor:
             return perform(notice, self._plan.writable, lambda: still_waits(self.listener, notice))
         return errno.EACCES
 
-    def _on_exec(self, notice: Notice) -> int | None:
+    def _on_exec(self, notice: SyscallNotice) -> int | None:
         if not self._wrapped and notice.pid == self._first_pid:
             self._wrapped = True  # bubblewrap itself: no program of the tree has this pid
             return None
-        wish = Wish(notice)
+        wish = ExecRequest(notice)
         if not still_waits(self.listener, notice):
             return errno.EINTR
         if not self.program_pid:
             return self._start_program(notice, wish)
         return errno.EACCES if self._is_refused(wish) else None
 
-    def _is_refused(self, wish: Wish) -> bool:
+    def _is_refused(self, wish: ExecRequest) -> bool:
         reason = self._judge.reason(wish) if self._judge else ""
         if reason:
             self._tell(wish, reason)
         return bool(reason)
 
-    def _start_program(self, notice: Notice, wish: Wish) -> int | None:
+    def _start_program(self, notice: SyscallNotice, wish: ExecRequest) -> int | None:
         """The first program of the tree is judged as all are: its words may be an agent's."""
         self.failure = cannot_start(wish)
         if self.failure:
@@ -130,7 +136,7 @@ class Supervisor:
         self.program_pid = notice.pid
         return None
 
-    def _tell(self, wish: Wish, reason: str) -> None:
+    def _tell(self, wish: ExecRequest, reason: str) -> None:
         if len(self._told) >= _MOST_TOLD:
             return
         words = " ".join(wish.argv or [wish.path])

@@ -133,7 +133,7 @@ _AARCH64 = {
 }
 
 
-class Machine:
+class ProcessorAbi:
     """What the filter has to know of a processor: its mark in the kernel's audit, and its numbers."""
 
     def __init__(self, audit: int, numbers: dict[str, int]) -> None:
@@ -143,12 +143,12 @@ class Machine:
 
 
 MACHINES = {
-    "x86_64": Machine(0xC000003E, _X86_64),
-    "aarch64": Machine(0xC00000B7, _AARCH64),
+    "x86_64": ProcessorAbi(0xC000003E, _X86_64),
+    "aarch64": ProcessorAbi(0xC00000B7, _AARCH64),
 }
 
 
-def _this_machine() -> Machine | None:
+def _this_machine() -> ProcessorAbi | None:
     name = os.uname().machine
     return MACHINES.get("aarch64" if name == "arm64" else name)
 

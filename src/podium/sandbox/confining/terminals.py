@@ -12,7 +12,7 @@ import os
 import stat
 
 from podium.sandbox.confining.looking import copy_of_descriptor
-from podium.sandbox.confining.notices import Notice, hand_over
+from podium.sandbox.confining.notices import SyscallNotice, hand_over
 
 OTHER_END = 0x5441
 """The request of `ioctl` for the other end of a terminal."""
@@ -20,7 +20,7 @@ _MASTERS = os.makedev(5, 2)
 _WANTED = os.O_ACCMODE | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def give_other_end(listener: int, notice: Notice) -> None:
+def give_other_end(listener: int, notice: SyscallNotice) -> None:
     """Answer the call with the end that belongs to the caller's own. Raises `OSError`; then it still waits."""
     master = copy_of_descriptor(notice.pid, notice.number(0))
     try:

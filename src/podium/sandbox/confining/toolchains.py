@@ -20,7 +20,7 @@ from podium.sandbox.confining.layouts import (
     BESIDE_LOCAL_PROGRAMS,
     PROGRAM_FOLDERS,
     PYTHON_PARTS,
-    Places,
+    PathSet,
     Workplaces,
     has_shape,
     is_guarded,
@@ -83,7 +83,7 @@ def seen_places(
     programs and what was installed into it are shown. `closed` are folders that no shown place may hold or lie
     in, `untrusted` those that the tree can write.
     """
-    finder = _Finder(Path(home), project, closed, untrusted)
+    finder = _ToolchainFinder(Path(home), project, closed, untrusted)
     found = {place: None for place in finder.of_podium() if finder.may_be_shown(place)}
     others = [*finder.of_search_path(search_path)]
     for name in programs:
@@ -99,21 +99,21 @@ def own_places() -> tuple[Path, ...]:
     return Path(sys.prefix), Path(sys.base_prefix), Path(podium.__file__).parent
 
 
-class _Finder:
+class _ToolchainFinder:
     def __init__(
         self, home: Path, project: str, closed: Sequence[str], untrusted: Sequence[str]
     ) -> None:
         # Asked of the same places many times.
         self._real = cache(real_place)
         self._home = self._real(home)
-        self._homes = Places([self._home])
-        self._closed = Places(closed)
-        self._untrusted = Places(untrusted)
+        self._homes = PathSet([self._home])
+        self._closed = PathSet(closed)
+        self._untrusted = PathSet(untrusted)
         self._work = Workplaces(project or os.devnull, self._home)
         # They hold tokens and keyrings beside programs.
-        self._mixed = Places([self._home / name for name in (".config", ".docker")])
+        self._mixed = PathSet([self._home / name for name in (".config", ".docker")])
         self._cargo, self._local = self._home / ".cargo", self._home / ".local"
-        self._shared = Places([self._cargo, self._local])
+        self._shared = PathSet([self._cargo, self._local])
         self._managed = cache(lambda folder, layout: tuple(parts_of_manager(folder, layout)))
 
     def may_be_shown(self, place: Path) -> bool:

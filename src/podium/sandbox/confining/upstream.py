@@ -22,7 +22,7 @@ class NotReached(Exception):
 
 
 @dataclass(frozen=True)
-class Upstream:
+class UpstreamProxy:
     """The machine's own proxy, when it has one."""
 
     proxy: Destination | None = None
@@ -31,7 +31,7 @@ class Upstream:
     """Ends of host names that are reached without it; `*` for all."""
 
     @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Upstream:
+    def of(cls, environ: Mapping[str, str]) -> UpstreamProxy:
         """As the variables say that programs go by: `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`."""
         text = _first(environ, "https_proxy", "http_proxy", "all_proxy")
         without = tuple(

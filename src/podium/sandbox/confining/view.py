@@ -32,7 +32,7 @@ def normal(path: str) -> str:
     return "/" + os.path.normpath(path).lstrip("/")
 
 
-class Inside:
+class ConfinedView:
     """What a confined tree sees, as far as names go."""
 
     def __init__(self, mounts: Sequence[Mount], home: str = "") -> None:
@@ -168,7 +168,7 @@ def refuse_what_was_tampered_with(confinement: Confinement) -> None:
     To be called while no process of an earlier turn lives. Raises `WorkspaceTampered` for a link, and
     `NotPossibleNow` for what is not there.
     """
-    inside = Inside(confinement.mounts)
+    inside = ConfinedView(confinement.mounts)
     writable = [normal(mount.source) for mount in confinement.mounts if mount.writable]
     pinned = [inside.outside(path) for path in confinement.pinned]
     for path in (*pinned, *(normal(mount.source) for mount in confinement.mounts)):
@@ -247,7 +247,7 @@ def _covered(confinement: Confinement) -> list[str]:
 
 def _kept(confinement: Confinement) -> list[str]:
     """Paths outside that may not be changed although they lie in something writable."""
-    inside = Inside(confinement.mounts)
+    inside = ConfinedView(confinement.mounts)
     pinned = [inside.outside(normal(path)) for path in confinement.pinned]
     fixed = [mount.source for mount in confinement.mounts if not (mount.writable or mount.put_back)]
     return [os.path.realpath(path) for path in (*pinned, *fixed) if path]

@@ -12,8 +12,8 @@ from podium.sandbox.confining.namespaces import (
     receive_descriptors,
     send_descriptors,
 )
-from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
-from podium.sandbox.confining.supervisor import Supervisor
+from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
+from podium.sandbox.confining.supervisor import SyscallSupervisor
 from podium.sandbox.guard.processes import entry_of, status_of
 
 TYPE_CHECKING = False  # what a type checker takes for True; `typing` itself loads too slowly
@@ -24,15 +24,15 @@ else:
     import _socket as socket
 
 
-class Warden:
+class TreeConfinement:
     """Confines one tree. Made before the fork; both sides hold it then."""
 
-    def __init__(self, plan: Plan, control: int) -> None:
+    def __init__(self, plan: ConfinementPlan, control: int) -> None:
         """`control` is the guard's line to Podium."""
         self._plan = plan
         self._control = control
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._supervisor: Supervisor | None = None
+        self._supervisor: SyscallSupervisor | None = None
         self._program: int | None = None
         self.keepers: set[int] = set()
         """Processes that belong to the sandbox itself: they end when the program has."""
@@ -100,8 +100,8 @@ class Warden:
         told, self._supervisor.untold = self._supervisor.untold, []
         return told
 
-    def _supervisor_for(self, listener: int, pid: int) -> Supervisor:
-        return Supervisor(listener, self._plan, pid, self._on_program)
+    def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
+        return SyscallSupervisor(listener, self._plan, pid, self._on_program)
 
     @property
     def program_status(self) -> int | None:

@@ -6,8 +6,8 @@ import os
 import time
 
 from podium.sandbox.guard.cgroups import ControlGroup
-from podium.sandbox.guard.order import Order
-from podium.sandbox.guard.processes import Entry
+from podium.sandbox.guard.order import GuardOrder
+from podium.sandbox.guard.processes import ProcessEntry
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class TreeWatch:
     """Looks at one tree again and again. `look` gives its processes, without those of a sandbox around it."""
 
     def __init__(
-        self, order: Order, look: Callable[[], list[Entry]], group: ControlGroup | None
+        self, order: GuardOrder, look: Callable[[], list[ProcessEntry]], group: ControlGroup | None
     ) -> None:
         self._order = order
         self._look = look

@@ -7,7 +7,7 @@ import os
 _LENGTH_BYTES = 8
 
 
-class Order:
+class GuardOrder:
     """What to start and within which limits. None means no limit of that kind."""
 
     def __init__(
@@ -71,19 +71,19 @@ class Order:
         return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
     @classmethod
-    def read_from(cls, control: int) -> Order | None:
+    def read_from(cls, control: int) -> GuardOrder | None:
         """The order waiting on the socket; None when Podium went away before it was complete."""
         head = _read_exactly(control, _LENGTH_BYTES)
         body = head and _read_exactly(control, int.from_bytes(head, "big"))
         return cls._decode(body) if body else None
 
     @classmethod
-    def decode(cls, data: bytes) -> Order:
+    def decode(cls, data: bytes) -> GuardOrder:
         """The order as `encode` gave it, whole."""
         return cls._decode(data[_LENGTH_BYTES:])
 
     @classmethod
-    def _decode(cls, body: bytes) -> Order:
+    def _decode(cls, body: bytes) -> GuardOrder:
         fields = [os.fsdecode(field) for field in body.split(b"\0")]
         argv_end = 16 + int(fields[15])
         rest = fields[argv_end:]

@@ -21,7 +21,7 @@ _HOW_IT_ENDED = 1 << 3
 """What a handle of a process can be asked for, since Linux 6.15 also when its parent has collected it."""
 
 
-class Entry:
+class ProcessEntry:
     """A process as `/proc` shows it. Pid and start time together never come twice."""
 
     def __init__(self, pid: int, parent: int, state: str, threads: int, start: int) -> None:
@@ -66,7 +66,7 @@ class Entry:
                 _ignore_gone(error)
 
 
-def entry_of(pid: int) -> Entry | None:
+def entry_of(pid: int) -> ProcessEntry | None:
     """The process with this pid, or None when there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
@@ -75,7 +75,7 @@ def entry_of(pid: int) -> Entry | None:
         return None
     # The second field is the command's name in brackets and may itself hold blanks and brackets.
     fields = text[text.rfind(b")") + 2 :].split()
-    return Entry(pid, int(fields[1]), fields[0].decode(), int(fields[17]), int(fields[19]))
+    return ProcessEntry(pid, int(fields[1]), fields[0].decode(), int(fields[17]), int(fields[19]))
 
 
 def status_of(handle: int) -> int | None:
@@ -90,18 +90,18 @@ def status_of(handle: int) -> int | None:
     return int(status) if known & _HOW_IT_ENDED else None
 
 
-def all_entries() -> list[Entry]:
+def all_entries() -> list[ProcessEntry]:
     """Every process that `/proc` shows."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 — as above
     return [entry for entry in map(entry_of, pids) if entry is not None]
 
 
-def descendants_of(*ancestors: int) -> list[Entry]:
+def descendants_of(*ancestors: int) -> list[ProcessEntry]:
     """Children, their children and so on, as far as one look can see."""
-    children: dict[int, list[Entry]] = {}
+    children: dict[int, list[ProcessEntry]] = {}
     for entry in all_entries():
         children.setdefault(entry.parent, []).append(entry)
-    found: list[Entry] = []
+    found: list[ProcessEntry] = []
     parents = list(ancestors)
     while parents:
         for entry in children.pop(parents.pop(), ()):
@@ -110,12 +110,12 @@ def descendants_of(*ancestors: int) -> list[Entry]:
     return found
 
 
-def freeze_and_kill(look: Callable[[], list[Entry]]) -> set[tuple[int, int]]:
+def freeze_and_kill(look: Callable[[], list[ProcessEntry]]) -> set[tuple[int, int]]:
     """Kill what `look` sees, after stopping it all: a stopped process cannot fork away.
 
     Gives the identities of those that were alive.
     """
-    frozen: dict[tuple[int, int], Entry] = {}
+    frozen: dict[tuple[int, int], ProcessEntry] = {}
     for _ in range(_FREEZE_ROUNDS):
         fresh = [entry for entry in look() if entry.identity not in frozen]
         if not fresh:
@@ -129,7 +129,7 @@ def freeze_and_kill(look: Callable[[], list[Entry]]) -> set[tuple[int, int]]:
     return {identity for identity, entry in frozen.items() if not entry.is_zombie}
 
 
-def _is_same(entry: Entry) -> bool:
+def _is_same(entry: ProcessEntry) -> bool:
     current = entry_of(entry.pid)
     return current is not None and current.start == entry.start
 

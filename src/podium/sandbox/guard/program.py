@@ -6,10 +6,10 @@ import errno
 import os
 import resource
 
-from podium.sandbox.confining.warden import Warden
+from podium.sandbox.confining.warden import TreeConfinement
 from podium.sandbox.guard.cgroups import TASKS_PER_PROCESS, ControlGroup
 from podium.sandbox.guard.kernel import ON_LINUX, die_with_parent, gain_no_privileges, signal
-from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard.processes import all_entries
 
 _OF_A_SANDBOX = 3
@@ -17,10 +17,10 @@ _OF_A_SANDBOX = 3
 
 
 def become(
-    order: Order,
+    order: GuardOrder,
     report: int,
     guard_pid: int,
-    warden: Warden | None,
+    warden: TreeConfinement | None,
     group: ControlGroup | None = None,
 ) -> None:
     """Turn this fork into the program, or into what confines it. Never returns."""
@@ -67,7 +67,7 @@ def take_terminal() -> None:
     os.tcsetpgrp(0, os.getpgrp())
 
 
-def limits_of(order: Order) -> list[tuple[int, int]]:
+def limits_of(order: GuardOrder) -> list[tuple[int, int]]:
     """Kinds of limits and amounts. Counts the processes of this user, so it must be asked outside of a sandbox."""
     found: list[tuple[int, int]] = []
     if order.file_bytes is not None:

@@ -6,7 +6,7 @@ import os
 import time
 
 from podium.sandbox.guard.kernel import adopt_orphans, signal
-from podium.sandbox.guard.processes import Entry, descendants_of, freeze_and_kill
+from podium.sandbox.guard.processes import ProcessEntry, descendants_of, freeze_and_kill
 
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.1
@@ -38,7 +38,7 @@ class ReapedTree:
         except ChildProcessError:
             return True
 
-    def members(self) -> list[Entry]:
+    def members(self) -> list[ProcessEntry]:
         """Its processes, without those of a sandbox around them."""
         entries = self._look()
         if not self.keepers:
@@ -64,7 +64,7 @@ class ReapedTree:
         own = (self.first_pid, self.program_pid, *self.keepers)
         return sum(pid not in own for pid, _ in killed)
 
-    def _look(self) -> list[Entry]:
+    def _look(self) -> list[ProcessEntry]:
         return descendants_of(os.getpid())
 
 
@@ -87,7 +87,7 @@ class GroupTree:
             self.first_status = status
         return not self._signal_group(0)
 
-    def members(self) -> list[Entry]:
+    def members(self) -> list[ProcessEntry]:
         """Nobody tells which these are."""
         return []
 

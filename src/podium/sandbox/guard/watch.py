@@ -7,12 +7,12 @@ import os
 import select
 import time
 
-from podium.sandbox.confining.plan import Plan
-from podium.sandbox.confining.warden import Warden
+from podium.sandbox.confining.plan import ConfinementPlan
+from podium.sandbox.confining.warden import TreeConfinement
 from podium.sandbox.guard.cgroups import ControlGroup
 from podium.sandbox.guard.kernel import ON_LINUX, signal
 from podium.sandbox.guard.limits import TreeWatch
-from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard.processes import entry_of
 from podium.sandbox.guard.program import become
 from podium.sandbox.guard.trees import GroupTree, ReapedTree
@@ -23,7 +23,7 @@ _BY_SIGNAL = 128
 class Guard:
     """Starts the program, waits for its end or a reason to end it, and leaves nothing behind."""
 
-    def __init__(self, control: int, order: Order, tree: ReapedTree | GroupTree) -> None:
+    def __init__(self, control: int, order: GuardOrder, tree: ReapedTree | GroupTree) -> None:
         self._control = control
         self._order = order
         self._tree = tree
@@ -36,7 +36,7 @@ class Guard:
             f"podium-{os.getpid()}", order.processes, order.tree_memory_bytes
         )
         self._limits = TreeWatch(order, tree.members, self._group)
-        plan = Plan.decode(order.plan) if order.plan else None
+        plan = ConfinementPlan.decode(order.plan) if order.plan else None
         self._warden = self._warden_for(plan) if plan else None
         self._calls: int | None = None
         self._started = False
@@ -67,8 +67,8 @@ class Guard:
         words = (exit_code, signum, int(self._timed_out), survivors, self._limits.breaches)
         say(self._control, "ended " + " ".join(map(str, words)))
 
-    def _warden_for(self, plan: Plan) -> Warden:
-        return Warden(plan, self._control)
+    def _warden_for(self, plan: ConfinementPlan) -> TreeConfinement:
+        return TreeConfinement(plan, self._control)
 
     def _how_it_ended(self) -> tuple[int, int]:
         exit_code, signum = split_status(self._tree.first_status)
@@ -243,12 +243,14 @@ def watch_over(
     """Guard one tree as ordered over this socket. Says first who this is, for when it must be killed."""
     me = entry_of(os.getpid())
     say(control, f"guard {os.getpid()} {me.start if me else 0}")
-    order = Order.read_from(control)
+    order = GuardOrder.read_from(control)
     if order is not None:
         _guard(control, order, kind, tree or (ReapedTree() if ON_LINUX else GroupTree()))
 
 
-def _guard(control: int, order: Order, kind: type[Guard], tree: ReapedTree | GroupTree) -> None:
+def _guard(
+    control: int, order: GuardOrder, kind: type[Guard], tree: ReapedTree | GroupTree
+) -> None:
     try:
         kind(control, order, tree).run()
     except BaseException as error:

@@ -6,19 +6,19 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
-from podium.sandbox.confining.preparation import Prepared, has_proxy, plan_for, proxy_port
-from podium.sandbox.guard.order import Order
-from podium.sandbox.terminal.papers import Folder, Papers
+from podium.sandbox.confining.preparation import PreparedStart, has_proxy, plan_for, proxy_port
+from podium.sandbox.guard.order import GuardOrder
+from podium.sandbox.terminal.papers import LaunchFolder, LaunchSpec
 
 _PROXY_NAMES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 
 
-class PreparedForTerminal(Prepared):
+class PreparedTerminalStart(PreparedStart):
     """A confined start that somebody else makes: all that serves it is opened then and there."""
 
-    def __init__(self, spawn: Spawn, folder: Folder) -> None:
+    def __init__(self, spawn: ProcessSpec, folder: LaunchFolder) -> None:
         super().__init__(spawn, None)
         self._folder = folder
 
@@ -34,22 +34,22 @@ class PreparedForTerminal(Prepared):
 
 
 def prepare_for_terminal(
-    spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism, folder: Folder
-) -> PreparedForTerminal:
+    spawn: ProcessSpec, env: Mapping[str, str], mechanism: Mechanism, folder: LaunchFolder
+) -> PreparedTerminalStart:
     """Plan a confined start by an attendant. Raises as `prepare` does."""
-    prepared = PreparedForTerminal(spawn, folder)
+    prepared = PreparedTerminalStart(spawn, folder)
     plan_for(prepared, spawn, env, mechanism)
     return prepared
 
 
 def papers_for(
-    spawn: Spawn, order: Order, mechanism: Mechanism | None, environ: Mapping[str, str]
-) -> Papers:
+    spawn: ProcessSpec, order: GuardOrder, mechanism: Mechanism | None, environ: Mapping[str, str]
+) -> LaunchSpec:
     """What the attendant is told. `environ` may name a proxy that the machine itself has to use."""
     confinement = spawn.confinement
     proxied = mechanism is not None and has_proxy(confinement)
     mounted = mechanism is not None and mechanism.name == BUBBLEWRAP
-    return Papers(
+    return LaunchSpec(
         order=order.encode(),
         hosts=confinement.hosts,
         proxy_port=proxy_port(confinement) if proxied and mounted else 0,
@@ -59,7 +59,7 @@ def papers_for(
     )
 
 
-def attendant_command(folder: Folder) -> tuple[str, ...]:
+def attendant_command(folder: LaunchFolder) -> tuple[str, ...]:
     """What is to be started on the terminal."""
     start = str(Path(__file__).parents[1] / "isolated.py")
     return (sys.executable, "-IS", start, "podium.sandbox.terminal.attending", str(folder.path))

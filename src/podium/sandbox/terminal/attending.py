@@ -11,15 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.sandbox.breaches import breaches_of
-from podium.sandbox.confining.plan import Plan
+from podium.sandbox.confining.plan import ConfinementPlan
 from podium.sandbox.confining.proxy import TreeNetwork
-from podium.sandbox.confining.upstream import Upstream, proxy_env
+from podium.sandbox.confining.upstream import UpstreamProxy, proxy_env
 from podium.sandbox.guard.kernel import adopt_orphans
-from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard.trees import ReapedTree
 from podium.sandbox.guard.watch import leave_signals_to_podium, watch_over
 from podium.sandbox.terminal.guarding import TerminalGuard, TerminalTree
-from podium.sandbox.terminal.papers import Folder, Papers
+from podium.sandbox.terminal.papers import LaunchFolder, LaunchSpec
 
 NOT_STARTED = 126
 _BY_SIGNAL = 128
@@ -40,25 +40,25 @@ def main(folder: str) -> None:
     os.chdir("/")
     # What who starts it left open is none of the program's business.
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-    place = Folder(Path(folder))
+    place = LaunchFolder(Path(folder))
     try:
         papers = place.take()
     except OSError as error:
         _say(f"what this terminal was for is gone ({error.strerror}); start it again")
         os._exit(NOT_STARTED)
-    code = Attendant(papers).run()
+    code = TerminalHost(papers).run()
     place.remove()
     os._exit(code)
 
 
-class Attendant:
+class TerminalHost:
     """Starts the guard of one program, and serves what it may connect to."""
 
-    def __init__(self, papers: Papers) -> None:
+    def __init__(self, papers: LaunchSpec) -> None:
         self._papers = papers
-        self._order = Order.decode(papers.order)
+        self._order = GuardOrder.decode(papers.order)
         self._proxy: socket.socket | None = None
-        self._network = TreeNetwork(papers.hosts, Upstream.of(dict(papers.upstream)))
+        self._network = TreeNetwork(papers.hosts, UpstreamProxy.of(dict(papers.upstream)))
         self._heard = b""
         self._listeners: list[socket.socket] = []
         self._stopped: list[str] = []
@@ -97,7 +97,7 @@ class Attendant:
         if self._papers.opens_proxy:
             self._proxy = socket.create_server(("127.0.0.1", 0))
             port = self._proxy.getsockname()[1]
-            plan = Plan.decode(order.plan)
+            plan = ConfinementPlan.decode(order.plan)
             plan.ports.append(port)
             order.plan = plan.encode()
             order.env |= proxy_env(port)

@@ -8,11 +8,11 @@ import select
 from contextlib import suppress
 
 from podium.sandbox.confining.entering import fork_inside
-from podium.sandbox.confining.holding import EnteringWarden, HoldingWarden
-from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
-from podium.sandbox.confining.warden import Warden
+from podium.sandbox.confining.holding import EnteringConfinement, HoldingConfinement
+from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
+from podium.sandbox.confining.warden import TreeConfinement
 from podium.sandbox.guard.kernel import gain_no_privileges, signal
-from podium.sandbox.guard.processes import Entry, descendants_of
+from podium.sandbox.guard.processes import ProcessEntry, descendants_of
 from podium.sandbox.guard.program import limits_of, reset_signals, set_limits, take_terminal
 from podium.sandbox.guard.trees import ReapedTree
 from podium.sandbox.guard.watch import Guard, split_status
@@ -49,7 +49,7 @@ class TerminalTree(ReapedTree):
         except ChildProcessError:
             return True
 
-    def members(self) -> list[Entry]:
+    def members(self) -> list[ProcessEntry]:
         return [entry for entry in self._look() if entry.pid not in self.keepers]
 
     def ask_to_end(self) -> None:
@@ -80,9 +80,9 @@ class TerminalGuard(Guard):
 
     _tree: TerminalTree
 
-    def _warden_for(self, plan: Plan) -> Warden:
+    def _warden_for(self, plan: ConfinementPlan) -> TreeConfinement:
         if plan.mechanism == BUBBLEWRAP:
-            return HoldingWarden(plan, self._control)
+            return HoldingConfinement(plan, self._control)
         return super()._warden_for(plan)
 
     def _how_it_ended(self) -> tuple[int, int]:
@@ -91,14 +91,14 @@ class TerminalGuard(Guard):
     def _start(self) -> str:
         refused = super()._start()
         holding = self._warden
-        if refused or not isinstance(holding, HoldingWarden):
+        if refused or not isinstance(holding, HoldingConfinement):
             return refused
         refused = self._bring_up(holding) or self._enter(holding)
         if refused:
             self._tree.kill()
         return refused
 
-    def _bring_up(self, holding: HoldingWarden) -> str:
+    def _bring_up(self, holding: HoldingConfinement) -> str:
         """Answer the sandbox until it stands. Gives what went wrong, or nothing."""
         if self._calls is None:
             return "sandbox 0"
@@ -112,10 +112,10 @@ class TerminalGuard(Guard):
         self._poll.unregister(self._calls)
         return ""
 
-    def _enter(self, holding: HoldingWarden) -> str:
-        plan = Plan.decode(self._order.plan)
+    def _enter(self, holding: HoldingConfinement) -> str:
+        plan = ConfinementPlan.decode(self._order.plan)
         keepers = {entry.pid for entry in descendants_of(os.getpid())}
-        warden = EnteringWarden(plan, self._control, keepers)
+        warden = EnteringConfinement(plan, self._control, keepers)
         limits = limits_of(self._order)
         read_end, write_end = os.pipe()
         try:
@@ -132,7 +132,7 @@ class TerminalGuard(Guard):
         os.close(read_end)
         return refused
 
-    def _become(self, warden: Warden, limits: list[tuple[int, int]], report: int) -> None:
+    def _become(self, warden: TreeConfinement, limits: list[tuple[int, int]], report: int) -> None:
         """Turn this fork, which is inside, into the program. Never returns."""
         order, stage = self._order, "session"
         try:

@@ -17,7 +17,7 @@ _YOUNG_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
-class Papers:
+class LaunchSpec:
     """An order, and what is to be served to its tree."""
 
     order: bytes
@@ -33,14 +33,14 @@ class Papers:
     """Variables that name the machine's own proxy."""
 
 
-class Folder:
+class LaunchFolder:
     """A private place for the papers of one program, and for its temporary files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
-    def make(cls) -> Folder:
+    def make(cls) -> LaunchFolder:
         return cls(Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))))
 
     def make_temporary(self) -> str:
@@ -48,12 +48,12 @@ class Folder:
         made.mkdir(mode=0o700)
         return str(made)
 
-    def write(self, papers: Papers) -> None:
+    def write(self, papers: LaunchSpec) -> None:
         descriptor = os.open(self.path / _ORDER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(marshal.dumps(asdict(papers)))
 
-    def take(self) -> Papers:
+    def take(self) -> LaunchSpec:
         """The papers, which are then gone. Raises `OSError` when they were taken before."""
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,7 +61,7 @@ class Folder:
         (self.path / _ORDER).unlink()
         if not (self.path / _TEMPORARY).exists():
             self.remove()
-        return Papers(**marshal.loads(data))  # noqa: S302 — from Podium, in a folder of this user alone
+        return LaunchSpec(**marshal.loads(data))  # noqa: S302 — from Podium, in a folder of this user alone
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.core.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
 from podium.testing.modelserver.http_server import Request
 from podium.testing.modelserver.request_log import public_target
 
@@ -193,7 +193,7 @@ def _write_at(descriptor: int, place: int, data: bytes) -> None:
 
 
 def _invalid(path: Path, problem: str, line: int | None = None) -> ConfigInvalid:
-    return ConfigInvalid(str(path), [ConfigFault(problem, line=line)])
+    return ConfigInvalid(str(path), [ConfigProblem(problem, line=line)])
 
 
 _BLOCK = 64 * 1024

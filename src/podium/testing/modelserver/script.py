@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 
 ProtocolName = Literal["gemini", "responses", "chat", "anthropic"]
 Finish = Literal["stop", "length", "refusal", "safety"]
@@ -40,28 +40,28 @@ Expression = Annotated[str, AfterValidator(_expression)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS)]
 
 
-class ToolCall(Noun):
+class ToolCall(FrozenModel):
     """A tool the model calls by the name that the program under test gives it."""
 
     name: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
 
 
-class CustomToolCall(Noun):
+class CustomToolCall(FrozenModel):
     """A tool whose input is plain text, as OpenAI's custom tools are."""
 
     name: NonEmpty
     input: str
 
 
-class FileWrite(Noun):
+class FileWrite(FrozenModel):
     """A file the model writes, with whatever tool for that is offered."""
 
     path: NonEmpty
     content: str
 
 
-class StepUsage(Noun):
+class StepUsage(FrozenModel):
     """Tokens the answer says were used. None: about one for four characters."""
 
     input: int | None = Field(default=None, ge=0)
@@ -70,7 +70,7 @@ class StepUsage(Noun):
     cached: int = Field(default=0, ge=0)
 
 
-class Step(Noun):
+class Step(FrozenModel):
     """One answer of the model, or one way to fail. A plain text stands for `text:`."""
 
     text: str = ""
@@ -129,7 +129,7 @@ class Step(Noun):
         return len(self.tools) + sum(wish is not None for wish in wishes)
 
 
-class Rule(Noun):
+class Rule(FrozenModel):
     """Steps, and the requests they are for. A condition that is not given fits every request."""
 
     name: str = ""
@@ -148,7 +148,7 @@ class Rule(Noun):
     steps: tuple[Step, ...] = Field(min_length=1)
 
 
-class Script(Noun):
+class Script(FrozenModel):
     """Rules, tried in order, and what every other request gets."""
 
     rules: tuple[Rule, ...] = ()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, RootModel, model_validator
 
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 
 
 class Verdict(BaseModel):
@@ -190,7 +190,7 @@ BLOCKS = {"block": "POLI:MSG", "plan block": "<PLAN>"}
 """Cases with these contracts are about a tagged block: their payload is its `header` and `body`."""
 
 
-class Expected(Noun):
+class Expected(FrozenModel):
     """What is right: this payload, found so, or no payload for this reason."""
 
     payload: Json = None
@@ -204,7 +204,7 @@ class Expected(Noun):
         return self
 
 
-class ReplyCase(Noun):
+class ReplyCase(FrozenModel):
     """One reply. `text` may hold anything but half of a surrogate pair."""
 
     family: NonEmpty

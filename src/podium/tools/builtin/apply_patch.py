@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.core.decisions import Access, Outcome, Tier, ToolSpec
+from podium.core.decisions import Access, CallOutcome, Tier, ToolSpec
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.tools.edits import EditRefused, apply_hunks, decoded, diff_between
 from podium.tools.edits.patch import FilePatch, read_patch
 from podium.tools.file_changes import (
     LARGEST_BYTES,
-    Replacement,
-    Standing,
+    FileReplacement,
+    FileState,
     attempt,
     fix,
     in_turn,
@@ -28,12 +28,12 @@ from podium.tools.file_changes import (
     standing_at,
     told_diff,
 )
-from podium.tools.registry import NamedPath, Tool, Touched
+from podium.tools.registry import NamedPath, Tool, TouchedByCall
 from podium.tools.scope import ToolScope, in_thread
 
 _WORDS = {"add": "added", "change": "changed", "delete": "deleted"}
 
-NOTHING = Standing(None)
+NOTHING = FileState(None)
 
 
 class PatchRefused(Exception):
@@ -46,16 +46,16 @@ class PatchRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedFile:
     """What one file's part of the patch comes to."""
 
     told: dict[str, Json]
-    replacements: tuple[Replacement, ...]
+    replacements: tuple[FileReplacement, ...]
     diff: str
     can_undo: bool
 
 
-def plan(scope: ToolScope, file: FilePatch, places: Mapping[str, str]) -> Planned:
+def plan(scope: ToolScope, file: FilePatch, places: Mapping[str, str]) -> PlannedFile:
     """Raises `PatchRefused`, or `ToolBroke` for a file that cannot be patched at all."""
     path, to = _from_and_to(file, places)
     before = standing_at(scope, path)
@@ -70,7 +70,7 @@ def plan(scope: ToolScope, file: FilePatch, places: Mapping[str, str]) -> Planne
     told: dict[str, Json] = {"path": to, "change": "moved" if file.to else _WORDS[file.kind]}
     told |= {"from": path} if file.to else {}
     told |= {"sha256": after.sha256, "bytes": len(after.content or b"")}
-    return Planned(told, tuple(_replacements(path, to, before, after)), diff, can_undo)
+    return PlannedFile(told, tuple(_replacements(path, to, before, after)), diff, can_undo)
 
 
 def what_is_left(
@@ -78,7 +78,7 @@ def what_is_left(
     files: Sequence[FilePatch],
     places: Mapping[str, str],
     fixed: Mapping[str, tuple[str | None, str | None]],
-) -> Iterator[Replacement]:
+) -> Iterator[FileReplacement]:
     """What an earlier try did not come to. `fixed` has the hashes before and after of every place.
 
     Raises `OutcomeUnknown` where neither of them stands by now.
@@ -104,22 +104,24 @@ def _from_and_to(file: FilePatch, places: Mapping[str, str]) -> tuple[str, str]:
     return path, places[file.to] if file.to else path
 
 
-def _replacements(path: str, to: str, before: Standing, after: Standing) -> Iterator[Replacement]:
+def _replacements(
+    path: str, to: str, before: FileState, after: FileState
+) -> Iterator[FileReplacement]:
     if to == path:
-        yield Replacement(path, before, after)
+        yield FileReplacement(path, before, after)
     else:
-        yield Replacement(to, NOTHING, after)
-        yield Replacement(path, before, NOTHING)
+        yield FileReplacement(to, NOTHING, after)
+        yield FileReplacement(path, before, NOTHING)
 
 
-def _after(file: FilePatch, path: str, before: Standing) -> Standing:
+def _after(file: FilePatch, path: str, before: FileState) -> FileState:
     """What shall stand there, with the permission bits and the encoding of what does."""
     if file.kind == "add":
         if before.content is not None:
             raise ToolBroke(
                 f"{path!r} is there already, and the patch adds it; nothing was changed"
             )
-        return Standing(file.content.encode(), file.mode)
+        return FileState(file.content.encode(), file.mode)
     if before.content is None:
         raise ToolBroke(f"there is no {path!r}, which the patch names; nothing was changed")
     if file.kind == "delete":
@@ -131,7 +133,7 @@ def _after(file: FilePatch, path: str, before: Standing) -> Standing:
     content = coded.encoded(apply_hunks(coded.text, file.hunks).text)
     if len(content) > LARGEST_BYTES:
         raise ToolBroke(f"{path!r} would be larger than {LARGEST_BYTES} bytes; nothing was changed")
-    return Standing(content, before.mode)
+    return FileState(content, before.mode)
 
 
 def _refuse_other_content(file: FilePatch, path: str, content: bytes) -> None:
@@ -144,11 +146,11 @@ def _refuse_other_content(file: FilePatch, path: str, content: bytes) -> None:
         )
 
 
-def _text(standing: Standing) -> str | None:
+def _text(standing: FileState) -> str | None:
     return None if standing.content is None else decoded(standing.content).text
 
 
-def _keep(scope: ToolScope, before: Standing) -> bool:
+def _keep(scope: ToolScope, before: FileState) -> bool:
     """Whether the content that goes is kept for undo."""
     if before.content is None:
         return True
@@ -161,16 +163,18 @@ _LONGEST_RECORD = 10_000
 """How long the list of files, and of what undoes it, may be: neither may be cut from the result."""
 
 
-def _named_in_patch(arguments: dict[str, Json]) -> Touched:
+def _named_in_patch(arguments: dict[str, Json]) -> TouchedByCall:
     """Every place that the patch names. What is moved is not lost, so that is a write."""
     uses: list[NamedPath] = []
     for file in read_patch(arguments["patch"]):
         access = Access.DELETE if file.kind == "delete" else Access.WRITE
         uses += [NamedPath("patch", place, access) for place in file.places]
-    return Touched(paths=tuple(uses))
+    return TouchedByCall(paths=tuple(uses))
 
 
-async def _apply_patch(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
+async def _apply_patch(
+    arguments: dict[str, Json], scope: ToolScope
+) -> dict[str, Json] | CallOutcome:
     files = read_patch(arguments["patch"])
     refuse_references([_added_by(file) for file in files])
     places = _places(scope)
@@ -219,7 +223,7 @@ def _apply(scope: ToolScope, files: Sequence[FilePatch], places: dict[str, str])
 
 
 def _intent(
-    scope: ToolScope, planned: Sequence[Planned], made: Iterable[Replacement]
+    scope: ToolScope, planned: Sequence[PlannedFile], made: Iterable[FileReplacement]
 ) -> dict[str, Json]:
     """The whole result, fixed before the act, and where every place stands before and after it."""
     places = [_reversed(each) for each in made]
@@ -237,7 +241,7 @@ def _intent(
     return {"places": places, "result": result}
 
 
-def _reversed(made: Replacement) -> dict[str, Json]:
+def _reversed(made: FileReplacement) -> dict[str, Json]:
     return {
         "path": made.path,
         "written_sha256": made.after.sha256,
@@ -246,13 +250,13 @@ def _reversed(made: Replacement) -> dict[str, Json]:
     }
 
 
-def _stands_as_before(scope: ToolScope, wished: Replacement) -> bool:
+def _stands_as_before(scope: ToolScope, wished: FileReplacement) -> bool:
     return standing_at(scope, wished.path).sha256 == wished.before.sha256
 
 
-def _named_in_files(arguments: dict[str, Json]) -> Touched:
+def _named_in_files(arguments: dict[str, Json]) -> TouchedByCall:
     paths = (NamedPath("files", str(each["path"]), Access.WRITE) for each in arguments["files"])
-    return Touched(paths=tuple(paths))
+    return TouchedByCall(paths=tuple(paths))
 
 
 async def _restore_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -265,7 +269,7 @@ def _restore(
     """Done before, it is done: what stands as it was already is left alone."""
     if len(places) < len(files):
         raise ToolBroke("a file is named twice; name each once")
-    wished: list[Replacement] = []
+    wished: list[FileReplacement] = []
     with in_turn(scope, *places.values()):
         for each in files:
             path, previous = places[each["path"]], each["previous_sha256"]
@@ -277,7 +281,7 @@ def _restore(
                 )
             if present.sha256 != previous:
                 content = None if previous is None else kept(scope.kept_folder, previous)
-                wished.append(Replacement(path, present, Standing(content, each["mode"])))
+                wished.append(FileReplacement(path, present, FileState(content, each["mode"])))
         replace_all(scope, wished)
     return {"files": sorted(places.values()), "count": len(places)}
 

@@ -6,13 +6,13 @@ import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 
-from podium.core.decisions import Access, Outcome, PathArgument, Tier, ToolSpec
+from podium.core.decisions import Access, CallOutcome, PathArgument, Tier, ToolSpec
 from podium.core.errors import BadInput, ToolBroke
 from podium.core.model import Json
-from podium.core.processes import Ended, ProcessLimits, Spawn
-from podium.ports import Enclosures
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
+from podium.ports import ConfinementProvider
 from podium.tools.normalization import changed_since
-from podium.tools.registry import Tool, Touched
+from podium.tools.registry import Tool, TouchedByCall
 from podium.tools.scope import ToolScope, in_thread
 
 LONGEST_SECONDS = 1_800
@@ -30,7 +30,7 @@ STEERING = (
 )
 
 
-async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
+async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> CallOutcome:
     seconds: float = arguments["timeout_seconds"]
     await refuse_changed(scope)
     ended = await run_confined(
@@ -41,7 +41,7 @@ async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
         limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
     )
     error = failure(ended, seconds)
-    return Outcome(ok=not error, result=_told(ended, scope), error=error)
+    return CallOutcome(ok=not error, result=_told(ended, scope), error=error)
 
 
 async def refuse_changed(scope: ToolScope) -> None:
@@ -57,12 +57,12 @@ async def run_confined(
     cwd: str,
     limits: ProcessLimits,
     env: dict[str, str] | None = None,
-    within: Enclosures | None = None,
-) -> Ended:
+    within: ConfinementProvider | None = None,
+) -> ProcessExit:
     """Run a program with its words, or a shell line, confined as the workspace's commands are."""
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     return await scope.launcher.run(
-        Spawn(
+        ProcessSpec(
             argv=argv,
             cwd=cwd,
             env=env or {},
@@ -72,7 +72,7 @@ async def run_confined(
     )
 
 
-def failure(ended: Ended, seconds: float) -> str:
+def failure(ended: ProcessExit, seconds: float) -> str:
     """Why this is no success. A program that says it failed has failed."""
     stopped = [breach for breach in ended.breaches if breach.startswith("stopped")]
     if stopped or (ended.breaches and ended.exit_code):
@@ -84,7 +84,7 @@ def failure(ended: Ended, seconds: float) -> str:
     return f"exit code {ended.exit_code}" if ended.exit_code else ""
 
 
-def _told(ended: Ended, scope: ToolScope) -> dict[str, Json]:
+def _told(ended: ProcessExit, scope: ToolScope) -> dict[str, Json]:
     return {
         "exit_code": ended.exit_code,
         "stdout": scope.clean_output(ended.stdout, ended.stdout_dropped_bytes),
@@ -95,11 +95,11 @@ def _told(ended: Ended, scope: ToolScope) -> dict[str, Json]:
     }
 
 
-def output_sha256(ended: Ended) -> str:
+def output_sha256(ended: ProcessExit) -> str:
     return hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest()
 
 
-def kept_out(ended: Ended) -> dict[str, Json]:
+def kept_out(ended: ProcessExit) -> dict[str, Json]:
     """What the sandbox refused, where it did: the program itself may not have told."""
     found = {"refused_programs": ended.refused_execs, "refused_hosts": ended.refused_hosts}
     return {name: list(given) for name, given in found.items() if given}
@@ -176,7 +176,7 @@ _ALL_TAILS_CHARACTERS = 16_000
 def checks_tool(
     commands: Mapping[str, Command],
     env: Mapping[str, str] | None = None,
-    within: Enclosures | None = None,
+    within: ConfinementProvider | None = None,
 ) -> Tool:
     """The tool that runs these checks, by name, one after the other. Raises `BadInput` without any.
 
@@ -194,8 +194,8 @@ def checks_tool(
     def chosen(arguments: dict[str, Json]) -> list[str]:
         return list(dict.fromkeys(arguments["names"])) or list(fixed)
 
-    def touched(arguments: dict[str, Json]) -> Touched:
-        return Touched(commands=tuple(fixed[name] for name in chosen(arguments)))
+    def touched(arguments: dict[str, Json]) -> TouchedByCall:
+        return TouchedByCall(commands=tuple(fixed[name] for name in chosen(arguments)))
 
     async def run_checks(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         await refuse_changed(scope)
@@ -232,7 +232,7 @@ async def _checked(
     most: int,
     scope: ToolScope,
     env: dict[str, str],
-    within: Enclosures | None,
+    within: ConfinementProvider | None,
 ) -> dict[str, Json]:
     limits = ProcessLimits(seconds=seconds, output_bytes=_CHECK_OUTPUT_BYTES)
     ended = await run_confined(
@@ -253,7 +253,7 @@ async def _checked(
     }
 
 
-def _tail(ended: Ended, most: int, scope: ToolScope) -> str:
+def _tail(ended: ProcessExit, most: int, scope: ToolScope) -> str:
     """The end of what it wrote, errors behind the rest."""
     written = [
         scope.clean_output(ended.stdout, ended.stdout_dropped_bytes).strip(),

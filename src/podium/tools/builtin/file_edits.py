@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
-from podium.core.decisions import Access, Call, Outcome, PathArgument, Tier, ToolSpec
+from podium.core.decisions import Access, Call, CallOutcome, PathArgument, Tier, ToolSpec
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.tool_replies import INTERNAL, REQUIRED
 from podium.platform.safe_open import find_beneath, read_beneath, remove_beneath, write_beneath
 from podium.tools.edits import (
-    Edit,
-    Edited,
     EditRefused,
+    EditResult,
+    TextEdit,
     apply_edits,
     decoded,
     diff_between,
@@ -236,7 +236,7 @@ RESTORE_FILE = Tool(
 _MOST_EDITS = 100
 
 
-async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
+async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | CallOutcome:
     if not arguments.get("edits"):
         raise ToolBroke(
             '`edits` is missing: give a list such as [{"find": "old text", "replace": "new text"}]'
@@ -245,7 +245,7 @@ async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
         raise ToolBroke("`edits` and `change` are both given; leave out `change`")
     path = place_of(scope)
     edits = [
-        Edit(each["find"], each["replace"], each.get("at_line")) for each in arguments["edits"]
+        TextEdit(each["find"], each["replace"], each.get("at_line")) for each in arguments["edits"]
     ]
     refuse_references([edit.replace for edit in edits])
     try:
@@ -256,7 +256,7 @@ async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
 
 
 def _edit(
-    scope: ToolScope, path: str, edits: Sequence[Edit], expected: str | None
+    scope: ToolScope, path: str, edits: Sequence[TextEdit], expected: str | None
 ) -> dict[str, Json]:
     """Bring the file to its new content, once, however often this is tried."""
     with in_turn(scope, path):
@@ -264,7 +264,7 @@ def _edit(
 
 
 def _edited(
-    scope: ToolScope, path: str, edits: Sequence[Edit], expected: str | None
+    scope: ToolScope, path: str, edits: Sequence[TextEdit], expected: str | None
 ) -> dict[str, Json]:
     present = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
     if present is None:
@@ -295,14 +295,14 @@ def _refuse_other(path: str, present: bytes, expected: str | None) -> None:
         )
 
 
-def _new_content(present: bytes, edits: Sequence[Edit]) -> tuple[bytes, Edited]:
+def _new_content(present: bytes, edits: Sequence[TextEdit]) -> tuple[bytes, EditResult]:
     coded = decoded(present)
     edited = apply_edits(coded.text, edits)
     return coded.encoded(edited.text), edited
 
 
 def _intent(
-    scope: ToolScope, path: str, present: bytes, content: bytes, edited: Edited
+    scope: ToolScope, path: str, present: bytes, content: bytes, edited: EditResult
 ) -> dict[str, Json]:
     """The whole result, fixed before the act: a second try gives the same."""
     if len(content) > LARGEST_BYTES:

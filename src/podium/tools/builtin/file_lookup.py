@@ -13,7 +13,7 @@ from pathlib import Path
 from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.platform.safe_open import read_beneath
 from podium.tools import text_search
 from podium.tools.file_changes import sha256_of
@@ -131,7 +131,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     longest_line = text_search.LONGEST_LINE + 2 * scope.longest_secret
     request["longest_line"] = longest_line
     ended = await scope.launcher.run(
-        Spawn(
+        ProcessSpec(
             argv=(sys.executable, "-IS", str(Path(text_search.__file__))),
             cwd=str(scope.root),
             stdin=json.dumps(request).encode(),

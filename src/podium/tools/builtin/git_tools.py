@@ -16,7 +16,7 @@ from podium.tools.builtin.repository import (
     PATHS,
     REVISION,
     SECONDS,
-    Repository,
+    ToolRepository,
     pathspecs,
     without,
 )
@@ -31,7 +31,7 @@ _SEARCHED_COMMITS = "200"
 
 
 async def _git_status(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    repository = await Repository.open(scope)
+    repository = await ToolRepository.open(scope)
     ended = await repository.git(
         "status",
         "--porcelain=v1",
@@ -68,7 +68,7 @@ async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, J
         words.append("--cached")
     if arguments["against"]:
         words.append(arguments["against"])
-    repository = await Repository.open(scope)
+    repository = await ToolRepository.open(scope)
     named = pathspecs(scope)
     # With renames a file would be listed by one of its two names only.
     listing = ("diff", "--name-only", "-z", "--no-renames", *words, "--", *named)
@@ -86,7 +86,7 @@ async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, J
 
 async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     """The call's key stands in the commit as a trailer, so a second try finds the first."""
-    repository = await Repository.open(scope)
+    repository = await ToolRepository.open(scope)
     commit = await _commit_of_this_call(repository)
     if commit is None:
         commit = await _commit(arguments["message"], repository)
@@ -99,7 +99,7 @@ async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
     }
 
 
-async def _commit(message: str, repository: Repository) -> str:
+async def _commit(message: str, repository: ToolRepository) -> str:
     named = pathspecs(repository.scope)
     wanted = named or [EVERYTHING]
     hidden = await repository.hidden(*CHANGED, "--", *wanted)
@@ -128,7 +128,7 @@ def _with_trailer(message: str, key: str) -> str:
     return f"{message.rstrip()}{between}{_TRAILER}: {key}\n"
 
 
-async def _commit_of_this_call(repository: Repository) -> str | None:
+async def _commit_of_this_call(repository: ToolRepository) -> str | None:
     born = await repository.run("rev-parse", "--verify", "--quiet", "HEAD")
     if born.exit_code != 0:
         return None
@@ -215,7 +215,7 @@ _LONGEST_BODY = 1_000
 
 
 async def _git_log(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    repository = await Repository.open(scope)
+    repository = await ToolRepository.open(scope)
     revision: str = arguments["revision"] or "HEAD"
     limit: int = arguments["limit"]
     if not arguments["revision"]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
-from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.protected_paths import protected_in
 from podium.tools.scope import ToolScope, inside
 
@@ -56,7 +56,7 @@ _OF_THE_REPOSITORY = ("local", "worktree")
 
 
 @dataclass(frozen=True)
-class Repository:
+class ToolRepository:
     """The repository at the workspace's root. Content filters that it configures itself never run.
 
     Those of a person's own configuration do: they are the person's choice.
@@ -67,7 +67,7 @@ class Repository:
     """Names of the filters that are switched off."""
 
     @classmethod
-    async def open(cls, scope: ToolScope) -> Repository:
+    async def open(cls, scope: ToolScope) -> ToolRepository:
         """Look up the filters. Raises `ToolBroke` when there is no repository or git cannot read it."""
         _must_be_repository(scope.root)
         words = ("config", "--null", "--name-only", "--show-scope", "--includes")
@@ -78,7 +78,7 @@ class Repository:
             raise ToolBroke(f"git config failed: {said or 'it has too many filters'}")
         return cls(scope, _names(os.fsdecode(found.stdout)))
 
-    async def git(self, *words: str, stdin: bytes = b"") -> Ended:
+    async def git(self, *words: str, stdin: bytes = b"") -> ProcessExit:
         """Run git at the root. Raises `ToolBroke` with git's own words when it fails."""
         ended = await self.run(*words, stdin=stdin)
         if ended.exit_code != 0:
@@ -108,12 +108,12 @@ class Repository:
 
     async def run(
         self, *words: str, stdin: bytes = b"", output_bytes: int = _OUTPUT_BYTES
-    ) -> Ended:
+    ) -> ProcessExit:
         """The same, however it ends."""
         fence = await self._fence()
         place = self._place() if fence is None else ()
         return await self.scope.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=(*_HARDENED, *place, *words),
                 cwd=str(self.scope.root),
                 stdin=stdin,
@@ -140,7 +140,7 @@ class Repository:
             return None
         return fence.model_copy(update={"execs": None, "network": "none", "hosts": ()})
 
-    def _said(self, ended: Ended) -> str:
+    def _said(self, ended: ProcessExit) -> str:
         said = (ended.stderr or ended.stdout).decode(errors="replace")
         return self.scope.clean(said).strip()[-1_000:]
 

@@ -1,19 +1,27 @@
 """Edits of a text by what stands in it: found beyond doubt, or refused. No files here."""
 
-from podium.tools.edits.application import Done, Edited, apply_edits
-from podium.tools.edits.edit import Candidate, Coded, Edit, EditRefused, Level, Reason, decoded
+from podium.tools.edits.application import AppliedEdit, EditResult, apply_edits
+from podium.tools.edits.edit import (
+    EditRefused,
+    EncodedText,
+    MatchCandidate,
+    MatchLevel,
+    RefusalReason,
+    TextEdit,
+    decoded,
+)
 from podium.tools.edits.hunks import Hunk, apply_hunks, diff_between, unified_diff
 
 __all__ = [
-    "Candidate",
-    "Coded",
-    "Done",
-    "Edit",
+    "AppliedEdit",
     "EditRefused",
-    "Edited",
+    "EditResult",
+    "EncodedText",
     "Hunk",
-    "Level",
-    "Reason",
+    "MatchCandidate",
+    "MatchLevel",
+    "RefusalReason",
+    "TextEdit",
     "apply_edits",
     "apply_hunks",
     "decoded",

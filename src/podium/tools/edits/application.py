@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from itertools import pairwise
 
-from podium.tools.edits.edit import Candidate, Change, Edit, EditRefused, Level, Reason, unwrapped
+from podium.tools.edits.edit import (
+    EditRefused,
+    MatchCandidate,
+    MatchLevel,
+    RefusalReason,
+    TextChange,
+    TextEdit,
+    unwrapped,
+)
 from podium.tools.edits.snippet_match import (
-    Lookup,
-    Match,
+    SnippetLookup,
+    SnippetMatch,
     body_of,
     elided_changes,
     indent_and_body,
@@ -23,9 +31,9 @@ from podium.tools.edits.snippet_match import (
     refuse_placeholder,
 )
 from podium.tools.edits.text_lines import (
-    Block,
-    Layout,
-    Shift,
+    IndentShift,
+    LineBlock,
+    TextLayout,
     aligned,
     looking,
     occurrences,
@@ -33,7 +41,9 @@ from podium.tools.edits.text_lines import (
 )
 
 
-def merged(own: Sequence[str], found: Sequence[str], wanted: Sequence[str], shift: Shift) -> str:
+def merged(
+    own: Sequence[str], found: Sequence[str], wanted: Sequence[str], shift: IndentShift
+) -> str:
     """What shall stand in place of the file's `own` lines, which were `found` as a snippet's.
 
     Lines of the snippet that are also in what is `wanted` stay as they are in the file; others are
@@ -51,7 +61,11 @@ def merged(own: Sequence[str], found: Sequence[str], wanted: Sequence[str], shif
 
 
 def _changed(
-    own: Sequence[str], found: Sequence[str], wanted: Sequence[str], block: Block, shift: Shift
+    own: Sequence[str],
+    found: Sequence[str],
+    wanted: Sequence[str],
+    block: LineBlock,
+    shift: IndentShift,
 ) -> list[str]:
     if block.old_count == block.new_count:
         return [_line(*each, shift) for each in zip(own, found, wanted, strict=True)]
@@ -59,14 +73,14 @@ def _changed(
         for mine, line in zip(own, found, strict=True):
             if indent_and_body(mine)[1] != indent_and_body(line)[1]:
                 raise EditRefused(
-                    Reason.DOUBTFUL,
+                    RefusalReason.DOUBTFUL,
                     "`find` spells a line differently that is among those which are replaced; copy it "
                     "as it stands in the file",
                 )
     return [shift.of(line) for line in wanted]
 
 
-def _line(own: str, found: str, wanted: str, shift: Shift) -> str:
+def _line(own: str, found: str, wanted: str, shift: IndentShift) -> str:
     if not found.strip() or not wanted.strip():
         return shift.of(wanted)
     (own_indent, own_body), (indent, body) = indent_and_body(own), indent_and_body(found)
@@ -93,14 +107,14 @@ _SKELETON = {
 }
 
 
-def nearest(lookup: Lookup, find: str) -> list[Candidate]:
+def nearest(lookup: SnippetLookup, find: str) -> list[MatchCandidate]:
     """At most three places that are like it, the likeliest first, with what is different there."""
     wanted = find.split("\n")
     firsts = _by_lines(lookup, wanted) or _by_words(lookup, wanted)
     return [_candidate(lookup.layout.lines, wanted, first) for first in firsts]
 
 
-def _by_lines(lookup: Lookup, wanted: Sequence[str]) -> list[int]:
+def _by_lines(lookup: SnippetLookup, wanted: Sequence[str]) -> list[int]:
     """Places by how many lines of the text stand there."""
     keyed = lookup.keyed(_skeleton)
     sought = {_skeleton(body_of(line)) for line in wanted if body_of(line)}
@@ -124,7 +138,7 @@ def _skeleton(body: str) -> str:
     return plain.casefold()
 
 
-def _by_words(lookup: Lookup, wanted: Sequence[str]) -> list[int]:
+def _by_words(lookup: SnippetLookup, wanted: Sequence[str]) -> list[int]:
     """Places of lines that share words with the longest line of the text."""
     offset = max(range(len(wanted)), key=lambda index: len(wanted[index]))
     sought = set(_WORD.findall(wanted[offset][:_LONGEST_LINE]))
@@ -136,15 +150,15 @@ def _by_words(lookup: Lookup, wanted: Sequence[str]) -> list[int]:
     return [max(0, index - offset) for index, _ in shared.most_common(_MOST)]
 
 
-def _candidate(lines: Sequence[str], wanted: Sequence[str], first: int) -> Candidate:
+def _candidate(lines: Sequence[str], wanted: Sequence[str], first: int) -> MatchCandidate:
     """The first line that differs tells most."""
     for offset, line in enumerate(wanted):
         index = first + offset
         if index >= len(lines):
-            return Candidate(len(lines), lines[-1], "the file ends here")
+            return MatchCandidate(len(lines), lines[-1], "the file ends here")
         if lines[index] != line:
-            return Candidate(index + 1, lines[index], _difference(lines[index], line))
-    return Candidate(first + 1, lines[first])
+            return MatchCandidate(index + 1, lines[index], _difference(lines[index], line))
+    return MatchCandidate(first + 1, lines[first])
 
 
 def _difference(own: str, line: str) -> str:
@@ -166,74 +180,78 @@ def _named(text: str, at: int) -> str:
     return f"U+{ord(char):04X} {unicodedata.name(char, 'without a name')}"
 
 
-_STRICT = (Level.LINES, Level.INDENT, Level.TABS)
+_STRICT = (MatchLevel.LINES, MatchLevel.INDENT, MatchLevel.TABS)
 
 
 @dataclass(frozen=True)
-class Done:
+class AppliedEdit:
     """Where one edit was made and how its place was found."""
 
     line: int
     """From 1, in the original."""
-    level: Level
+    level: MatchLevel
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditResult:
     """The new text, and what was done."""
 
-    before: Layout
+    before: TextLayout
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[TextChange, ...]
     """Sorted by place."""
-    done: tuple[Done, ...]
+    done: tuple[AppliedEdit, ...]
     """In the order of the edits."""
 
 
-def apply_edits(text: str, edits: Sequence[Edit]) -> Edited:
+def apply_edits(text: str, edits: Sequence[TextEdit]) -> EditResult:
     """All edits made in the text. Raises `EditRefused` when one of them cannot be, beyond doubt."""
-    lookup = Lookup(Layout(text))
-    found: list[tuple[int, Change]] = []
-    done: list[Done] = []
+    lookup = SnippetLookup(TextLayout(text))
+    found: list[tuple[int, TextChange]] = []
+    done: list[AppliedEdit] = []
     for number, edit in enumerate(edits, start=1):
         try:
             changes = _changes_of(edit, lookup)
         except EditRefused as refused:
             raise refused.of_edit(number) from None
         found += [(number, change) for change in changes]
-        done.append(Done(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
+        done.append(AppliedEdit(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
     found.sort(key=lambda each: (each[1].start, each[1].end))
     refuse_overlaps(lookup.layout, found)
     changes = [change for _, change in found]
     after = lookup.layout.rewritten(changes)
     if after == text:
         raise EditRefused(
-            Reason.NOTHING, "the edits change nothing: the file stands as they want it"
+            RefusalReason.NOTHING, "the edits change nothing: the file stands as they want it"
         )
-    return Edited(lookup.layout, after, tuple(changes), tuple(done))
+    return EditResult(lookup.layout, after, tuple(changes), tuple(done))
 
 
-def refuse_overlaps(layout: Layout, found: Sequence[tuple[int, Change]]) -> None:
+def refuse_overlaps(layout: TextLayout, found: Sequence[tuple[int, TextChange]]) -> None:
     """Raise `EditRefused` when two of the numbered, sorted changes touch the same text."""
     for (number, change), (other, following) in pairwise(found):
         if following.start < change.end:
             line = layout.line_at(following.start)
             raise EditRefused(
-                Reason.OVERLAP,
+                RefusalReason.OVERLAP,
                 f"edits {number} and {other} change the same text; make them one edit",
-                [Candidate(line + 1, layout.lines[line])],
+                [MatchCandidate(line + 1, layout.lines[line])],
                 max(number, other),
             )
 
 
-def _changes_of(edit: Edit, lookup: Lookup) -> list[Change]:
+def _changes_of(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     """What one edit changes: at least one change."""
     find, replace = lookup.layout.plain(edit.find), lookup.layout.plain(edit.replace)
     edit = with_changes(edit, find=find, replace=replace)
     if not find:
-        raise EditRefused(Reason.MISSING, "`find` is empty; quote the text that shall be replaced")
+        raise EditRefused(
+            RefusalReason.MISSING, "`find` is empty; quote the text that shall be replaced"
+        )
     if find == replace:
-        raise EditRefused(Reason.NOTHING, "`find` and `replace` are the same: nothing would change")
+        raise EditRefused(
+            RefusalReason.NOTHING, "`find` and `replace` are the same: nothing would change"
+        )
     refuse_placeholder(find, replace)
     changes = _exact(edit, lookup) or _loose(edit, lookup) or _elided(edit, lookup)
     changes = changes or _unwrapped(edit, lookup)
@@ -242,18 +260,18 @@ def _changes_of(edit: Edit, lookup: Lookup) -> list[Change]:
     return changes
 
 
-def _exact(edit: Edit, lookup: Lookup) -> list[Change]:
+def _exact(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     layout = lookup.layout
     places = occurrences(edit.find, layout.text)
     if not places:
         return []
-    matches = [Match(at, at + len(edit.find), Level.EXACT) for at in places]
+    matches = [SnippetMatch(at, at + len(edit.find), MatchLevel.EXACT) for at in places]
     match = one_of(matches, layout, edit.at_line)
     replace = indented_as_its_line(layout, match, edit.find, edit.replace)
-    return [Change(match.start, match.end, replace, Level.EXACT)]
+    return [TextChange(match.start, match.end, replace, MatchLevel.EXACT)]
 
 
-def _loose(edit: Edit, lookup: Lookup) -> list[Change]:
+def _loose(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     find, replace, deletes = _trimmed(edit.find, edit.replace)
     matches = loose_matches(lookup, find) if find.strip() else []
     if not matches:
@@ -272,12 +290,14 @@ def _trimmed(find: str, replace: str) -> tuple[str, str, bool]:
     return (find[:-1] if deletes else find), replace, deletes
 
 
-def _change(layout: Layout, match: Match, find: str, replace: str, *, deletes: bool) -> Change:
+def _change(
+    layout: TextLayout, match: SnippetMatch, find: str, replace: str, *, deletes: bool
+) -> TextChange:
     if deletes:
-        return Change(match.start, min(match.end + 1, len(layout.text)), "", match.level)
+        return TextChange(match.start, min(match.end + 1, len(layout.text)), "", match.level)
     if match.is_part and find.count("\n") != replace.count("\n"):
         raise EditRefused(
-            Reason.DOUBTFUL,
+            RefusalReason.DOUBTFUL,
             "`find` is a part of a line and spelt differently there, and `replace` has another number "
             "of lines; quote whole lines with their indentation",
         )
@@ -286,16 +306,16 @@ def _change(layout: Layout, match: Match, find: str, replace: str, *, deletes: b
         text = merged(own, find.split("\n"), replace.split("\n"), match.shift)
     except EditRefused as refused:
         line = layout.line_at(match.start)
-        place = Candidate(line + 1, layout.lines[line])
+        place = MatchCandidate(line + 1, layout.lines[line])
         raise EditRefused(refused.reason, refused.words, [place]) from None
-    return Change(match.start, match.end, text, match.level)
+    return TextChange(match.start, match.end, text, match.level)
 
 
-def _elided(edit: Edit, lookup: Lookup) -> list[Change]:
+def _elided(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     return elided_changes(lookup.layout, edit.find, edit.replace, edit.at_line) or []
 
 
-def _unwrapped(edit: Edit, lookup: Lookup) -> list[Change]:
+def _unwrapped(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     layout = lookup.layout
     for other in unwrapped(edit):
         find, replace = other.edit.find, other.edit.replace
@@ -306,17 +326,19 @@ def _unwrapped(edit: Edit, lookup: Lookup) -> list[Change]:
         if matches:
             match = one_of(matches, layout, edit.at_line)
             change = _change(layout, match, find, replace, deletes=False)
-            return [with_changes(change, level=Level.PASTED)]
+            return [with_changes(change, level=MatchLevel.PASTED)]
     return []
 
 
-def _missing(edit: Edit, lookup: Lookup) -> EditRefused:
+def _missing(edit: TextEdit, lookup: SnippetLookup) -> EditRefused:
     layout = lookup.layout
     there = occurrences(edit.replace, layout.text) if len(edit.replace.strip()) >= 4 else []
     if there:
         line = layout.line_at(there[0])
         words = f"`find` does not stand in the file, but `replace` does, at line {line + 1}: it seems done"
-        return EditRefused(Reason.MISSING, words, [Candidate(line + 1, layout.lines[line])])
+        return EditRefused(
+            RefusalReason.MISSING, words, [MatchCandidate(line + 1, layout.lines[line])]
+        )
     near = nearest(lookup, edit.find)
     words = "`find` does not stand in the file; read it again and quote it as it is"
-    return EditRefused(Reason.MISSING, words, near)
+    return EditRefused(RefusalReason.MISSING, words, near)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class MatchLevel(StrEnum):
     """How an edit's place was found, the strictest first."""
 
     EXACT = "exact"
@@ -30,7 +30,7 @@ class Level(StrEnum):
     """As `lines`, `indent` or `tabs`, without the fence, line numbers or escapes around it."""
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """Why an edit is refused."""
 
     MISSING = "missing"
@@ -44,7 +44,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Edit:
+class TextEdit:
     """Replace one text by another. `at_line` (from 1) only chooses among equal matches."""
 
     find: str
@@ -53,7 +53,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MatchCandidate:
     """A place that is not, or not alone, the one that was meant."""
 
     line: int
@@ -68,7 +68,11 @@ class EditRefused(Exception):
     """Nothing was changed, for this reason. `number` is the edit's, from 1; 0: all of them."""
 
     def __init__(
-        self, reason: Reason, words: str, candidates: Sequence[Candidate] = (), number: int = 0
+        self,
+        reason: RefusalReason,
+        words: str,
+        candidates: Sequence[MatchCandidate] = (),
+        number: int = 0,
     ) -> None:
         super().__init__(words)
         self.reason = reason
@@ -82,13 +86,13 @@ class EditRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Change:
+class TextChange:
     """Characters `start` to `end` of the text with plain line feeds, and what comes there instead."""
 
     start: int
     end: int
     text: str
-    level: Level
+    level: MatchLevel
 
 
 _MARKS = (
@@ -102,7 +106,7 @@ _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedText:
     """A text, and how its bytes are made."""
 
     text: str
@@ -113,19 +117,19 @@ class Coded:
     def encoded(self, text: str) -> bytes:
         """Another text in the same way. Raises `EditRefused` when the encoding cannot write it."""
         if "\0" in text:
-            raise EditRefused(Reason.NOT_TEXT, "a zero character would make the file binary")
+            raise EditRefused(RefusalReason.NOT_TEXT, "a zero character would make the file binary")
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:
             char = text[error.start]
             raise EditRefused(
-                Reason.NOT_TEXT,
+                RefusalReason.NOT_TEXT,
                 f"the file is {self.encoding}, which has no {char!r} (U+{ord(char):04X}); use another "
                 "character, or write the whole file in UTF-8",
             ) from None
 
 
-def decoded(content: bytes) -> Coded:
+def decoded(content: bytes) -> EncodedText:
     """The text of a file. Raises `EditRefused` for one that is not text beyond doubt."""
     for mark, encoding in _MARKS:
         if content.startswith(mark) and not content.startswith(_WIDE):
@@ -133,12 +137,12 @@ def decoded(content: bytes) -> Coded:
     if b"\0" in content:
         raise _binary()
     try:
-        return Coded(content.decode("utf-8"), "utf-8")
+        return EncodedText(content.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
         pass
     if _CONTROLS.intersection(content) or _has_c1(content):
         raise _binary()
-    return Coded(content.decode("latin-1"), "latin-1")
+    return EncodedText(content.decode("latin-1"), "latin-1")
 
 
 def _has_c1(content: bytes) -> bool:
@@ -146,19 +150,19 @@ def _has_c1(content: bytes) -> bool:
     return any(0x7F <= byte < 0xA0 for byte in set(content))
 
 
-def _strictly(content: bytes, encoding: str, mark: bytes) -> Coded:
+def _strictly(content: bytes, encoding: str, mark: bytes) -> EncodedText:
     try:
         text = content[len(mark) :].decode(encoding)
     except UnicodeDecodeError:
         raise _binary() from None
     if "\0" in text:
         raise _binary()
-    return Coded(text, encoding, mark)
+    return EncodedText(text, encoding, mark)
 
 
 def _binary() -> EditRefused:
     return EditRefused(
-        Reason.NOT_TEXT, "the file is binary, or of an unknown encoding; only text is edited"
+        RefusalReason.NOT_TEXT, "the file is binary, or of an unknown encoding; only text is edited"
     )
 
 
@@ -169,14 +173,14 @@ _ESCAPED = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
 
 
 @dataclass(frozen=True)
-class Unwrapped:
+class UnwrappedEdit:
     """An edit without what came along. `line`: where it must stand then, from 1; None: anywhere."""
 
-    edit: Edit
+    edit: TextEdit
     line: int | None = None
 
 
-def unwrapped(edit: Edit) -> Iterator[Unwrapped]:
+def unwrapped(edit: TextEdit) -> Iterator[UnwrappedEdit]:
     """Other readings of an edit that was found nowhere as it is.
 
     Raises `EditRefused` when `find` can be unwrapped and `replace` only by half, or when nothing is
@@ -189,17 +193,19 @@ def unwrapped(edit: Edit) -> Iterator[Unwrapped]:
         yield other
 
 
-def _readings(edit: Edit) -> Iterator[Unwrapped]:
+def _readings(edit: TextEdit) -> Iterator[UnwrappedEdit]:
     if (inside := _inside_fence(edit.find)) is not None:
-        yield Unwrapped(replace(edit, find=inside, replace=_without_fence(edit.replace)))
+        yield UnwrappedEdit(replace(edit, find=inside, replace=_without_fence(edit.replace)))
     if (numbered := _without_numbers(edit)) is not None:
         yield numbered
     if "\\n" in edit.find and "\n" not in edit.find:
         plain = _unescaped_replacement(edit.replace)
-        yield Unwrapped(_without_last_end(replace(edit, find=_unescaped(edit.find), replace=plain)))
+        yield UnwrappedEdit(
+            _without_last_end(replace(edit, find=_unescaped(edit.find), replace=plain))
+        )
 
 
-def _without_last_end(edit: Edit) -> Edit:
+def _without_last_end(edit: TextEdit) -> TextEdit:
     """The line end behind a snippet is part of neither text, if both have it."""
     if not edit.find.endswith("\n"):
         return edit
@@ -223,7 +229,7 @@ def _without_fence(text: str) -> str:
     return text
 
 
-def _without_numbers(edit: Edit) -> Unwrapped | None:
+def _without_numbers(edit: TextEdit) -> UnwrappedEdit | None:
     lines = edit.find.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     found = [match for match in matches if match]
@@ -235,7 +241,9 @@ def _without_numbers(edit: Edit) -> Unwrapped | None:
     find = "\n".join(match[3] for match in found)
     # With a colon it may be a table of the program itself: then only its own place will do.
     line = numbers[0] if ":" in found[0][2] else None
-    return Unwrapped(replace(edit, find=find, replace=_unnumbered(edit.replace, found[0][2])), line)
+    return UnwrappedEdit(
+        replace(edit, find=find, replace=_unnumbered(edit.replace, found[0][2])), line
+    )
 
 
 def _unnumbered(text: str, separator: str) -> str:
@@ -268,7 +276,7 @@ def _unescaped_replacement(text: str) -> str:
 
 def _half(what: str) -> EditRefused:
     return EditRefused(
-        Reason.DOUBTFUL,
+        RefusalReason.DOUBTFUL,
         f"`find` has {what} and what `replace` means by its own cannot be told; send both as they "
         "stand in the file",
     )

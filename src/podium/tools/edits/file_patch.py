@@ -57,7 +57,7 @@ _NO_END = "\\"
 
 
 @dataclass
-class Body:
+class HunkBody:
     """Collects the lines of one hunk."""
 
     line: int | None = None

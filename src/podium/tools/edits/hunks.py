@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from podium.tools.edits.application import Done, Edited, merged, nearest, refuse_overlaps
-from podium.tools.edits.edit import Candidate, Change, EditRefused, Level, Reason
+from podium.tools.edits.application import AppliedEdit, EditResult, merged, nearest, refuse_overlaps
+from podium.tools.edits.edit import (
+    EditRefused,
+    MatchCandidate,
+    MatchLevel,
+    RefusalReason,
+    TextChange,
+)
 from podium.tools.edits.snippet_match import (
     MOST_CANDIDATES,
-    Lookup,
-    Match,
+    SnippetLookup,
+    SnippetMatch,
     body_of,
     whole_line_matches,
 )
-from podium.tools.edits.text_lines import Layout, aligned, indent_of, places_of
+from podium.tools.edits.text_lines import TextLayout, aligned, indent_of, places_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,11 @@ class Hunk:
     """Whether the file's last line has no line end, before and after."""
 
 
-def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Edited:
+def apply_hunks(text: str, hunks: Sequence[Hunk]) -> EditResult:
     """All hunks made in the text. Raises `EditRefused` when one of them cannot be, beyond doubt."""
-    lookup = Lookup(Layout(text))
-    found: list[tuple[int, Change]] = []
-    done: list[Done] = []
+    lookup = SnippetLookup(TextLayout(text))
+    found: list[tuple[int, TextChange]] = []
+    done: list[AppliedEdit] = []
     behind = drift = 0
     for number, hunk in enumerate(hunks, start=1):
         try:
@@ -53,17 +59,19 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Edited:
         line = lookup.layout.line_at(match.start) + 1
         behind, drift = match.end, line - hunk.line if hunk.line else drift
         found.append((number, change))
-        done.append(Done(line, match.level))
+        done.append(AppliedEdit(line, match.level))
     found.sort(key=lambda each: (each[1].start, each[1].end))
     refuse_overlaps(lookup.layout, found)
     changes = [change for _, change in found]
     after = lookup.layout.rewritten(changes)
     if after == text:
-        raise EditRefused(Reason.NOTHING, "the patch changes nothing: the file stands as it wants")
-    return Edited(lookup.layout, after, tuple(changes), tuple(done))
+        raise EditRefused(
+            RefusalReason.NOTHING, "the patch changes nothing: the file stands as it wants"
+        )
+    return EditResult(lookup.layout, after, tuple(changes), tuple(done))
 
 
-def _place(lookup: Lookup, hunk: Hunk, behind: int, drift: int) -> Match:
+def _place(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> SnippetMatch:
     if not hunk.old:
         return _end_of_file(lookup.layout, hunk)
     matches = _matches(lookup, hunk)
@@ -71,7 +79,7 @@ def _place(lookup: Lookup, hunk: Hunk, behind: int, drift: int) -> Match:
         words = (
             "the lines of the hunk do not stand in the file; read it again and quote it as it is"
         )
-        raise EditRefused(Reason.MISSING, words, nearest(lookup, "\n".join(hunk.old)))
+        raise EditRefused(RefusalReason.MISSING, words, nearest(lookup, "\n".join(hunk.old)))
     if len(matches) == 1:
         return matches[0]
     layout = lookup.layout
@@ -85,8 +93,8 @@ def _place(lookup: Lookup, hunk: Hunk, behind: int, drift: int) -> Match:
     words = (
         f"the lines of the hunk stand at {len(matches)} places; quote more of what is around them"
     )
-    places = [Candidate(line + 1, layout.lines[line]) for line in lines]
-    raise EditRefused(Reason.AMBIGUOUS, words, places)
+    places = [MatchCandidate(line + 1, layout.lines[line]) for line in lines]
+    raise EditRefused(RefusalReason.AMBIGUOUS, words, places)
 
 
 def _of_hunk(refused: EditRefused, number: int) -> EditRefused:
@@ -95,7 +103,7 @@ def _of_hunk(refused: EditRefused, number: int) -> EditRefused:
     return EditRefused(refused.reason, words, refused.candidates, number)
 
 
-def _matches(lookup: Lookup, hunk: Hunk) -> list[Match]:
+def _matches(lookup: SnippetLookup, hunk: Hunk) -> list[SnippetMatch]:
     """Places of its lines by the strictest tolerance that finds any."""
     layout = lookup.layout
     exact = [
@@ -105,12 +113,12 @@ def _matches(lookup: Lookup, hunk: Hunk) -> list[Match]:
     return exact or whole_line_matches(lookup, hunk.old)
 
 
-def _match(layout: Layout, first: int, last: int) -> Match:
+def _match(layout: TextLayout, first: int, last: int) -> SnippetMatch:
     end = layout.starts[last] + len(layout.lines[last])
-    return Match(layout.starts[first], end, Level.EXACT)
+    return SnippetMatch(layout.starts[first], end, MatchLevel.EXACT)
 
 
-def _is_marked(layout: Layout, match: Match, hunk: Hunk, drift: int) -> bool:
+def _is_marked(layout: TextLayout, match: SnippetMatch, hunk: Hunk, drift: int) -> bool:
     """Whether the place has every mark that the hunk names, and it names one at all."""
     marks: list[bool] = []
     if hunk.line is not None:
@@ -122,7 +130,7 @@ def _is_marked(layout: Layout, match: Match, hunk: Hunk, drift: int) -> bool:
     return bool(marks) and all(marks)
 
 
-def _lies_below(layout: Layout, match: Match, heads: Sequence[str]) -> bool:
+def _lies_below(layout: TextLayout, match: SnippetMatch, heads: Sequence[str]) -> bool:
     """Whether it is inside what the last of the named lines heads, inside what the one before heads."""
     at, depth = layout.line_at(match.start), None
     for head in reversed(heads):
@@ -132,7 +140,9 @@ def _lies_below(layout: Layout, match: Match, heads: Sequence[str]) -> bool:
     return True
 
 
-def _head_above(layout: Layout, below: int, head: str, depth: int | None) -> tuple[int, int | None]:
+def _head_above(
+    layout: TextLayout, below: int, head: str, depth: int | None
+) -> tuple[int, int | None]:
     """The nearest line above with these words that nothing of its own depth has ended since."""
     for at in range(below - 1, -1, -1):
         line = layout.lines[at]
@@ -153,52 +163,52 @@ def _begins_with(body: str, head: str) -> bool:
     return body.startswith(head) and not (after.isalnum() or after == "_")
 
 
-def _end_of_file(layout: Layout, hunk: Hunk) -> Match:
+def _end_of_file(layout: TextLayout, hunk: Hunk) -> SnippetMatch:
     if hunk.at_end or not layout.text:
-        return Match(len(layout.text), len(layout.text), Level.EXACT)
+        return SnippetMatch(len(layout.text), len(layout.text), MatchLevel.EXACT)
     raise EditRefused(
-        Reason.DOUBTFUL,
+        RefusalReason.DOUBTFUL,
         "the hunk has only new lines, so its place cannot be told; quote lines of the file around them",
     )
 
 
-def _change(layout: Layout, match: Match, hunk: Hunk) -> Change:
+def _change(layout: TextLayout, match: SnippetMatch, hunk: Hunk) -> TextChange:
     if not hunk.old:
-        return Change(match.start, match.end, _appended(layout, hunk), match.level)
+        return TextChange(match.start, match.end, _appended(layout, hunk), match.level)
     if not hunk.new:
-        return Change(match.start, min(match.end + 1, len(layout.text)), "", match.level)
+        return TextChange(match.start, min(match.end + 1, len(layout.text)), "", match.level)
     own = layout.text[match.start : match.end].split("\n")
     try:
         text = merged(own, hunk.old, hunk.new, match.shift)
     except EditRefused as refused:
         line = layout.line_at(match.start)
-        place = Candidate(line + 1, layout.lines[line])
+        place = MatchCandidate(line + 1, layout.lines[line])
         raise EditRefused(refused.reason, refused.words, [place]) from None
-    return _with_end(layout, Change(match.start, match.end, text, match.level), hunk)
+    return _with_end(layout, TextChange(match.start, match.end, text, match.level), hunk)
 
 
-def _appended(layout: Layout, hunk: Hunk) -> str:
+def _appended(layout: TextLayout, hunk: Hunk) -> str:
     text = "\n".join(hunk.new)
     if layout.text and not layout.text.endswith("\n"):
         return f"\n{text}"
     return text if hunk.ends_open[1] else f"{text}\n"
 
 
-def _with_end(layout: Layout, change: Change, hunk: Hunk) -> Change:
+def _with_end(layout: TextLayout, change: TextChange, hunk: Hunk) -> TextChange:
     """The file keeps its last line end, or goes on without, unless the hunk says otherwise."""
     before, after = hunk.ends_open
     rest = layout.text[change.end :]
     if before == after or rest.strip("\n"):
         return change
     end = len(layout.text)
-    return Change(change.start, end, change.text + ("" if after else "\n"), change.level)
+    return TextChange(change.start, end, change.text + ("" if after else "\n"), change.level)
 
 
 _CONTEXT = 3
 
 
 @dataclass(frozen=True)
-class _Span:
+class _LineSpan:
     """Whole lines of the old text, and the number of those in their place."""
 
     first: int
@@ -207,7 +217,7 @@ class _Span:
     new_end: int
 
 
-def unified_diff(path: str, before: Layout, after: str, changes: Sequence[Change]) -> str:
+def unified_diff(path: str, before: TextLayout, after: str, changes: Sequence[TextChange]) -> str:
     """What `diff -u` would say. `changes` are sorted; a last line without an end is marked."""
     old, new = _lines(before.original), _lines(after)
     parts = [f"--- a/{path}\n", f"+++ b/{path}\n"]
@@ -220,7 +230,7 @@ def diff_between(path: str, before: str | None, after: str | None, *, was: str =
     """What `diff -u` would say of two whole texts; None is no file. `was` is the path before, if another."""
     old, new = _lines(before or ""), _lines(after or "")
     spans = (
-        _Span(each.old, each.old + each.old_count, each.new, each.new + each.new_count)
+        _LineSpan(each.old, each.old + each.old_count, each.new, each.new + each.new_count)
         for each in aligned(old, new)
         if not each.same
     )
@@ -239,22 +249,22 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _spans(before: Layout, changes: Sequence[Change]) -> Iterator[_Span]:
+def _spans(before: TextLayout, changes: Sequence[TextChange]) -> Iterator[_LineSpan]:
     moved = 0
     for change in changes:
         first, last = before.line_at(change.start), before.line_at(change.end)
         grown = change.text.count("\n") - (last - first)
-        yield _Span(first, last + 1, first + moved, last + 1 + moved + grown)
+        yield _LineSpan(first, last + 1, first + moved, last + 1 + moved + grown)
         moved += grown
 
 
-def _hunks(spans: Iterator[_Span], old_count: int) -> Iterator[list[_Span]]:
+def _hunks(spans: Iterator[_LineSpan], old_count: int) -> Iterator[list[_LineSpan]]:
     """Spans whose context touches stand in one hunk; those that share a line are one span."""
-    hunk: list[_Span] = []
+    hunk: list[_LineSpan] = []
     for span in spans:
         if hunk and span.first < hunk[-1].end:
             joined = hunk.pop()
-            hunk.append(_Span(joined.first, span.end, joined.new_first, span.new_end))
+            hunk.append(_LineSpan(joined.first, span.end, joined.new_first, span.new_end))
         elif hunk and span.first - hunk[-1].end > 2 * _CONTEXT:
             yield hunk
             hunk = [span]
@@ -264,7 +274,7 @@ def _hunks(spans: Iterator[_Span], old_count: int) -> Iterator[list[_Span]]:
         yield hunk
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], spans: Sequence[_Span]) -> list[str]:
+def _hunk(old: Sequence[str], new: Sequence[str], spans: Sequence[_LineSpan]) -> list[str]:
     begin, end = max(0, spans[0].first - _CONTEXT), min(len(old), spans[-1].end + _CONTEXT)
     shift = spans[-1].new_end - spans[-1].end
     new_begin = spans[0].new_first - (spans[0].first - begin)

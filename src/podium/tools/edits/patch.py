@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.tools.edits import Hunk
-from podium.tools.edits.file_patch import Body, FilePatch, PatchUnreadable, named, unreadable
+from podium.tools.edits.file_patch import FilePatch, HunkBody, PatchUnreadable, named, unreadable
 
 BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
@@ -82,13 +82,13 @@ def _must_be_blank(lines: Sequence[str], at: int, end: int) -> None:
 
 
 def _hunks(lines: Sequence[str], at: int, end: int) -> Iterator[Hunk]:
-    body = Body()
+    body = HunkBody()
     for number in range(at, end):
         line = lines[number]
         if line.startswith("@@"):
             if not body.is_empty:
                 yield body.hunk()
-                body = Body()
+                body = HunkBody()
             _take_head(body, line)
         elif line.strip() == _END_OF_FILE:
             body.at_end = True
@@ -100,7 +100,7 @@ def _hunks(lines: Sequence[str], at: int, end: int) -> Iterator[Hunk]:
         yield body.hunk()
 
 
-def _take_head(body: Body, line: str) -> None:
+def _take_head(body: HunkBody, line: str) -> None:
     """Several of them in a row lead from the outside to the inside."""
     if numbers := _NUMBERED.match(line):
         body.line = int(numbers[1])
@@ -118,7 +118,7 @@ _IDLE = ("index ", "similarity index ", "dissimilarity index ")
 
 
 @dataclass
-class _File:
+class _PatchFile:
     """What was read of one file so far."""
 
     at: int
@@ -139,7 +139,7 @@ def read_unified(lines: Sequence[str]) -> Iterator[FilePatch]:
         if line.startswith(_GIT) or (_is_head(lines, at) and not (current and _waits(current))):
             if current:
                 yield _file_patch(lines, current)
-            current = _File(at)
+            current = _PatchFile(at)
         if current is None:
             at += 1
         elif line.startswith(_GIT):
@@ -159,7 +159,7 @@ def read_unified(lines: Sequence[str]) -> Iterator[FilePatch]:
         yield _file_patch(lines, current)
 
 
-def _waits(file: _File) -> bool:
+def _waits(file: _PatchFile) -> bool:
     """Whether git announced the file and its `---` line is still to come."""
     return bool(file.git) and not file.old and not file.hunks
 
@@ -173,11 +173,11 @@ def _path(line: str) -> str:
     return line[4:].split("\t", 1)[0].rstrip()
 
 
-def _take_hunk(lines: Sequence[str], at: int, file: _File) -> int:
+def _take_hunk(lines: Sequence[str], at: int, file: _PatchFile) -> int:
     if not file.old:
         raise unreadable(lines, at, "a hunk stands behind the `---` and `+++` lines of its file")
     numbers = _HUNK.match(lines[at])
-    body = Body(line=int(numbers[1]) if numbers else None)
+    body = HunkBody(line=int(numbers[1]) if numbers else None)
     if not numbers and (head := lines[at].removeprefix("@@").strip(" @")):
         body.below = (head,)
     wanted = (int(numbers[2] or 1), int(numbers[3] or 1)) if numbers else (0, 0)
@@ -192,7 +192,7 @@ def _take_hunk(lines: Sequence[str], at: int, file: _File) -> int:
     return at
 
 
-def _ends(lines: Sequence[str], at: int, body: Body, wanted: tuple[int, int]) -> bool:
+def _ends(lines: Sequence[str], at: int, body: HunkBody, wanted: tuple[int, int]) -> bool:
     line = lines[at]
     if line.startswith(("@@", _GIT)):
         return True
@@ -204,7 +204,7 @@ def _ends(lines: Sequence[str], at: int, body: Body, wanted: tuple[int, int]) ->
     return bool(heads) and missing != (1, 1)
 
 
-def _take_header(lines: Sequence[str], at: int, file: _File) -> None:
+def _take_header(lines: Sequence[str], at: int, file: _PatchFile) -> None:
     line = lines[at]
     word, _, value = line.rpartition(" ")
     if line.startswith(("Binary files ", "GIT binary patch")):
@@ -225,7 +225,7 @@ def _take_header(lines: Sequence[str], at: int, file: _File) -> None:
         raise unreadable(lines, at, "this belongs to no hunk and is no head of a file")
 
 
-def _file_patch(lines: Sequence[str], file: _File) -> FilePatch:
+def _file_patch(lines: Sequence[str], file: _PatchFile) -> FilePatch:
     old, new = _names(lines, file)
     hunks = tuple(file.hunks)
     if len(file.moved) == 2:
@@ -245,7 +245,7 @@ def _file_patch(lines: Sequence[str], file: _File) -> FilePatch:
     return FilePatch("change", old, hunks=hunks)
 
 
-def _names(lines: Sequence[str], file: _File) -> tuple[str, str]:
+def _names(lines: Sequence[str], file: _PatchFile) -> tuple[str, str]:
     if not file.old:
         # Git writes no `---` line where there is no hunk, and then both names are the same.
         half = len(file.git) // 2
@@ -258,7 +258,7 @@ def _names(lines: Sequence[str], file: _File) -> tuple[str, str]:
     return old.removeprefix("a/"), new.removeprefix("b/")
 
 
-def _content(lines: Sequence[str], file: _File) -> str:
+def _content(lines: Sequence[str], file: _PatchFile) -> str:
     if len(file.hunks) > 1 or any(hunk.old for hunk in file.hunks):
         raise unreadable(
             lines, file.at, "a new file has one hunk, and all its lines begin with `+`"

@@ -11,13 +11,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from podium.tools.edits.edit import Candidate, Change, EditRefused, Level, Reason
+from podium.tools.edits.edit import (
+    EditRefused,
+    MatchCandidate,
+    MatchLevel,
+    RefusalReason,
+    TextChange,
+)
 from podium.tools.edits.text_lines import (
     NO_SHIFT,
-    Collapsed,
+    CollapsedText,
+    IndentShift,
     Key,
-    Layout,
-    Shift,
+    TextLayout,
     as_it_is,
     folded,
     indent_of,
@@ -32,18 +38,20 @@ MOST_CANDIDATES = 5
 
 
 @dataclass(frozen=True)
-class Match:
+class SnippetMatch:
     """Where a snippet stands in the text, and by what tolerance."""
 
     start: int
     end: int
-    level: Level
-    shift: Shift = NO_SHIFT
+    level: MatchLevel
+    shift: IndentShift = NO_SHIFT
     is_part: bool = False
     """Of a line, or of its first and last line."""
 
 
-def one_of(matches: Sequence[Match], layout: Layout, at_line: int | None) -> Match:
+def one_of(
+    matches: Sequence[SnippetMatch], layout: TextLayout, at_line: int | None
+) -> SnippetMatch:
     """The only match, or the only one that `at_line` lies in. Raises `EditRefused`."""
     if len(matches) == 1:
         return matches[0]
@@ -52,34 +60,34 @@ def one_of(matches: Sequence[Match], layout: Layout, at_line: int | None) -> Mat
         if len(there) == 1:
             return there[0]
     lines = [layout.line_at(match.start) for match in matches]
-    candidates = [Candidate(line + 1, layout.lines[line]) for line in lines[:MOST_CANDIDATES]]
+    candidates = [MatchCandidate(line + 1, layout.lines[line]) for line in lines[:MOST_CANDIDATES]]
     hint = "give `at_line`" if at_line is None else f"line {at_line} lies in none, or in several"
     raise EditRefused(
-        Reason.AMBIGUOUS,
+        RefusalReason.AMBIGUOUS,
         f"`find` stands at {len(matches)} places; quote more of what is around it, or {hint}",
         candidates,
     )
 
 
-def _holds(match: Match, layout: Layout, line: int) -> bool:
+def _holds(match: SnippetMatch, layout: TextLayout, line: int) -> bool:
     last = layout.line_at(max(match.start, match.end - 1))
     return layout.line_at(match.start) <= line <= last
 
 
-_KEYS: tuple[tuple[Level | None, Key], ...] = (
+_KEYS: tuple[tuple[MatchLevel | None, Key], ...] = (
     (None, as_it_is),
-    (Level.SPACING, spaced),
-    (Level.LOOKALIKE, looking),
+    (MatchLevel.SPACING, spaced),
+    (MatchLevel.LOOKALIKE, looking),
 )
 
 
 @dataclass(frozen=True)
-class Lookup:
+class SnippetLookup:
     """A text and what was computed of its lines, for the edits of one call."""
 
-    layout: Layout
+    layout: TextLayout
     _keyed: dict[Key, list[str]] = field(default_factory=dict)
-    _collapsed: dict[Level, Collapsed] = field(default_factory=dict)
+    _collapsed: dict[MatchLevel, CollapsedText] = field(default_factory=dict)
 
     def keyed(self, key: Key) -> list[str]:
         if self.layout.text.isascii() and key is looking:
@@ -90,12 +98,14 @@ class Lookup:
             self._keyed[key] = [known[body] for body in bodies]
         return self._keyed[key]
 
-    def collapsed(self, level: Level) -> Collapsed:
+    def collapsed(self, level: MatchLevel) -> CollapsedText:
         text = self.layout.text
         if text.isascii():
-            level = Level.SPACING  # nothing in it looks like something else
+            level = MatchLevel.SPACING  # nothing in it looks like something else
         if level not in self._collapsed:
-            self._collapsed[level] = Collapsed(folded(text) if level is Level.LOOKALIKE else text)
+            self._collapsed[level] = CollapsedText(
+                folded(text) if level is MatchLevel.LOOKALIKE else text
+            )
         return self._collapsed[level]
 
 
@@ -104,7 +114,7 @@ def body_of(line: str) -> str:
     return line.strip(" \t")
 
 
-def loose_matches(lookup: Lookup, find: str) -> list[Match]:
+def loose_matches(lookup: SnippetLookup, find: str) -> list[SnippetMatch]:
     """Matches of the strictest tolerance that has any. Too little text is matched exactly or not at all."""
     lines = find.split("\n")
     for level, key in _KEYS:
@@ -115,7 +125,7 @@ def loose_matches(lookup: Lookup, find: str) -> list[Match]:
     return []
 
 
-def whole_line_matches(lookup: Lookup, lines: Sequence[str]) -> list[Match]:
+def whole_line_matches(lookup: SnippetLookup, lines: Sequence[str]) -> list[SnippetMatch]:
     """As `loose_matches`, never of a part of a line."""
     if not any(line.strip() for line in lines):
         return []
@@ -126,48 +136,48 @@ def whole_line_matches(lookup: Lookup, lines: Sequence[str]) -> list[Match]:
 
 
 def _whole_lines(
-    lookup: Lookup, lines: Sequence[str], level: Level | None, key: Key
-) -> list[Match]:
+    lookup: SnippetLookup, lines: Sequence[str], level: MatchLevel | None, key: Key
+) -> list[SnippetMatch]:
     layout = lookup.layout
-    found: list[Match] = []
+    found: list[SnippetMatch] = []
     for first in places_of([key(body_of(line)) for line in lines], lookup.keyed(key)):
         last = first + len(lines) - 1
         shift = shift_between(lines, layout.lines[first : last + 1])
         if shift is not None and _tells_enough(lines, shift):
             end = layout.starts[last] + len(layout.lines[last])
-            found.append(Match(layout.starts[first], end, level or shift.level, shift))
+            found.append(SnippetMatch(layout.starts[first], end, level or shift.level, shift))
     if level is not None:
         return found
     strictest = min((_ORDER.index(match.level) for match in found), default=0)
     return [match for match in found if match.level is _ORDER[strictest]]
 
 
-_ORDER = list(Level)
+_ORDER = list(MatchLevel)
 
 
-def _tells_enough(lines: Sequence[str], shift: Shift) -> bool:
+def _tells_enough(lines: Sequence[str], shift: IndentShift) -> bool:
     """Whether it can hardly be another place: `return None` at another depth is another one.
 
     Shifted lines are known by their shape: three of them, or two of different depths.
     """
     signs = sum(char.isalnum() for line in lines for char in line)
-    if shift.level is not Level.INDENT:
+    if shift.level is not MatchLevel.INDENT:
         return signs >= 2
     depths = [indent_of(line) for line in lines if line.strip()]
     return signs >= 8 and (len(depths) > 2 or len(set(depths)) > 1)
 
 
-def _fragments(lookup: Lookup, find: str, level: Level) -> list[Match]:
+def _fragments(lookup: SnippetLookup, find: str, level: MatchLevel) -> list[SnippetMatch]:
     """Parts of lines. Blanks at the beginnings of further lines must be as they are."""
     if sum(char.isalnum() for char in find) < 4 or find != find.strip():
         return []
     text = lookup.collapsed(level)
-    wanted = folded(find) if level is Level.LOOKALIKE else find
+    wanted = folded(find) if level is MatchLevel.LOOKALIKE else find
     if "\n" in find:
         spans = [(at, at + len(find)) for at in occurrences(wanted, text.whole)]
     else:
         spans = text.spans_of(spaced(wanted))
-    return [Match(start, end, level, is_part=True) for start, end in spans]
+    return [SnippetMatch(start, end, level, is_part=True) for start, end in spans]
 
 
 def indent_and_body(line: str) -> tuple[str, str]:
@@ -208,7 +218,7 @@ _DECLARES = frozenset(
 )
 
 
-def indented_as_its_line(layout: Layout, match: Match, find: str, replace: str) -> str:
+def indented_as_its_line(layout: TextLayout, match: SnippetMatch, find: str, replace: str) -> str:
     """What to put there. Raises `EditRefused` when it cannot be told how it shall be indented."""
     if "\n" in find or "\n" not in replace:
         return replace
@@ -225,10 +235,10 @@ def indented_as_its_line(layout: Layout, match: Match, find: str, replace: str) 
             [lines[0], *(before + each if each.strip() else each for each in lines[1:])]
         )
     raise EditRefused(
-        Reason.DOUBTFUL,
+        RefusalReason.DOUBTFUL,
         "`find` leaves out the indentation of its line, and how the further lines of `replace` are to "
         "be indented cannot be told; quote the whole line with its indentation in both",
-        [Candidate(line + 1, layout.lines[line])],
+        [MatchCandidate(line + 1, layout.lines[line])],
     )
 
 
@@ -278,7 +288,7 @@ _MOST_PARTS = 20
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SnippetPart:
     """Lines between two elisions, and what shall stand in their place."""
 
     found: tuple[str, ...]
@@ -294,15 +304,15 @@ def refuse_placeholder(find: str, replace: str) -> None:
     lazy = _LAZY.search(replace)
     if lazy is not None and lazy[0].strip() not in find:
         raise EditRefused(
-            Reason.DOUBTFUL,
+            RefusalReason.DOUBTFUL,
             f"`replace` has {lazy[0].strip()[:100]!r} in place of lines; write them out, or elide the "
             "same lines in `find`",
         )
 
 
 def elided_changes(
-    layout: Layout, find: str, replace: str, at_line: int | None
-) -> list[Change] | None:
+    layout: TextLayout, find: str, replace: str, at_line: int | None
+) -> list[TextChange] | None:
     """The changes of an edit with elisions. None when it has none, or its lines do not stand there."""
     found, wanted = _split(find), _split(replace)
     if not 2 <= len(found) <= _MOST_PARTS or any(
@@ -314,12 +324,12 @@ def elided_changes(
         return None
     if len(found) != len(wanted):
         raise EditRefused(
-            Reason.DOUBTFUL,
+            RefusalReason.DOUBTFUL,
             f"`find` leaves out lines at {len(found) - 1} places and `replace` at {len(wanted) - 1}; "
             "whether they shall stay cannot be told: elide the same in both, or write them out",
-            [Candidate(places[0][0] + 1, layout.lines[places[0][0]])],
+            [MatchCandidate(places[0][0] + 1, layout.lines[places[0][0]])],
         )
-    parts = [_Part(*each) for each in zip(found, wanted, strict=True)]
+    parts = [_SnippetPart(*each) for each in zip(found, wanted, strict=True)]
     return [
         _change(layout, part, there, at_line)
         for part, there in zip(parts, places, strict=True)
@@ -337,7 +347,7 @@ def _split(text: str) -> list[tuple[str, ...]]:
     return [tuple(part) for part in parts]
 
 
-def _possible(layout: Layout, parts: Sequence[tuple[str, ...]]) -> list[list[int]] | None:
+def _possible(layout: TextLayout, parts: Sequence[tuple[str, ...]]) -> list[list[int]] | None:
     """For each part the lines it may begin at, given that all stand there in order."""
     lines = [line.rstrip(" \t") for line in layout.lines]
     everywhere = [
@@ -360,14 +370,16 @@ def _possible(layout: Layout, parts: Sequence[tuple[str, ...]]) -> list[list[int
     return backward[::-1]
 
 
-def _change(layout: Layout, part: _Part, places: Sequence[int], at_line: int | None) -> Change:
+def _change(
+    layout: TextLayout, part: _SnippetPart, places: Sequence[int], at_line: int | None
+) -> TextChange:
     matches = []
     for first in places:
         last = first + len(part.found) - 1
         end = layout.starts[last] + len(layout.lines[last])
-        matches.append(Match(layout.starts[first], end, Level.ELIDED))
+        matches.append(SnippetMatch(layout.starts[first], end, MatchLevel.ELIDED))
     match = one_of(matches, layout, at_line)
     start, end, text = match.start, match.end, "\n".join(part.wanted)
     if not part.wanted:  # whole lines go, with the end of the last
         end = min(end + 1, len(layout.text))
-    return Change(start, end, text, Level.ELIDED)
+    return TextChange(start, end, text, MatchLevel.ELIDED)

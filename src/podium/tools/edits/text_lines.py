@@ -16,14 +16,14 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import accumulate
 
-from podium.tools.edits.edit import Change, EditRefused, Level, Reason
+from podium.tools.edits.edit import EditRefused, MatchLevel, RefusalReason, TextChange
 
 _MOST_PAIRS = 60_000
 """Comparing takes time by the product of both lengths, and at worst once for each item."""
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """A run of old items and what stands in their place. `same`: they are equal, one by one."""
 
     same: bool
@@ -33,15 +33,15 @@ class Block:
     new_count: int
 
 
-def aligned(old: Sequence[str], new: Sequence[str]) -> list[Block]:
+def aligned(old: Sequence[str], new: Sequence[str]) -> list[LineBlock]:
     """The blocks that both consist of, in order and without gaps."""
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
     old_end, new_end = len(old) - tail, len(new) - tail
-    blocks = [Block(True, 0, head, 0, head)] if head else []
+    blocks = [LineBlock(True, 0, head, 0, head)] if head else []
     blocks += _middle(old[head:old_end], new[head:new_end], head)
     if tail:
-        blocks.append(Block(True, old_end, tail, new_end, tail))
+        blocks.append(LineBlock(True, old_end, tail, new_end, tail))
     return blocks
 
 
@@ -54,19 +54,19 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _middle(old: Sequence[str], new: Sequence[str], offset: int) -> list[Block]:
+def _middle(old: Sequence[str], new: Sequence[str], offset: int) -> list[LineBlock]:
     if not old and not new:
         return []
     if not old or not new or len(old) * len(new) > _MOST_PAIRS:
-        return [Block(False, offset, len(old), offset, len(new))]
+        return [LineBlock(False, offset, len(old), offset, len(new))]
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return [
-        Block(tag == "equal", offset + i, i_end - i, offset + j, j_end - j)
+        LineBlock(tag == "equal", offset + i, i_end - i, offset + j, j_end - j)
         for tag, i, i_end, j, j_end in matcher.get_opcodes()
     ]
 
 
-class Layout:
+class TextLayout:
     """The text of a file, its lines and their ends."""
 
     def __init__(self, original: str) -> None:
@@ -108,7 +108,7 @@ class Layout:
         counted = Counter(self._ends).most_common(1)
         return counted[0][0] if counted else None
 
-    def rewritten(self, changes: Sequence[Change]) -> str:
+    def rewritten(self, changes: Sequence[TextChange]) -> str:
         """The original with these changes, which are sorted and do not overlap."""
         parts: list[str] = []
         at = 0
@@ -117,7 +117,7 @@ class Layout:
             at = self._in_original(change.end)
         return "".join([*parts, self.original[at:]])
 
-    def _ended(self, change: Change) -> str:
+    def _ended(self, change: TextChange) -> str:
         """The new text with line ends: lines that stay have their own, others the usual one."""
         usual = self._usual_end or "\n"
         pieces = change.text.split("\n")
@@ -143,10 +143,10 @@ def indent_of(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Shift:
+class IndentShift:
     """How indentation in a snippet becomes the file's."""
 
-    level: Level = Level.LINES
+    level: MatchLevel = MatchLevel.LINES
     added: str = ""
     removed: str = ""
     mapped: dict[str, str] = field(default_factory=dict)
@@ -162,11 +162,11 @@ class Shift:
         return self._indent(indent) + line[len(indent) :]
 
     def _indent(self, indent: str) -> str:
-        if self.level is Level.TABS:
+        if self.level is MatchLevel.TABS:
             return self._by_map(indent)
         if not indent.startswith(self.removed):
             raise EditRefused(
-                Reason.DOUBTFUL,
+                RefusalReason.DOUBTFUL,
                 "`find` is indented more than the file, and a line of `replace` is indented less than "
                 "that difference; copy the indentation from the file",
             )
@@ -182,16 +182,16 @@ class Shift:
         if columns and not to_tabs and " " not in indent:
             return " " * (columns * len(indent))
         raise EditRefused(
-            Reason.DOUBTFUL,
+            RefusalReason.DOUBTFUL,
             "the file and `find` differ in tabs and spaces, and how a line of `replace` is to be "
             "indented cannot be told; copy the indentation from the file",
         )
 
 
-NO_SHIFT = Shift()
+NO_SHIFT = IndentShift()
 
 
-def shift_between(found: Sequence[str], own: Sequence[str]) -> Shift | None:
+def shift_between(found: Sequence[str], own: Sequence[str]) -> IndentShift | None:
     """The one shift that leads from a snippet's lines to the file's; None when there is none."""
     pairs = {
         (indent_of(line), indent_of(mine))
@@ -201,20 +201,20 @@ def shift_between(found: Sequence[str], own: Sequence[str]) -> Shift | None:
     return _uniform(pairs) or _tabbed(pairs)
 
 
-def _uniform(pairs: set[tuple[str, str]]) -> Shift | None:
+def _uniform(pairs: set[tuple[str, str]]) -> IndentShift | None:
     if all(indent == mine for indent, mine in pairs):
         return NO_SHIFT
     indent, mine = next(iter(pairs))
     added = mine.removesuffix(indent) if mine.endswith(indent) else ""
     if added and all(each == added + theirs for theirs, each in pairs):
-        return Shift(Level.INDENT, added=added)
+        return IndentShift(MatchLevel.INDENT, added=added)
     removed = indent.removesuffix(mine) if indent.endswith(mine) else ""
     if removed and all(theirs == removed + each for theirs, each in pairs):
-        return Shift(Level.INDENT, removed=removed)
+        return IndentShift(MatchLevel.INDENT, removed=removed)
     return None
 
 
-def _tabbed(pairs: set[tuple[str, str]]) -> Shift | None:
+def _tabbed(pairs: set[tuple[str, str]]) -> IndentShift | None:
     """Pure tabs on one side and pure spaces on the other, in a fixed proportion from the margin on."""
     for spaces, tabs in (((0, 1)), (1, 0)):
         widths = {(pair[spaces], pair[tabs]) for pair in pairs if pair[spaces] or pair[tabs]}
@@ -224,7 +224,7 @@ def _tabbed(pairs: set[tuple[str, str]]) -> Shift | None:
             continue
         columns = {len(wide) // len(narrow) for wide, narrow in widths}
         if len(columns) == 1 and columns <= {2, 3, 4, 8}:
-            return Shift(Level.TABS, mapped=dict(pairs), columns_per_tab=columns.pop())
+            return IndentShift(MatchLevel.TABS, mapped=dict(pairs), columns_per_tab=columns.pop())
     return None
 
 
@@ -294,7 +294,7 @@ def put_into(own: str, found: str, wanted: str) -> str:
 
 def _doubt() -> EditRefused:
     return EditRefused(
-        Reason.DOUBTFUL,
+        RefusalReason.DOUBTFUL,
         "`find` spells a line differently in the very part that is replaced; copy it as it stands in "
         "the file",
     )
@@ -329,7 +329,7 @@ def occurrences(needle: str, text: str, most: int = MOST_PLACES) -> list[int]:
     return found
 
 
-class Collapsed:
+class CollapsedText:
     """A text whose runs of blanks are one each, with the way back to the places in the whole."""
 
     def __init__(self, whole: str) -> None:

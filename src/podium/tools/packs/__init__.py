@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from podium.tools.packs.beginning import write_new_pack
     from podium.tools.packs.code import PackCode
     from podium.tools.packs.files import REGISTRY_FILE, pack_digest
-    from podium.tools.packs.finding import FoundPack, find_pack, known_packs
+    from podium.tools.packs.finding import PackFolder, find_pack, known_packs
     from podium.tools.packs.handlers import performer, python_handler
     from podium.tools.packs.loading import load_pack
     from podium.tools.packs.performing import pack_tools
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REGISTRY_FILE",
-    "FoundPack",
     "PackCode",
+    "PackFolder",
     "PackFunction",
     "PackScope",
     "RowReader",
@@ -42,7 +42,7 @@ export_lazily(
         "PackCode": "code",
         "REGISTRY_FILE": "files",
         "pack_digest": "files",
-        "FoundPack": "finding",
+        "PackFolder": "finding",
         "find_pack": "finding",
         "known_packs": "finding",
         "performer": "handlers",

@@ -69,7 +69,7 @@ class PackCode:
             ) from error
 
 
-class _Finder(MetaPathFinder):
+class _PackFinder(MetaPathFinder):
     """Finds `podium_packs` and what is beneath it; knows no other module."""
 
     def __init__(self) -> None:
@@ -142,4 +142,4 @@ class _SealedLoader(InspectLoader):
         return content
 
 
-_FINDER = _Finder()
+_FINDER = _PackFinder()

@@ -14,21 +14,21 @@ STEPS_PER_CHECKED_KEY = 10_000
 """What holding one value of a schema against the standard takes."""
 
 
-class TooMuch(Exception):
+class CheckTooLong(Exception):
     """Checking this pack to the end would take too long."""
 
 
-class Effort:
+class CheckEffort:
     """What checking a pack has taken so far."""
 
     def __init__(self) -> None:
         self._steps = 0
 
     def spend(self, steps: int) -> None:
-        """Raises `TooMuch`, before the work that would be too much is done."""
+        """Raises `CheckTooLong`, before the work that would be too much is done."""
         self._steps += steps
         if self._steps > MOST_STEPS:
-            raise TooMuch
+            raise CheckTooLong
 
 
 def values_in(value: Json) -> int:

@@ -11,7 +11,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 from podium.core.decisions import digest_of
-from podium.core.errors import PackFault, PackInvalid, ToolBroke
+from podium.core.errors import PackInvalid, PackProblem, ToolBroke
 from podium.tools.packs.shipped import is_shipped
 
 REGISTRY_FILE = "tools.registry.json"
@@ -29,7 +29,7 @@ LARGEST_FILE = 5_000_000
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class PackSnapshot:
     """A pack's files as they were when they were hashed. Nothing else is ever given out as theirs."""
 
     folder: Path
@@ -93,7 +93,7 @@ def pack_digest(folder: Path) -> str:
     return snapshot_of(folder).digest
 
 
-def snapshot_of(folder: Path) -> Snapshot:
+def snapshot_of(folder: Path) -> PackSnapshot:
     """Every file of the folder. Raises `PackInvalid` for what leads out of it or may not be in it."""
     real = folder.resolve()
     hashes: dict[str, str] = {}
@@ -111,7 +111,7 @@ def snapshot_of(folder: Path) -> Snapshot:
                 hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise _invalid(folder, name, f"cannot be read: {error.strerror or error}") from None
-    return Snapshot(folder, hashes)
+    return PackSnapshot(folder, hashes)
 
 
 def _opened(path: Path) -> BufferedReader:
@@ -140,4 +140,4 @@ def _files(folder: Path, real: Path) -> Iterator[Path]:
 
 
 def _invalid(folder: Path, name: str, problem: str) -> PackInvalid:
-    return PackInvalid([PackFault(str(folder / name), "", problem)])
+    return PackInvalid([PackProblem(str(folder / name), "", problem)])

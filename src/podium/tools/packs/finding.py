@@ -12,7 +12,7 @@ _SHOWN_CHARACTERS = 200
 Origin = Literal["project", "shipped"]
 
 
-class FoundPack(NamedTuple):
+class PackFolder(NamedTuple):
     """A folder with a registry, which was not looked into."""
 
     name: str
@@ -20,14 +20,14 @@ class FoundPack(NamedTuple):
     origin: Origin
 
 
-def known_packs(*, project: Path, shipped: Path) -> list[FoundPack]:
+def known_packs(*, project: Path, shipped: Path) -> list[PackFolder]:
     """Packs that have a name here; the project's own come before shipped ones of the same name."""
-    found: dict[str, FoundPack] = {}
+    found: dict[str, PackFolder] = {}
     places: tuple[tuple[Origin, Path], ...] = (("project", project / "packs"), ("shipped", shipped))
     for origin, place in places:
         for folder in sorted(place.iterdir()) if place.is_dir() else ():
             if _is_pack(folder):
-                found.setdefault(folder.name, FoundPack(folder.name, folder, origin))
+                found.setdefault(folder.name, PackFolder(folder.name, folder, origin))
     return list(found.values())
 
 

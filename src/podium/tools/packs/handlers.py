@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 
 _FUNCTION = re.compile(
     r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<function>[A-Za-z_]\w*)", re.ASCII
@@ -17,14 +17,14 @@ SETTING = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """Stands for a declared setting in addresses, headers, words and variables."""
 
 
-class PythonHandler(Noun):
+class PythonHandler(FrozenModel):
     """An async function in the pack's folder."""
 
     module: str
     function: str
 
 
-class HttpHandler(Noun):
+class HttpHandler(FrozenModel):
     """An endpoint that is sent `{"arguments": …, "key": …}` and answers with the result."""
 
     url: Annotated[str, Field(pattern=r"^(https?://|\$\{)")]
@@ -36,7 +36,7 @@ class HttpHandler(Noun):
     """In seconds, for the whole exchange."""
 
 
-class McpHandler(Noun):
+class McpHandler(FrozenModel):
     """A tool of an MCP server that is started for the call and talked to over its standard streams."""
 
     command: Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
@@ -46,7 +46,7 @@ class McpHandler(Noun):
     """Values may hold `${SETTING}` and `secret://NAME`."""
 
 
-class ServiceHandler(Noun):
+class ServiceHandler(FrozenModel):
     """One of Podium's own services, by name. Only packs that come with Podium may name one."""
 
     service: NonEmpty

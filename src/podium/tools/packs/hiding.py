@@ -25,13 +25,13 @@ _CUT = "…"
 
 
 @dataclass(frozen=True)
-class Hiding:
+class PackSecrets:
     """The secrets of one pack, by name, and every form in which they are looked for."""
 
     secrets: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def of(cls, pack: Pack, settings: Mapping[str, str]) -> Hiding:
+    def of(cls, pack: Pack, settings: Mapping[str, str]) -> PackSecrets:
         secret = (setting.name for setting in pack.registry.settings if setting.secret)
         found = {name: settings[name] for name in secret if len(settings[name]) >= _SHORTEST}
         # The longest first: one may be a part of another.

@@ -24,7 +24,7 @@ _SAME_REQUEST_AGAIN = (307, 308)
 """Redirects after which a request is sent as it was. All others would make it another one."""
 
 
-class Answer(NamedTuple):
+class PackHttpResponse(NamedTuple):
     """A response, whole."""
 
     status: int
@@ -63,11 +63,11 @@ async def call_http(
 
 async def _exchanged(
     method: str, url: str, headers: Mapping[str, str], body: bytes, timeout_seconds: float
-) -> Answer:
+) -> PackHttpResponse:
     """The answer at the end of all redirects, none of which may lead to another host."""
     first = _checked(url)
     for _ in range(_MOST_REDIRECTS + 1):
-        line = _Line(_checked(url), timeout_seconds)
+        line = _HttpExchange(_checked(url), timeout_seconds)
         answer = await line.exchange(method, headers, body)
         if answer.status not in _SAME_REQUEST_AGAIN:
             return answer
@@ -79,7 +79,7 @@ async def _exchanged(
     raise ToolBroke(f"{_named(first.geturl())} sends on and on; it was given up")
 
 
-class _Line:
+class _HttpExchange:
     """One request over one connection, in a thread that ends when the call does."""
 
     def __init__(self, url: SplitResult, timeout_seconds: float) -> None:
@@ -90,7 +90,9 @@ class _Line:
         except (ValueError, HTTPException):
             raise ToolBroke(f"{_named(url.geturl())} is no address that can be called") from None
 
-    async def exchange(self, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def exchange(
+        self, method: str, headers: Mapping[str, str], body: bytes
+    ) -> PackHttpResponse:
         working = asyncio.ensure_future(asyncio.to_thread(self._exchange, method, headers, body))
         try:
             return await asyncio.shield(working)
@@ -109,7 +111,7 @@ class _Line:
             with suppress(OSError):
                 held.shutdown(socket.SHUT_RDWR)
 
-    def _exchange(self, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _exchange(self, method: str, headers: Mapping[str, str], body: bytes) -> PackHttpResponse:
         named = _named(self._url.geturl())
         target = self._url._replace(scheme="", netloc="", fragment="").geturl() or "/"
         try:
@@ -131,7 +133,7 @@ class _Line:
             ) from None
         return self._answer(named)
 
-    def _answer(self, named: str) -> Answer:
+    def _answer(self, named: str) -> PackHttpResponse:
         try:
             # What is not read to its end would else keep the connection open.
             with self._connection.getresponse() as response:
@@ -141,7 +143,7 @@ class _Line:
             raise OutcomeUnknown(f"{named} {words}") from None
         if len(body) > LARGEST_ANSWER:
             raise ToolBroke(f"{named} answered with more than {LARGEST_ANSWER} bytes; it has acted")
-        return Answer(response.status, response.getheader("Location") or "", body)
+        return PackHttpResponse(response.status, response.getheader("Location") or "", body)
 
 
 def _checked(url: str) -> SplitResult:

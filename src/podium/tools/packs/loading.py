@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.core.errors import BadInput, PackFault, PackInvalid
+from podium.core.errors import BadInput, PackInvalid, PackProblem
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.tools.packs.checks import CHECKS, Papers
+from podium.tools.packs.checks import CHECKS, RegistryCheck
 from podium.tools.packs.checks.schemas import schema_problems
-from podium.tools.packs.effort import TooMuch
-from podium.tools.packs.files import REGISTRY_FILE, Snapshot, snapshot_of
+from podium.tools.packs.effort import CheckTooLong
+from podium.tools.packs.files import REGISTRY_FILE, PackSnapshot, snapshot_of
 from podium.tools.packs.places import pointer
 from podium.tools.packs.reading import read_json, read_text
 from podium.tools.packs.shape import registry_of
@@ -36,23 +36,23 @@ def load_pack(folder: Path) -> Pack:
     return known
 
 
-def _checked(files: Snapshot) -> Pack:
+def _checked(files: PackSnapshot) -> Pack:
     read = read_json(files, REGISTRY_FILE)
     registry = registry_of(read.data, read.faults)
     if registry is None:
         raise PackInvalid(read.faults.in_order())
-    papers = Papers(registry, files, read.faults)
-    beside: list[PackFault] = []
+    papers = RegistryCheck(registry, files, read.faults)
+    beside: list[PackProblem] = []
     try:
         for check in CHECKS:
             check(papers)
         vocabulary = _vocabulary(papers, beside)
         schemas = _context_schemas(papers, beside)
-    except TooMuch:
+    except CheckTooLong:
         words = (
             "takes too long to check; make the pack smaller, or its schemas and patterns simpler"
         )
-        read.faults.found.append(PackFault(read.faults.file, "", words))
+        read.faults.found.append(PackProblem(read.faults.file, "", words))
     if read.faults.found or beside:
         raise PackInvalid([*read.faults.in_order(), *beside])
     return Pack(
@@ -64,7 +64,7 @@ def _checked(files: Snapshot) -> Pack:
     )
 
 
-def _vocabulary(papers: Papers, beside: list[PackFault]) -> dict[str, tuple[str, ...]]:
+def _vocabulary(papers: RegistryCheck, beside: list[PackProblem]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for kind, name in papers.registry.vocabulary.items():
         place = pointer(("vocabulary", kind))
@@ -86,7 +86,9 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
 
 
-def _context_schemas(papers: Papers, beside: list[PackFault]) -> dict[str, dict[str, Json]]:
+def _context_schemas(
+    papers: RegistryCheck, beside: list[PackProblem]
+) -> dict[str, dict[str, Json]]:
     found: dict[str, dict[str, Json]] = {}
     for number, shape in enumerate(papers.registry.contexts):
         try:
@@ -98,7 +100,7 @@ def _context_schemas(papers: Papers, beside: list[PackFault]) -> dict[str, dict[
     return found
 
 
-def _schema(papers: Papers, name: str) -> dict[str, Json]:
+def _schema(papers: RegistryCheck, name: str) -> dict[str, Json]:
     read = read_json(papers.files, name)
     if not isinstance(read.data, dict):
         read.faults.add("", "must be an object: a JSON Schema")

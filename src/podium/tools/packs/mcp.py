@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.ports import Process
 from podium.tools.packs.answers import LARGEST_ANSWER, shown
 from podium.tools.packs.filling import filled
@@ -37,7 +37,7 @@ async def call_mcp(
     """What the server's tool gave. Raises `ToolBroke`. When it returns, the server is gone."""
     given = {name: scope.reveal(filled(value, settings)) for name, value in handler.env.items()}
     with TemporaryDirectory(prefix="podium-pack-") as empty:
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=tuple(filled(word, settings) for word in handler.command),
             cwd=str(folder),
             env={**given, **_source_alone(empty)},
@@ -53,10 +53,10 @@ def _source_alone(empty: str) -> dict[str, str]:
 
 
 async def _called(
-    spawn: Spawn, tool: str, arguments: dict[str, Json], scope: ToolScope
+    spawn: ProcessSpec, tool: str, arguments: dict[str, Json], scope: ToolScope
 ) -> dict[str, Json]:
     async with _started(spawn, scope) as process:
-        talk = _Talk(process, scope)
+        talk = _McpSession(process, scope)
         await talk.ask("initialize", _introduction())
         await talk.tell("notifications/initialized")
         # The key lets a server do a repeated call once, as `Idempotency-Key` does over HTTP.
@@ -66,7 +66,7 @@ async def _called(
 
 
 @asynccontextmanager
-async def _started(spawn: Spawn, scope: ToolScope) -> AsyncIterator[Process]:
+async def _started(spawn: ProcessSpec, scope: ToolScope) -> AsyncIterator[Process]:
     process = await scope.launcher.start(spawn)
     try:
         yield process
@@ -90,7 +90,7 @@ def _introduction() -> dict[str, Json]:
     return {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
 
 
-class _Talk:
+class _McpSession:
     """Questions to the server, one after the other."""
 
     def __init__(self, process: Process, scope: ToolScope) -> None:

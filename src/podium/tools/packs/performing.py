@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from podium.core.decisions import Outcome, Usage
+from podium.core.decisions import CallOutcome, Usage
 from podium.core.errors import NotPossibleNow, OutcomeUnknown, ToolBroke
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
@@ -25,7 +25,7 @@ from podium.tools.packs.handlers import (
     handler_of,
     python_handler,
 )
-from podium.tools.packs.hiding import Hiding
+from podium.tools.packs.hiding import PackSecrets
 from podium.tools.packs.http import call_http
 from podium.tools.packs.mcp import call_mcp
 from podium.tools.packs.proving import proofs, unproved
@@ -53,8 +53,8 @@ def pack_tools(
     name; raises `NotPossibleNow` for a pack that names one which is not among them.
     """
     given = settings_of(pack, settings)
-    surroundings = _Surroundings(
-        pack, PackCode(pack), given, Hiding.of(pack, given), state, reader, services or {}
+    surroundings = _PackEnvironment(
+        pack, PackCode(pack), given, PackSecrets.of(pack, given), state, reader, services or {}
     )
     return [
         Tool(
@@ -66,13 +66,13 @@ def pack_tools(
 
 
 @dataclass(frozen=True)
-class _Surroundings:
+class _PackEnvironment:
     """What all tools of a pack share."""
 
     pack: Pack
     code: PackCode
     settings: Mapping[str, str] = field(repr=False)
-    hiding: Hiding
+    hiding: PackSecrets
     state: Path
     reader: RowReader | None
     services: Mapping[str, Handler]
@@ -112,25 +112,25 @@ class PackHandler:
 
     tool: PackTool
     handler: AnyHandler
-    surroundings: _Surroundings
+    surroundings: _PackEnvironment
 
-    async def __call__(self, arguments: dict[str, Json], scope: ToolScope) -> Outcome:
+    async def __call__(self, arguments: dict[str, Json], scope: ToolScope) -> CallOutcome:
         own = self.surroundings.scope(self.tool, scope)
         result = await self._said(arguments, scope, own)
         failure = ""
-        if isinstance(result, Outcome):
+        if isinstance(result, CallOutcome):
             result, failure = result.result, result.error
         if not isinstance(result, dict):
             kind = type(result).__name__
             raise ToolBroke(f"{self.tool.name} gave {kind} and no result; no receipt, no success")
         problem = self._broken_promise(result) or failure
         if problem:
-            return Outcome(ok=False, result=result, error=problem)
+            return CallOutcome(ok=False, result=result, error=problem)
         return await self._proved(arguments, result, scope, own)
 
     async def _said(
         self, arguments: dict[str, Json], scope: ToolScope, own: PackScope
-    ) -> Json | Outcome:
+    ) -> Json | CallOutcome:
         """What the handler gave back, without secrets, as is what it raises."""
         hiding, limit = self.surroundings.hiding, asyncio.timeout(own.timeout_seconds)
         try:
@@ -146,7 +146,7 @@ class PackHandler:
 
     async def _act(
         self, arguments: dict[str, Json], scope: ToolScope, own: PackScope
-    ) -> dict[str, Json] | Outcome:
+    ) -> dict[str, Json] | CallOutcome:
         shared = self.surroundings
         if isinstance(self.handler, ServiceHandler):
             return await shared.services[self.handler.service](arguments, scope)
@@ -172,7 +172,7 @@ class PackHandler:
 
     async def _proved(
         self, arguments: dict[str, Json], result: dict[str, Json], scope: ToolScope, own: PackScope
-    ) -> Outcome:
+    ) -> CallOutcome:
         reader = await self.surroundings.row_reader() if self.tool.verify else None
         found = await proofs(self.tool.verify, arguments, result, reader, own) if reader else []
         result = {**result, "verification": found}
@@ -180,8 +180,8 @@ class PackHandler:
             result["undoes"] = scope.call.plan.undoes
         problem = unproved(found)
         if problem:
-            return Outcome(ok=False, result=result, error=f"done, but not proved: {problem}")
-        return Outcome(ok=True, result=result, usage=_cost(result))
+            return CallOutcome(ok=False, result=result, error=f"done, but not proved: {problem}")
+        return CallOutcome(ok=True, result=result, usage=_cost(result))
 
 
 def _cost(result: dict[str, Json]) -> Usage:

@@ -23,7 +23,7 @@ def parent(of: str) -> str:
     return of.rpartition("/")[0]
 
 
-class Places:
+class JsonPositions:
     """The lines of a JSON text that `json.loads` has read."""
 
     def __init__(self, text: str) -> None:
@@ -31,7 +31,7 @@ class Places:
         self._lines: dict[str, int] = {}
         self.doubled: list[str] = []
         """Pointers of keys that their object has had already."""
-        self._newlines = _Counter(text)
+        self._newlines = _LineCounter(text)
         self._value(self._past_blanks(0), "")
 
     def line(self, of: str) -> int | None:
@@ -81,7 +81,7 @@ class Places:
         return blanks.end() if blanks else at
 
 
-class _Counter:
+class _LineCounter:
     """Counts lines for positions that only grow."""
 
     def __init__(self, text: str) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
 
-from podium.core.errors import PackFault, PackInvalid
+from podium.core.errors import PackInvalid, PackProblem
 from podium.core.model import Json
-from podium.tools.packs.files import Snapshot
-from podium.tools.packs.places import Places
+from podium.tools.packs.files import PackSnapshot
+from podium.tools.packs.places import JsonPositions
 
 MOST_FAULTS = 500
 """That are told of one file."""
@@ -21,38 +21,38 @@ DEEPEST = 100
 
 
 @dataclass
-class Faults:
+class ProblemCollector:
     """Collects what is wrong in one file, each at its line."""
 
     file: str
     text: str = ""
-    found: list[PackFault] = field(default_factory=list)
+    found: list[PackProblem] = field(default_factory=list)
 
     def add(self, pointer: str, problem: str) -> None:
         """Note a fault. Raises `PackInvalid` when there are more than anybody would read."""
         line = self._places.line(pointer) if self._places else None
-        self.found.append(PackFault(self.file, pointer, problem, line))
+        self.found.append(PackProblem(self.file, pointer, problem, line))
         if len(self.found) >= MOST_FAULTS:
-            more = PackFault(self.file, "", f"has more faults than these {MOST_FAULTS}")
+            more = PackProblem(self.file, "", f"has more faults than these {MOST_FAULTS}")
             raise PackInvalid([*self.in_order(), more])
 
     @cached_property
-    def _places(self) -> Places | None:
-        return Places(self.text) if self.text else None
+    def _places(self) -> JsonPositions | None:
+        return JsonPositions(self.text) if self.text else None
 
-    def in_order(self) -> list[PackFault]:
+    def in_order(self) -> list[PackProblem]:
         return sorted(self.found, key=lambda fault: fault.line or 0)
 
 
 @dataclass(frozen=True)
-class Read:
+class JsonFile:
     """A JSON file of a pack, as it was read."""
 
     data: Json
-    faults: Faults
+    faults: ProblemCollector
 
 
-def read_text(files: Snapshot, name: str) -> str:
+def read_text(files: PackSnapshot, name: str) -> str:
     """The file's text. Raises `PackInvalid` when it cannot be read, is huge or is no UTF-8."""
     try:
         return files.content(name).decode("utf-8")
@@ -61,10 +61,10 @@ def read_text(files: Snapshot, name: str) -> str:
         raise _one_fault(str(files.folder / name), words) from None
 
 
-def read_json(files: Snapshot, name: str) -> Read:
+def read_json(files: PackSnapshot, name: str) -> JsonFile:
     """The file's data. Raises `PackInvalid` when it is no JSON, or says a key twice."""
     text, shown = read_text(files, name), str(files.folder / name)
-    faults = Faults(shown, text)
+    faults = ProblemCollector(shown, text)
     doubled = False
 
     def once(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
@@ -81,16 +81,16 @@ def read_json(files: Snapshot, name: str) -> Read:
             raise RecursionError
     except json.JSONDecodeError as error:
         words = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-        raise PackInvalid([PackFault(shown, "", words, error.lineno)]) from None
+        raise PackInvalid([PackProblem(shown, "", words, error.lineno)]) from None
     except RecursionError:
         raise _one_fault(shown, f"is nested more than {DEEPEST} deep") from None
     except ValueError as error:
         raise _one_fault(shown, str(error)) from None
     if doubled:
-        for place in Places(text).doubled:
+        for place in JsonPositions(text).doubled:
             faults.add(place, "this key stands there twice; keep one of the two")
         raise PackInvalid(faults.in_order())
-    return Read(data, faults)
+    return JsonFile(data, faults)
 
 
 def _no_number(word: str) -> NoReturn:
@@ -117,4 +117,4 @@ def _depth(data: Json) -> int:
 
 
 def _one_fault(shown: str, problem: str) -> PackInvalid:
-    return PackInvalid([PackFault(shown, "", problem)])
+    return PackInvalid([PackProblem(shown, "", problem)])

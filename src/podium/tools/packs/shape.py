@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pydantic import BaseModel, ValidationError
 
 from podium.core.decisions import Tier
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.packs import (
     ContextShape,
     Dependency,
@@ -26,9 +26,9 @@ from podium.core.packs import (
     Utterance,
 )
 from podium.tools.packs.places import pointer
-from podium.tools.packs.reading import Faults
+from podium.tools.packs.reading import ProblemCollector
 
-_MODELS: Mapping[tuple[str, ...], type[Noun]] = {
+_MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
     (): PackRegistry,
     ("settings",): PackSetting,
     ("domains",): DomainRow,
@@ -65,7 +65,7 @@ _KINDS = {
 }
 
 
-def registry_of(data: Json, faults: Faults) -> PackRegistry | None:
+def registry_of(data: Json, faults: ProblemCollector) -> PackRegistry | None:
     """The registry, or None with every misfit among the faults."""
     if not isinstance(data, dict):
         faults.add("", "must be an object, with `pack`, `version`, `domains` and `tools`")
@@ -84,7 +84,7 @@ def registry_of(data: Json, faults: Faults) -> PackRegistry | None:
     return None if faults.found else registry
 
 
-def _add(data: Json, detail: Mapping[str, Json], faults: Faults) -> None:
+def _add(data: Json, detail: Mapping[str, Json], faults: ProblemCollector) -> None:
     given: tuple[str | int, ...] = tuple(detail["loc"])
     path = _as_written(data, given)
     if detail["type"] == "missing":

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field, TypeAdapter
 
 from podium.core.errors import UserMustAct
-from podium.core.model import Moment, Noun
+from podium.core.model import FrozenModel, UtcDatetime
 from podium.platform import make_private_folder
 from podium.web.access.tokens import ConsoleRole, KeptFile, Person
 
@@ -26,7 +26,7 @@ _WHEN_BROKEN = (
 )
 
 
-class _Left(Noun):
+class _Left(FrozenModel):
     over_until: float = 0.0
     """Whatever ends by then is over, whether it was left or not."""
     names: dict[str, float] = Field(default_factory=dict)
@@ -102,7 +102,7 @@ class Sessions:
         self.mark = self._sign("mark", "")[:8]
         """Tells this console's cookies from those of others on the same machine."""
 
-    def begin(self, person: Person, until: Moment) -> str:
+    def begin(self, person: Person, until: UtcDatetime) -> str:
         """A cookie for this person."""
         told = {
             "name": person.name,
@@ -115,7 +115,7 @@ class Sessions:
         body = base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
         return f"{body}.{self._sign('session', body)}"
 
-    def read(self, cookie: str, now: Moment) -> Person | None:
+    def read(self, cookie: str, now: UtcDatetime) -> Person | None:
         """Whose cookie it is, or None. Whether their token still holds is for the book to say."""
         told = self._told(cookie)
         if told is None or told["until"] <= now.timestamp():
@@ -125,7 +125,7 @@ class Sessions:
         roles = frozenset(ConsoleRole(role) for role in told["roles"])
         return Person(name=told["name"], roles=roles, token_id=told["token"], card=told["card"])
 
-    def end(self, cookie: str, now: Moment) -> None:
+    def end(self, cookie: str, now: UtcDatetime) -> None:
         """Read it no more, in any process: whoever leaves takes the cookie along."""
         told = self._told(cookie)
         if told is not None and told["until"] > now.timestamp():

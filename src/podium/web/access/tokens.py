@@ -19,7 +19,7 @@ from podium.config.folders import write_whole
 from podium.config.os_user import os_user_name
 from podium.core.approvals import Approver, Authentication
 from podium.core.errors import BadInput, UserMustAct
-from podium.core.model import Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.platform import make_private_folder
 
 
@@ -33,7 +33,7 @@ class ConsoleRole(StrEnum):
     """Answers what waits for a person."""
 
 
-class Person(Noun):
+class Person(FrozenModel):
     """Who asks."""
 
     name: str
@@ -130,15 +130,15 @@ def console_folder(vault: Path) -> Path:
     return vault / "console"
 
 
-class KeptToken(Noun):
+class KeptToken(FrozenModel):
     """What is kept of a token: enough to know it again, and not to make it."""
 
     id: NonEmpty
     name: NonEmpty
     roles: frozenset[ConsoleRole]
     sha256: str
-    made_at: Moment
-    expires_at: Moment | None = None
+    made_at: UtcDatetime
+    expires_at: UtcDatetime | None = None
     made_by: str = ""
     """The operating-system user who made it. Empty: it was made before this was recorded."""
 
@@ -156,8 +156,8 @@ class TokenBook:
         self,
         name: str,
         roles: frozenset[ConsoleRole],
-        now: Moment,
-        expires_at: Moment | None = None,
+        now: UtcDatetime,
+        expires_at: UtcDatetime | None = None,
     ) -> tuple[str, KeptToken]:
         """A new token in the clear, and what is kept of it."""
         if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
@@ -200,7 +200,7 @@ class TokenBook:
         """Every token, oldest first."""
         return list(self._file.read())
 
-    def person_with(self, token: str, now: Moment) -> Person | None:
+    def person_with(self, token: str, now: UtcDatetime) -> Person | None:
         """Who came with this token, or None."""
         asked = _hash(token)
         found = None
@@ -210,7 +210,7 @@ class TokenBook:
                 found = kept
         return _person(found) if found else None
 
-    def person_of(self, token_id: str, now: Moment) -> Person | None:
+    def person_of(self, token_id: str, now: UtcDatetime) -> Person | None:
         """Whose token this is, if it still holds."""
         for kept in self._file.read():
             if kept.id == token_id and not _is_over(kept, now):
@@ -222,7 +222,7 @@ def _person(kept: KeptToken) -> Person:
     return Person(name=kept.name, roles=kept.roles, token_id=kept.id)
 
 
-def _is_over(kept: KeptToken, now: Moment) -> bool:
+def _is_over(kept: KeptToken, now: UtcDatetime) -> bool:
     return kept.expires_at is not None and kept.expires_at <= now
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from podium.app.agent_status import Standing, standings
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.context import DeskHere
 
 router = APIRouter(tags=["agents"])
 
 
-class AgentListed(Noun):
+class AgentListed(FrozenModel):
     ready: bool
     standing: Standing
 
 
-class AgentsListed(Noun):
+class AgentsListed(FrozenModel):
     agents: tuple[AgentListed, ...]
 
 

@@ -20,7 +20,7 @@ from podium.app.resubmission import (
 )
 from podium.app.run_continuation import how_it_continues
 from podium.core.decisions import Approval, ApprovalStatus
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.web.access.authentication import Approver, Viewer
 from podium.web.api.requests import TEXT, Asked, Name, NameAsked, Rows, Words
 from podium.web.context import Desk, DeskHere
@@ -31,7 +31,7 @@ Reason = Annotated[str, Field(min_length=1, max_length=4000, pattern=TEXT)]
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
-class ApprovalsListed(Noun):
+class ApprovalsListed(FrozenModel):
     """Approvals that fit, newest first."""
 
     approvals: tuple[Approval, ...]
@@ -39,7 +39,7 @@ class ApprovalsListed(Noun):
     """Ask for approvals before this one to have the next page. None: there are no more."""
 
 
-class CardShown(Noun):
+class CardShown(FrozenModel):
     """An approval with what is needed to answer it."""
 
     card: Card
@@ -63,7 +63,7 @@ class Edit(Asked):
     """Texts by the names of the card's fields."""
 
 
-class Edited(Noun):
+class Edited(FrozenModel):
     """What became of an edit."""
 
     approval: Approval

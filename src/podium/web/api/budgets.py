@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from podium.app.costs import see_budgets
 from podium.core.decisions import BudgetState, Usage
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import NameAsked
 from podium.web.context import DeskHere
@@ -14,7 +14,7 @@ from podium.web.context import DeskHere
 router = APIRouter(tags=["budgets"])
 
 
-class BudgetsShown(Noun):
+class BudgetsShown(FrozenModel):
     today: Usage
     """What all runs used today, a day in UTC."""
     run: Usage | None

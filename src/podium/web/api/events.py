@@ -13,7 +13,7 @@ from pydantic import Field
 from podium.app.run_log import list_events, list_run_events
 from podium.app.run_timeline import look_at_run
 from podium.core.events import Event
-from podium.core.model import Noun, json_of
+from podium.core.model import FrozenModel, json_of
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import HIGHEST, Name, Place, Rows
 from podium.web.context import DeskHere
@@ -45,7 +45,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-class EventsListed(Noun):
+class EventsListed(FrozenModel):
     """Events in the order they were committed."""
 
     events: tuple[Event, ...]

@@ -10,7 +10,7 @@ from podium import __version__
 from podium.app.checkup import Finding, examine
 from podium.app.work_request import queues_of
 from podium.app.workload import QueuesSeen, WorkersSeen, see_queues, see_workers
-from podium.core.model import Moment, Noun
+from podium.core.model import FrozenModel, UtcDatetime
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.context import DeskHere
 
@@ -18,15 +18,15 @@ router = APIRouter(tags=["health"])
 liveness = APIRouter(include_in_schema=False)
 
 
-class Alive(Noun):
+class Alive(FrozenModel):
     status: Literal["ok"] = "ok"
 
 
-class Health(Noun):
+class Health(FrozenModel):
     """What is quickly known of how it goes."""
 
     version: str
-    at: Moment
+    at: UtcDatetime
     queued: int
     running: int
     waiting: int
@@ -39,7 +39,7 @@ class Health(Noun):
     """Why something does not go on, and what to do."""
 
 
-class Checkup(Noun):
+class Checkup(FrozenModel):
     healthy: bool
     checks: tuple[Finding, ...]
 

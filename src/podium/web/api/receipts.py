@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from podium.app.receipt_proof import proven
 from podium.app.receipts import Verdict, list_receipts
 from podium.core.decisions import Receipt
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import NameAsked, Rows
 from podium.web.context import DeskHere
@@ -15,13 +15,13 @@ from podium.web.context import DeskHere
 router = APIRouter(tags=["receipts"])
 
 
-class ReceiptsListed(Noun):
+class ReceiptsListed(FrozenModel):
     receipts: tuple[Receipt, ...]
     left_out: int
     """Earlier ones, beyond the limit."""
 
 
-class Proof(Noun):
+class Proof(FrozenModel):
     """Whether the chains are whole."""
 
     sound: bool

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import ConfigDict, Field
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 
 LONGEST_NAME = 200
 MOST_ROWS = 500
@@ -26,14 +26,14 @@ Place = Annotated[int, Query(ge=0, le=HIGHEST)]
 Words = Annotated[str, Field(max_length=4000, pattern=TEXT)]
 
 
-class Asked(Noun):
+class Asked(FrozenModel):
     """What the body of a request says."""
 
     # The framework wraps it in an adapter, which is built once and for all when the app is.
     model_config = ConfigDict(defer_build=False)
 
 
-class Problem(Noun):
+class Problem(FrozenModel):
     """Why something was not done, in words that say what to do."""
 
     type: str = "about:blank"

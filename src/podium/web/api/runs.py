@@ -12,8 +12,8 @@ from podium.app.run_overview import RunRow, RunsWish, see_runs
 from podium.app.run_timeline import calls_of, look_at_run, newest_events
 from podium.core.decisions import Approval, CallRecord, Usage
 from podium.core.events import BranchDelivered
-from podium.core.model import Noun
-from podium.core.work import Run, StepRecord, WorkerBeat
+from podium.core.model import FrozenModel
+from podium.core.work import Run, StepRecord, WorkerHeartbeat
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import HIGHEST, LONGEST_NAME, TEXT, Name, NameAsked, Rows
 from podium.web.context import DeskHere
@@ -23,7 +23,7 @@ router = APIRouter(tags=["runs"])
 Ordinal = Annotated[int, Query(ge=-1, le=HIGHEST)]
 
 
-class RunListed(Noun):
+class RunListed(FrozenModel):
     """A run, how it really stands, and what it is at."""
 
     run: Run
@@ -35,7 +35,7 @@ class RunListed(Noun):
     usd: float = 0.0
 
 
-class RunsListed(Noun):
+class RunsListed(FrozenModel):
     """Runs that fit, newest first."""
 
     runs: tuple[RunListed, ...]
@@ -46,7 +46,7 @@ class RunsListed(Noun):
     """
 
 
-class RunShown(Noun):
+class RunShown(FrozenModel):
     """One run with what a person wants to know of it at once."""
 
     run: Run
@@ -57,7 +57,7 @@ class RunShown(Noun):
     """Steps that were begun and have not ended."""
     steps_ended: tuple[str, ...]
     """The last ones."""
-    owner: WorkerBeat | None
+    owner: WorkerHeartbeat | None
     asks: tuple[Approval, ...]
     """What people are asked just now."""
     children: tuple[str, ...]
@@ -67,13 +67,13 @@ class RunShown(Noun):
     """Of its events."""
 
 
-class StepsListed(Noun):
+class StepsListed(FrozenModel):
     steps: tuple[StepRecord, ...]
     after: int | None
     """Ask for steps behind this ordinal to have the next page. None: there are no more."""
 
 
-class CallsListed(Noun):
+class CallsListed(FrozenModel):
     calls: tuple[CallRecord, ...]
 
 

@@ -11,7 +11,7 @@ from podium.app.id_lookup import find_call_key
 from podium.app.run_control import cancel, resolve_call, resume, retry
 from podium.app.submission import Wish, option_schemas, submit
 from podium.core.decisions import CallRecord
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
@@ -21,7 +21,7 @@ from podium.web.context import DeskHere
 router = APIRouter(tags=["starting"])
 
 
-class FlowsListed(Noun):
+class FlowsListed(FrozenModel):
     """What can be started, and what each flow may be told: JSON Schema of `options`."""
 
     flows: dict[str, dict[str, Json]]

@@ -20,7 +20,7 @@ from podium.app.notices import PathTo
 from podium.app.single_use import OnceBook
 from podium.config.chat_settings import NoticeSettings
 from podium.config.os_user import os_user
-from podium.core.model import Moment, Noun
+from podium.core.model import FrozenModel, UtcDatetime
 from podium.ports import Clock
 from podium.web.access.authentication import begin_session, person_of
 from podium.web.access.limits import address_of
@@ -37,13 +37,13 @@ SLACK = timedelta(minutes=1)
 """For how long what was used is remembered beyond its end: clocks of processes differ."""
 
 
-class CardLink(Noun):
+class CardLink(FrozenModel):
     """What a link lets somebody do."""
 
     card: str
     person: str
     role: ConsoleRole
-    until: Moment
+    until: UtcDatetime
     nonce: str
 
     def visitor(self) -> Person:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from podium.core.events import Event
-from podium.ports import EventQuery, Store, View
+from podium.ports import EventQuery, Store, StoreView
 from podium.telemetry.event_feed import keep_up
 
 PAGE = 500
@@ -126,7 +126,7 @@ class Channel:
                 self._fill(after, page)
             return page
 
-    def _read(self, view: View, after: int, types: frozenset[str]) -> Page:
+    def _read(self, view: StoreView, after: int, types: frozenset[str]) -> Page:
         kinds = tuple(sorted(types))
         if self.run_id is None:
             query = EventQuery(after_position=after, types=kinds, limit=PAGE)
@@ -304,7 +304,7 @@ class _Reader:
             self._tell(events)
         self._tell(events)
 
-    def _new(self, view: View) -> list[Event]:
+    def _new(self, view: StoreView) -> list[Event]:
         return view.events(EventQuery(after_position=self.position, limit=MOST_AT_ONCE))
 
     def _tell(self, events: Sequence[Event]) -> None:

@@ -12,7 +12,7 @@ from podium.app.inbox import Blocked
 from podium.app.run_control import resolve_call, resume
 from podium.core.decisions import CallStatus
 from podium.core.errors import BadInput, UnknownId
-from podium.ports import View
+from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator
 from podium.web.access.tokens import Person
 from podium.web.context import Desk, DeskHere
@@ -61,7 +61,7 @@ async def _told(request: Request, desk: Desk, person: Person, text: str, note: s
         return RedirectResponse("/", status_code=303)
     store = await desk.store()
 
-    def look(view: View) -> Blocked:
+    def look(view: StoreView) -> Blocked:
         run = view.run(find_id(view, "run", text))
         if run is None:
             raise UnknownId("run", text)

@@ -18,7 +18,7 @@ from podium.app.run_overview import RunsPage, RunsWish, see_runs
 from podium.app.submission import Wish, option_schemas, submit
 from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.jobs.duet.task_control import pairs_in_use
 from podium.jobs.pipeline.spec_files import pipeline_spec
 from podium.tools.packs import known_packs, shipped_packs
@@ -88,7 +88,7 @@ UNSAID = {
 Kind = Literal["text", "tick", "lines", "pairs", "choice", "several"]
 
 
-class Field(Noun):
+class Field(FrozenModel):
     """One option, as a field of a form."""
 
     name: str
@@ -102,7 +102,7 @@ class Field(Noun):
     """What it means to say nothing; empty: something has to be chosen."""
 
 
-class StartForm(Noun):
+class StartForm(FrozenModel):
     """How a flow is started."""
 
     flow: str

@@ -16,8 +16,8 @@ from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.processes import Confinement, Mount
 from podium.core.turns import Reply, Turn, TurnLimits
 from podium.sandbox import (
-    HookDoor,
-    HookDoorSettings,
+    HookServer,
+    HookServerSettings,
     LauncherSettings,
     ProcessLauncher,
     end_left_server,
@@ -87,11 +87,11 @@ async def at_desk(
                 LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
             ),
             enclosures=FakeEnclosures(_fence(tools.root, own.command) if confined else None),
-            doors=HookDoor(
+            doors=HookServer(
                 tools.door,
                 tools.toolbox,
                 MemoryJournal(tools.store),
-                HookDoorSettings(folder=str(doors)),
+                HookServerSettings(folder=str(doors)),
             ),
             door_folder=doors,
             transcripts=transcripts,

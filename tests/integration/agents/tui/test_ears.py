@@ -17,14 +17,14 @@ from podium.agents.tui.screen import history_size
 from podium.agents.tui.screen_watch import Sight
 from podium.core.errors import AgentLost
 from podium.core.model import Json
-from podium.core.turns import Awaited, Message, block_of
+from podium.core.turns import AwaitedMessage, MessageBlock, block_of
 from podium.testing import FixedClock, MemoryTranscripts
 from podium.testing.processes import FakeTurnDoor
 from tests.integration.agents.tui.rig import House
 from tests.unit.agents.tui.pair_rig import a_turn
 
-AWAITED = Awaited(sender="PLANNER", types=("plan",), task="T1", nonce="ab12cd34")
-BLOCK = block_of(Message(to="EXECUTER", type="plan", id="T1-ab12cd34", body="look"))
+AWAITED = AwaitedMessage(sender="PLANNER", types=("plan",), task="T1", nonce="ab12cd34")
+BLOCK = block_of(MessageBlock(to="EXECUTER", type="plan", id="T1-ab12cd34", body="look"))
 OURS = Said("prompt", "Mend the roof.")
 END = Said("end")
 

@@ -11,7 +11,7 @@ import pytest
 
 from podium.agents.tui import MirroredPairs, TerminalPair
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.terminals import KeyboardWish, KeysPressed, PaneView, Terminal
+from podium.core.terminals import KeyboardRequest, KeysPressed, PaneView, Terminal
 from podium.testing import retry_until
 from tests.unit.agents.tui.pair_rig import Podium, kill_program, on_stage
 
@@ -95,13 +95,13 @@ async def test_keys_of_whoever_has_the_keyboard_arrive_and_others_are_told(root:
         keys = KeysPressed(terminal=EXECUTER, keys=("h", "i"), who="ann")
         with pytest.raises(NotPossibleNow, match="take it"):
             await house.mirror.press(keys)
-        hold = await house.mirror.take(KeyboardWish(terminal=EXECUTER, who="ann"))
+        hold = await house.mirror.take(KeyboardRequest(terminal=EXECUTER, who="ann"))
         view = await seen(views, lambda view: view.keyboard.hold)
         assert view.keyboard.hold == hold
         await house.mirror.press(keys)
         await seen(views, lambda view: "hi" in shown(view))
         with pytest.raises(NotPossibleNow, match="'ann' has the keyboard"):
-            await house.mirror.take(KeyboardWish(terminal=EXECUTER, who="bob"))
+            await house.mirror.take(KeyboardRequest(terminal=EXECUTER, who="bob"))
         assert await house.mirror.give(EXECUTER, "ann") == hold
         await seen(views, lambda view: view.keyboard.hold is None)
 

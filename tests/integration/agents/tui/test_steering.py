@@ -10,7 +10,7 @@ import pytest
 
 from podium.agents.tui import SteeredPairs, TerminalPair
 from podium.core.errors import AgentLost, BadInput
-from podium.core.terminals import KeysPressed, NewSize, Terminal, TerminalNews
+from podium.core.terminals import KeysPressed, PairSize, Terminal, TerminalUpdate
 from podium.rpc import reach, serve
 from podium.testing import retry_until
 from tests.unit.agents.tui.pair_rig import Podium, kill_program, on_stage
@@ -63,7 +63,7 @@ async def test_another_process_starts_sees_and_steers_a_pair(root: Path) -> None
             return "hello" in "\n".join((await terminals.capture(EXECUTER, whole=True)).lines)
 
         await retry_until(is_typed, seconds=60)
-        await terminals.resize(NewSize(columns=90, rows=20))
+        await terminals.resize(PairSize(columns=90, rows=20))
         picture = await terminals.capture(PLANNER, whole=False)
         assert (picture.columns, picture.rows) == (90, 20)
         assert "hello" not in "\n".join(picture.lines)
@@ -89,7 +89,7 @@ async def test_whoever_watches_a_pair_sees_it_come_up_show_something_and_die(roo
         assert (dead.state.terminal, dead.state.status) == (EXECUTER, "gone")
 
 
-async def seen(news: AsyncIterator[TerminalNews], what: object) -> TerminalNews:
+async def seen(news: AsyncIterator[TerminalUpdate], what: object) -> TerminalUpdate:
     assert callable(what)
     async for told in news:
         if what(told):
@@ -97,7 +97,7 @@ async def seen(news: AsyncIterator[TerminalNews], what: object) -> TerminalNews:
     raise AssertionError("the watch ended")
 
 
-def shown(told: TerminalNews) -> str:
+def shown(told: TerminalUpdate) -> str:
     return "\n".join(told.picture.lines) if told.picture else ""
 
 

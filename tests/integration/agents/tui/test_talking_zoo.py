@@ -6,7 +6,7 @@ import pytest
 
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Manner, Program, history, look
-from podium.core.turns import Awaited, Heard, Message
+from podium.core.turns import AwaitedMessage, MessageBlock, ParsedBlocks
 from podium.jobs.duet.prompts import NUDGE, primer, result_words, task_words
 from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
@@ -21,8 +21,8 @@ ANSWERING = [
 ]  # fmt: skip
 
 
-def awaited(nonce: str) -> Awaited:
-    return Awaited(sender="PLANNER", types=("plan",), task="t1", nonce=nonce)
+def awaited(nonce: str) -> AwaitedMessage:
+    return AwaitedMessage(sender="PLANNER", types=("plan",), task="t1", nonce=nonce)
 
 
 def prompt(nonce: str) -> str:
@@ -45,14 +45,14 @@ async def tells(house: House, what: str, count: int = 1, text: str = "") -> None
     await retry_until(lambda: sum(text in each.text for each in told(house, what)) >= count)
 
 
-async def seen(house: House, pane: str) -> Heard:
+async def seen(house: House, pane: str) -> ParsedBlocks:
     columns = (await look(house.control, pane)).columns
     return read_messages("\n".join(await history(house.control, pane)), columns=columns)
 
 
-async def found(house: House, pane: str, nonce: str) -> Message:
+async def found(house: House, pane: str, nonce: str) -> MessageBlock:
     """The message of this turn, once it is on the screen."""
-    messages: list[Message] = []
+    messages: list[MessageBlock] = []
 
     async def is_there() -> bool:
         message = awaited(nonce).found_in(await seen(house, pane))
@@ -161,7 +161,7 @@ def test_a_prompt_of_the_flow_tells_its_id_and_what_would_do() -> None:
     assert wanted_by(prompt("aaaa1111")) == Wanted(
         "t1-aaaa1111", (("EXECUTER", "plan"),), fenced=True, words_will_do=False
     )
-    result = Message(to="PLANNER", type="result", id="t1-00000000", body="done")
+    result = MessageBlock(to="PLANNER", type="result", id="t1-00000000", body="done")
     on_screen = result_words(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
     forms = (("USER", "report"), ("EXECUTER", "plan"))
     assert wanted_by(on_screen) == Wanted("t1-bbbb2222", forms, fenced=True, words_will_do=False)
@@ -176,7 +176,7 @@ async def test_a_planner_reports_after_its_last_plan(house: House) -> None:
     await house.shows(pane, "READY")
     await house.injector(pane).deliver(2, prompt("aaaa1111"))
     await tells(house, "said")
-    result = Message(to="PLANNER", type="result", id="t1-aaaa1111", body="done")
+    result = MessageBlock(to="PLANNER", type="result", id="t1-aaaa1111", body="done")
     back = result_words(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
     await house.injector(pane).deliver(3, back)
     await tells(house, "said", 2)

@@ -17,7 +17,7 @@ from typing import Literal
 
 import psycopg
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.engine.distributed import DISTRIBUTED
 from podium.engine.distributed.database import migrate
 from podium.store.postgres import prepare
@@ -31,7 +31,7 @@ from tests.postgres import PostgresServer
 What = Literal["kill", "stop", "cut", "restart", "outage"]
 
 
-class Plan(Noun):
+class Plan(FrozenModel):
     """What is done, and how much of it."""
 
     seed: int

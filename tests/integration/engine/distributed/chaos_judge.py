@@ -9,12 +9,12 @@ from statistics import median
 
 from pydantic import Field
 
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from tests.integration.engine.distributed.chaos_evidence import Effect, Evidence, History
 from tests.integration.engine.distributed.chaos_worker import STEPS
 
 
-class Trouble(Noun):
+class Trouble(FrozenModel):
     """Something that was done to a machine's worker, or to the server. Times in microseconds since 1970."""
 
     what: str
@@ -24,7 +24,7 @@ class Trouble(Noun):
     ended: int
 
 
-class Verdict(Noun):
+class Verdict(FrozenModel):
     """The figures of a chaos run, and what was wrong."""
 
     faults: tuple[str, ...] = ()

@@ -11,19 +11,19 @@ import time
 from pathlib import Path
 
 from podium.core.errors import LeaseLost
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, StepContext
 from podium.store.postgres_presence import PostgresPresence
 from podium.store.postgres_store import PostgresStore
 
 STEPS = 10
 
 
-class Duty(Noun):
+class Duty(FrozenModel):
     """What a worker is told at its start."""
 
     url: str
@@ -42,7 +42,7 @@ class Duty(Noun):
         )
 
 
-class Errand(Noun):
+class Errand(FrozenModel):
     """The input of a run."""
 
     folder: str
@@ -54,7 +54,7 @@ async def ten_steps(ctx: FlowContext, errand: Errand) -> int:
     folder, fence = Path(errand.folder), ctx.run.fence
     for number in range(STEPS):
 
-        async def mark(step: Step) -> int:
+        async def mark(step: StepContext) -> int:
             began = time.time_ns() // 1000
             await asyncio.sleep(random.uniform(0, errand.longest_step_seconds))
             append(folder / "effects", f"{step.idempotency_key} {fence} {os.getpid()} {began}")

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from podium.core.errors import BadInput, StoreAway
-from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
+from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerHeartbeat
 from podium.engine import EngineSettings, FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
-from podium.engine.distributed.database import Claim, DbosDatabase
+from podium.engine.distributed.database import DbosClaim, DbosDatabase
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Store
 from podium.store.postgres_presence import PostgresPresence
@@ -198,7 +198,7 @@ async def test_the_beats_of_the_dead_are_forgotten_once_nothing_of_theirs_is_lef
 ) -> None:
     engine = await hosts.open("ape")
     now = SystemClock().now()
-    dead = WorkerBeat(
+    dead = WorkerHeartbeat(
         id="wrk_dead", host="far", pid=1, started_at=now, beat_at=now - timedelta(minutes=5)
     )
     await hosts.store.write(lambda tx: tx.save_worker(dead))
@@ -334,7 +334,7 @@ async def test_a_claim_that_dbos_made_and_nobody_heard_of_goes_back_to_the_queue
 ) -> None:
     claim, lost = DbosDatabase.claim, asyncio.Event()
 
-    def forgetful(self: DbosDatabase, *given: Any) -> list[Claim]:
+    def forgetful(self: DbosDatabase, *given: Any) -> list[DbosClaim]:
         claims = claim(self, *given)
         if claims and not lost.is_set():
             lost.set()
@@ -355,7 +355,7 @@ async def test_a_place_that_could_not_be_given_back_is_given_back_later(
 ) -> None:
     settle, lost = DbosDatabase.settle, asyncio.Event()
 
-    def away(self: DbosDatabase, claim: Claim) -> None:
+    def away(self: DbosDatabase, claim: DbosClaim) -> None:
         if not lost.is_set():
             lost.set()
             raise StoreAway("nobody is there")

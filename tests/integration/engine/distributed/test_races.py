@@ -22,7 +22,7 @@ from podium.engine import FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
 from podium.engine.distributed.database import migrate
 from podium.platform.system_clock import SystemClock, SystemIds
-from podium.ports import FlowContext, Store, Tx
+from podium.ports import FlowContext, Store, Transaction
 from podium.store.postgres_presence import PostgresPresence
 from podium.store.postgres_store import PostgresStore
 from podium.testing import retry_until
@@ -152,7 +152,7 @@ async def _prepare_things(
     ]
     asked = [_approval(run) for run in owners[:approvals]]
 
-    def fill(tx: Tx) -> None:
+    def fill(tx: Transaction) -> None:
         for run in owners:
             tx.add_run(run)
         for approval in asked:
@@ -173,7 +173,7 @@ async def _queue_runs(url: str, folder: Path, amount: int) -> None:
         for _ in range(amount)
     ]
 
-    def fill(tx: Tx) -> None:
+    def fill(tx: Transaction) -> None:
         for run in runs:
             tx.add_run(run)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from podium.core.decisions import Call, Outcome, PlanPlace
+from podium.core.decisions import Call, CallOutcome, PlanPosition
 from podium.core.errors import BadInput, ToolBroke
 from podium.core.packs import Pack
 from podium.testing import FakeEnclosures, FakeLauncher, FixedClock
@@ -74,7 +74,7 @@ class Office:
             await self._perform(tool, arguments)
         return str(failure.value)
 
-    async def _perform(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+    async def _perform(self, tool: str, arguments: dict[str, Any]) -> CallOutcome:
         noun = self.pack.tool(tool)
         assert noun is not None, tool
         Draft202012Validator(noun.input_schema).validate(arguments)
@@ -85,7 +85,7 @@ class Office:
             index=0,
             tool=tool,
             arguments=arguments,
-            plan=PlanPlace(step=1, planned_at=self.planned_at),
+            plan=PlanPosition(step=1, planned_at=self.planned_at),
         )
         scope = ToolScope(
             call=call,
@@ -97,7 +97,7 @@ class Office:
             resolve_secret=_no_secret,
         )
         outcome = await self.tools[tool].handler(arguments, scope)
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, CallOutcome)
         return outcome
 
     async def undo(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class Office:
         return str(made["invoice_id"])
 
 
-def _said(outcome: Outcome) -> dict[str, Any]:
+def _said(outcome: CallOutcome) -> dict[str, Any]:
     """The result without its proof, which is looked up anew."""
     return {name: value for name, value in (outcome.result or {}).items() if name != "verification"}
 

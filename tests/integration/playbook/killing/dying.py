@@ -22,7 +22,7 @@ from typing import Any
 
 from podium.cli.error_report import run
 from podium.core.events import EventBody
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox.launcher import ProcessLauncher
 from podium.store.sqlite_store import SqliteDriver
 from podium.store.transaction import SqlTransaction
@@ -112,7 +112,7 @@ def watch_commits(death: Death, log: Path) -> None:
 def watch_acts(death: Death) -> None:
     run_to_the_end = ProcessLauncher.run
 
-    async def running(self: ProcessLauncher, spawn: Spawn) -> Ended:
+    async def running(self: ProcessLauncher, spawn: ProcessSpec) -> ProcessExit:
         ended = await run_to_the_end(self, spawn)
         death.may_come("acting")
         return ended

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.tools.edits import Edit, EditRefused, apply_edits, unified_diff
+from podium.tools.edits import EditRefused, TextEdit, apply_edits, unified_diff
 from tests.edit_cases import edit_cases
 
 
@@ -21,7 +21,7 @@ def test_git_makes_of_every_diff_of_the_corpus_what_the_edit_made(tmp_path: Path
         if not case.expect or old_mac or case.encoding != "utf-8":
             continue
         text = case.before.decode()
-        edits = [Edit(each.find, each.replace, each.at_line) for each in case.edits]
+        edits = [TextEdit(each.find, each.replace, each.at_line) for each in case.edits]
         try:
             edited = apply_edits(text, edits)
         except EditRefused:
@@ -38,13 +38,13 @@ def test_git_makes_of_every_diff_of_the_corpus_what_the_edit_made(tmp_path: Path
 
 def test_changes_far_apart_are_hunks_of_their_own_and_near_ones_share_one() -> None:
     text = "".join(f"line {number:02}\n" for number in range(40))
-    far = apply_edits(text, [Edit("line 03", "x"), Edit("line 30", "y")])
-    near = apply_edits(text, [Edit("line 03", "x"), Edit("line 06", "y")])
+    far = apply_edits(text, [TextEdit("line 03", "x"), TextEdit("line 30", "y")])
+    near = apply_edits(text, [TextEdit("line 03", "x"), TextEdit("line 06", "y")])
     assert unified_diff("f", far.before, far.text, far.changes).count("@@ -") == 2
     assert unified_diff("f", near.before, near.text, near.changes).count("@@ -") == 1
 
 
 @pytest.mark.parametrize(("text", "find", "replace"), [("a", "a", "b\n"), ("a\nb", "\nb", "")])
 def test_a_last_line_without_an_end_is_marked(text: str, find: str, replace: str) -> None:
-    edited = apply_edits(text, [Edit(find, replace)])
+    edited = apply_edits(text, [TextEdit(find, replace)])
     assert "\\ No newline" in unified_diff("f", edited.before, edited.text, edited.changes)

@@ -19,8 +19,8 @@ from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.pair import TerminalPair
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
-from podium.core.processes import Spawn
-from podium.core.turns import Awaited, Message, Reply, Side, Turn, TurnLimits
+from podium.core.processes import ProcessSpec
+from podium.core.turns import AwaitedMessage, MessageBlock, Reply, Side, Turn, TurnLimits
 from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
@@ -38,7 +38,7 @@ class CountingLauncher(ProcessLauncher):
         super().__init__(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02))
         self.on_terminals = 0
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         self.on_terminals += 1
         return await super().on_terminal(spawn)
 
@@ -144,7 +144,7 @@ def a_turn(
     longest_seconds: float = 600.0,
     words: str = "Mend the roof.",
 ) -> Turn:
-    awaited = Awaited(
+    awaited = AwaitedMessage(
         sender=sender,
         types=("plan",) if sender == "PLANNER" else ("result",),
         task=f"T{number}",
@@ -167,7 +167,7 @@ def a_turn(
     )
 
 
-def message_in(reply: Reply, turn: Turn) -> Message | None:
+def message_in(reply: Reply, turn: Turn) -> MessageBlock | None:
     assert turn.awaits is not None
     return turn.awaits.found_in(read_messages(reply.text))
 

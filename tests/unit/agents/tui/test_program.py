@@ -7,7 +7,7 @@ import pytest
 from podium.agents.tui import TerminalSettings, TmuxServer, require_tmux
 from podium.agents.tui.server import is_new_enough
 from podium.core.errors import ToolMissing
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.testing import FakeLauncher
 
 
@@ -36,7 +36,7 @@ async def test_a_missing_tmux_says_what_to_install() -> None:
 
 
 async def test_a_tmux_too_old_is_not_started_at_all(tmp_path: object) -> None:
-    launcher = FakeLauncher({("tmux",): Ended(exit_code=0, stdout=b"tmux 3.1c\n")})
+    launcher = FakeLauncher({("tmux",): ProcessExit(exit_code=0, stdout=b"tmux 3.1c\n")})
     settings = TerminalSettings.model_validate(
         {"socket": f"{tmp_path}/s", "folder": f"{tmp_path}/own"}
     )

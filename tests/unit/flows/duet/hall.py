@@ -10,7 +10,7 @@ from podium.agents.budget_tracker import Purse
 from podium.agents.contract.messages import read_messages
 from podium.agents.turn_step import Player
 from podium.core.events import AnyEvent
-from podium.core.turns import Address, Message, MessageType, Reply, Turn, block_of
+from podium.core.turns import Address, MessageBlock, MessageType, Reply, Turn, block_of
 from podium.core.work import Run
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.jobs.duet import Chair, DuetKit, Stage, play_duet
@@ -33,7 +33,7 @@ def says(
 
     def answer(turn: Turn) -> Reply:
         assert turn.awaits is not None
-        message = Message(to=to, type=kind, id=turn.awaits.id, body=body)
+        message = MessageBlock(to=to, type=kind, id=turn.awaits.id, body=body)
         return Reply(text=f"{before}\n{block_of(message)}\n{after}".strip(), session="s1")
 
     return answer

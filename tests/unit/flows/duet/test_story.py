@@ -12,7 +12,7 @@ import pytest
 from podium.agents.contract.messages import read_messages
 from podium.core.errors import TimedOut
 from podium.core.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
-from podium.core.turns import Message, Reply, Side, Turn, block_of
+from podium.core.turns import MessageBlock, Reply, Side, Turn, block_of
 from podium.core.work import RunStatus
 from podium.jobs.duet import primer
 from podium.jobs.duet.models import DUET, DuetJob
@@ -228,7 +228,7 @@ async def test_a_block_without_the_nonce_is_no_answer_and_the_agent_is_told_the_
     def wrong(turn: Turn) -> Reply:
         assert turn.awaits is not None
         given = turn.awaits.task if wrong_id == "TASK" else wrong_id
-        return Reply(text=block_of(Message(to="EXECUTER", type="plan", id=given, body="x")))
+        return Reply(text=block_of(MessageBlock(to="EXECUTER", type="plan", id=given, body="x")))
 
     hall.cast([wrong, plans(), REPORT], [results()])
     done = await hall.play()
@@ -478,4 +478,6 @@ async def test_what_an_executer_does_is_not_riskier_for_the_plan_that_led_to_it(
 
 def test_a_body_that_has_its_section_is_not_wrapped_again() -> None:
     body = "<PLAN>\na </PLAN> b\n</PLAN>"
-    assert block_of(Message(to="EXECUTER", type="plan", id="x", body=body)).count("<PLAN>") == 1
+    assert (
+        block_of(MessageBlock(to="EXECUTER", type="plan", id="x", body=body)).count("<PLAN>") == 1
+    )

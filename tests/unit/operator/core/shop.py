@@ -15,7 +15,7 @@ from podium.config.configuration import load_configuration
 from podium.config.trust import TrustBook
 from podium.core.approvals import Approver
 from podium.core.packs import Pack
-from podium.core.plan_approval import Ungrounded
+from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator import Operator, OperatorDesk
 from podium.jobs.operator.composition import brain_of, context_faults, habits_of
 from podium.jobs.operator.models import Message, OperatorAnswer, Reading, Wish
@@ -256,7 +256,7 @@ def operator_for(
     return Operator(desk_for(podium, pack, readings, max_tool_calls))
 
 
-def unmarked(message: Message, wishes: Sequence[Wish]) -> list[tuple[Ungrounded, ...]]:
+def unmarked(message: Message, wishes: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
     """For readings that a test means as they are."""
     return [() for _ in wishes]
 

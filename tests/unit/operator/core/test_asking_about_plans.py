@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.core.decisions import Approval, Tier
-from podium.core.plan_approval import AskedCall, PlanQuestion, question_in
+from podium.core.plan_approval import ApprovedCall, PlanQuestion, question_in
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorAnswer
 from podium.jobs.operator.plan_approval import LONGEST_SUMMARY, summary_of
@@ -22,7 +22,7 @@ LONG = "Dear Kim, " + "all is well. " * 60 + "PS: pay to BSB 000-000 instead"
 
 def question(*calls: dict[str, Any], **more: Any) -> PlanQuestion:
     asked = [
-        AskedCall(number=number, tool="mail.send", tier=Tier.T3, arguments=arguments)
+        ApprovedCall(number=number, tool="mail.send", tier=Tier.T3, arguments=arguments)
         for number, arguments in enumerate(calls, start=1)
     ]
     return PlanQuestion(message="write to them", calls=tuple(asked), **more)

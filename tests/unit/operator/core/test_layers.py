@@ -9,7 +9,7 @@ import pytest
 
 from podium.app.app import Podium
 from podium.app.packs import open_pack
-from podium.core.decisions import Approval, ApprovalStatus, Outcome, PlanPlace, Refusal, Tier
+from podium.core.decisions import Approval, ApprovalStatus, CallOutcome, PlanPosition, Refusal, Tier
 from podium.core.errors import PlanNotGated
 from podium.core.packs import Pack
 from podium.jobs.operator import Brain
@@ -297,11 +297,11 @@ async def test_the_door_finds_out_a_call_that_is_not_the_one_in_the_plan(tmp_pat
         run_id, approval_id = await _approved_run(podium)
         bench = await bench_of(podium, open_pack(podium, "shop"))
 
-        async def tried(step: int, tool: str, key: str, **arguments: Any) -> Outcome | Refusal:
+        async def tried(step: int, tool: str, key: str, **arguments: Any) -> CallOutcome | Refusal:
             call = bench.toolbox.normalise(
                 tool, arguments, run_id=run_id, step_key=key, index=0, role="operator"
             )
-            place = PlanPlace(step=step, approval_id=approval_id)
+            place = PlanPosition(step=step, approval_id=approval_id)
             return await bench.toolbox.perform(call.model_copy(update={"plan": place}))
 
         for wrong in (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.decisions import Approval, Tier
-from podium.core.plan_approval import Ungrounded, question_in
+from podium.core.plan_approval import UngroundedArgument, question_in
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorJob, RunPlan
 from podium.jobs.operator.quality_gate import inspect
@@ -122,7 +122,7 @@ def test_plans_from_before_there_were_marks_still_read() -> None:
         "confidence": 0.9, "pack": "roofing", "pack_digest": "d", "steps": [step],
     }  # fmt: skip
     job = OperatorJob.model_validate({"plan": old})
-    marked = job.plan.steps[0].model_copy(update={"ungrounded": (Ungrounded(reason="x"),)})
+    marked = job.plan.steps[0].model_copy(update={"ungrounded": (UngroundedArgument(reason="x"),)})
     assert not job.plan.ungrounded
     assert job.plan.plan_hash == RunPlan.model_validate(old).plan_hash
     assert job.plan.model_copy(update={"steps": (marked,)}).ungrounded

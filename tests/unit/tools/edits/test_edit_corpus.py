@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from podium.tools.edits import Edit, EditRefused, apply_edits, decoded
+from podium.tools.edits import EditRefused, TextEdit, apply_edits, decoded
 from tests.edit_cases import EditCase, edit_cases
 
 CASES = edit_cases()
@@ -14,7 +14,7 @@ SHAPES = sorted({case.shape for case in CASES})
 
 
 def came_out(case: EditCase) -> bytes | None:
-    edits = [Edit(each.find, each.replace, each.at_line) for each in case.edits]
+    edits = [TextEdit(each.find, each.replace, each.at_line) for each in case.edits]
     try:
         coded = decoded(case.before)
         return coded.encoded(apply_edits(coded.text, edits).text)

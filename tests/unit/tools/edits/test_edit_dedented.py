@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.tools.edits import Edit, EditRefused, Reason, apply_edits
+from podium.tools.edits import EditRefused, RefusalReason, TextEdit, apply_edits
 
 PYTHON = "class A:\n    def f(self):\n        x = 1\n        return x\n"
 
 
 def edited(text: str, find: str, replace: str) -> str:
-    return apply_edits(text, [Edit(find, replace)]).text
+    return apply_edits(text, [TextEdit(find, replace)]).text
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_where_it_cannot_be_told_nothing_is_changed(text: str, find: str, replac
     with pytest.raises(EditRefused) as caught:
         edited(text, find, replace)
 
-    assert caught.value.reason is Reason.DOUBTFUL
+    assert caught.value.reason is RefusalReason.DOUBTFUL
     assert "quote the whole line with its indentation" in caught.value.words
     assert caught.value.candidates[0].text.strip() == find
 

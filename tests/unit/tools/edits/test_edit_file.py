@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podium.core.decisions import Outcome
+from podium.core.decisions import CallOutcome
 from podium.core.model import Json
 from podium.tools.scope import ToolScope
 from tests.edit_cases import edit_cases
@@ -30,7 +30,7 @@ def rig(tmp_path: Path) -> Rig:
     return made
 
 
-async def edit(rig: Rig, *edits: dict[str, Json], path: str = "a.py", **more: Any) -> Outcome:
+async def edit(rig: Rig, *edits: dict[str, Json], path: str = "a.py", **more: Any) -> CallOutcome:
     return await rig.use("edit_file", path=path, edits=list(edits), **more)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from podium.tools.edits import Edit, EditRefused, apply_edits, decoded
+from podium.tools.edits import EditRefused, TextEdit, apply_edits, decoded
 
 LETTERS = st.text(alphabet='ab \t\n.{é“"', max_size=60)
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
@@ -21,7 +21,7 @@ def test_a_text_that_stands_there_once_is_replaced_as_str_replace_does(
     # Further lines of what replaces the first word of an indented line are indented with it.
     indentation = before.rpartition("\n")[2]
     assume("\n" in find or "\n" not in replace or not indentation or indentation.strip())
-    assert apply_edits(text, [Edit(find, replace)]).text == text.replace(find, replace)
+    assert apply_edits(text, [TextEdit(find, replace)]).text == text.replace(find, replace)
 
 
 @given(words=WORDS, end=ENDS, data=st.data())
@@ -33,7 +33,7 @@ def test_lines_of_any_kind_of_end_are_replaced_and_keep_it(
     first = data.draw(st.integers(0, len(lines) - 1))
     last = data.draw(st.integers(first + 1, len(lines)))
     new = data.draw(st.lists(st.sampled_from(["new", "other"]), min_size=1, max_size=4))
-    edited = apply_edits(end.join(lines), [Edit("\n".join(lines[first:last]), "\n".join(new))])
+    edited = apply_edits(end.join(lines), [TextEdit("\n".join(lines[first:last]), "\n".join(new))])
     assert edited.text == end.join([*lines[:first], *new, *lines[last:]])
 
 
@@ -54,7 +54,7 @@ def test_what_lies_outside_the_place_stays_untouched_by_every_tolerance(
     snippet = [shift + drifted(line.strip(), data) for line in lines[3:6]]
     wanted = [snippet[0], snippet[1].replace("number4", "number44"), snippet[2]]
     try:
-        after = apply_edits(text, [Edit("\n".join(snippet), "\n".join(wanted))]).text
+        after = apply_edits(text, [TextEdit("\n".join(snippet), "\n".join(wanted))]).text
     except EditRefused:
         return
     right = [*lines[:4], lines[4].replace("number4", "number44"), *lines[5:]]
@@ -72,7 +72,7 @@ def test_any_bytes_are_refused_or_come_back_as_they_were(content: bytes) -> None
 
 @given(text=LETTERS, find=LETTERS, replace=LETTERS, line=st.integers(1, 9))
 def test_a_hint_never_makes_a_match(text: str, find: str, replace: str, line: int) -> None:
-    hinted, plain = Edit(find, replace, line), Edit(find, replace)
+    hinted, plain = TextEdit(find, replace, line), TextEdit(find, replace)
     try:
         unhinted = apply_edits(text, [plain]).text
     except EditRefused as refused:
@@ -82,7 +82,7 @@ def test_a_hint_never_makes_a_match(text: str, find: str, replace: str, line: in
     assert apply_edits(text, [hinted]).text == unhinted
 
 
-def _refused(text: str, edit: Edit) -> bool:
+def _refused(text: str, edit: TextEdit) -> bool:
     try:
         apply_edits(text, [edit])
     except EditRefused:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.decisions import Access, Call, Effect, GateContext, Outcome, Permit, Refusal
+from podium.core.decisions import Access, Call, CallOutcome, Effect, GateContext, Permit, Refusal
 from podium.core.errors import BadArguments
 from podium.core.model import Json
 from podium.testing import ScriptedGate, decision
@@ -275,7 +275,7 @@ def failing_after(number: int, error: BaseException) -> Callable[..., None]:
     """Makes that many changes, then none."""
     real, left = file_changes._put, [number]
 
-    def put(scope: ToolScope, path: str, wanted: file_changes.Standing) -> None:
+    def put(scope: ToolScope, path: str, wanted: file_changes.FileState) -> None:
         if left[0] == 0:
             left[0] = -1
             raise error
@@ -325,7 +325,7 @@ async def test_a_kill_between_two_files_is_finished_when_the_call_is_made_again(
 
     outcome = await rig.toolbox.perform(call)
 
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.ok, outcome.error
     assert files(rig) == AFTER
     undo = (await rig.receipts())[-1].undo
@@ -342,7 +342,7 @@ async def test_after_a_kill_a_file_of_somebody_else_is_left_alone_and_told(
 
     outcome = await rig.toolbox.perform(call)
 
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, CallOutcome)
     assert outcome.unknown
     assert "'old.py' was changed meanwhile" in outcome.error
     assert (rig.root / "old.py").read_text() == "somebody else's\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.tools.edits import EditRefused, Hunk, Reason, apply_hunks, diff_between
+from podium.tools.edits import EditRefused, Hunk, RefusalReason, apply_hunks, diff_between
 from podium.tools.edits.patch import read_patch
 from tests.soaking import examples
 
@@ -36,7 +36,7 @@ def test_without_a_mark_that_fits_one_place_alone_it_is_ambiguous(below: tuple[s
     with pytest.raises(EditRefused) as caught:
         apply_hunks(TWICE, [Hunk(*CHANGE, below=below)])
 
-    assert caught.value.reason is Reason.AMBIGUOUS
+    assert caught.value.reason is RefusalReason.AMBIGUOUS
     assert [each.line for each in caught.value.candidates] == [3, 7]
 
 
@@ -95,7 +95,11 @@ def test_a_diff_of_two_texts_makes_the_one_of_the_other_or_is_refused(
     try:
         found = apply_hunks(before, hunks_of(before, after)).text
     except EditRefused as refused:
-        found = after if refused.reason in (Reason.AMBIGUOUS, Reason.DOUBTFUL) else refused.words
+        found = (
+            after
+            if refused.reason in (RefusalReason.AMBIGUOUS, RefusalReason.DOUBTFUL)
+            else refused.words
+        )
 
     assert found == after
 

@@ -64,9 +64,9 @@ from podium.core.errors import (
     ToolMissing,
 )
 from podium.core.model import Json
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn
-from podium.ports import Process, Transcript, TurnDoor
+from podium.ports import HookDoor, Process, Transcript
 
 LOGIN_HINT = (
     "set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN (`claude setup-token` makes one) in the "
@@ -88,7 +88,7 @@ _RESETS = re.compile(
 
 
 def trouble_at_end(
-    agent: str, heard: Heard, ended: Ended, now: datetime, waiting: tuple[str, ...] = ()
+    agent: str, heard: Heard, ended: ProcessExit, now: datetime, waiting: tuple[str, ...] = ()
 ) -> PodiumError | None:
     """The error this end stands for; None for a success: a result that says something, and exit 0.
 
@@ -136,7 +136,7 @@ def words_of(result: dict[str, Json]) -> str:
     return "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
 
 
-def _without_result(agent: str, ended: Ended) -> PodiumError:
+def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
     if ended.exit_code and _BAD_START.search(last_words(ended)):
         return AgentRejected(
             f"agent {agent!r} could not be started as asked{last_words(ended)}; "
@@ -275,14 +275,14 @@ class ClaudeCliAgent:
         reply = self._reply(turn, heard, ended, door, transcript.path)
         return home.signed(told_by_door(reply, turn, door))
 
-    def _door(self, turn: Turn) -> AbstractAsyncContextManager[TurnDoor]:
+    def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
         if self._hands:
             return self._kit.doors.open(turn, agent=self.name, translate=translate)
         return self._kit.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _converse(
-        self, turn: Turn, home: Home, door: TurnDoor, heard: Heard, transcript: Transcript
-    ) -> Ended:
+        self, turn: Turn, home: Home, door: HookDoor, heard: Heard, transcript: Transcript
+    ) -> ProcessExit:
         process = await self._start(await self._spawn(turn, home, door))
         heard.asked = True
         hands: OwnTools = door if self._hands else NoHands(door, TOOLBOX)
@@ -296,7 +296,7 @@ class ClaudeCliAgent:
             ended = await process.end()
         return ended
 
-    async def _start(self, spawn: Spawn) -> Process:
+    async def _start(self, spawn: ProcessSpec) -> Process:
         try:
             return await self._kit.launcher.start(spawn)
         except ToolMissing as missing:
@@ -304,7 +304,7 @@ class ClaudeCliAgent:
                 f"agent {self.name!r} needs Claude Code: {missing}; `{INSTALL}` installs it"
             ) from missing
 
-    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def _spawn(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         needs = Needs(
             writable=home.folders,
             hosts=ABOUT["claude"].hosts,
@@ -316,7 +316,7 @@ class ClaudeCliAgent:
             server = toolbox_server(self.name, self._kit, door)
             cwd, tools = at_desk(turn, home).workspace, switches_without_hands(home, server)
             patience = PATIENCE
-        return Spawn(
+        return ProcessSpec(
             argv=argv_for(self._options, turn, tools),
             cwd=cwd,
             env={**environment_for(self._options, home), **patience},
@@ -337,8 +337,8 @@ class ClaudeCliAgent:
         self,
         turn: Turn,
         heard: Heard,
-        ended: Ended,
-        door: TurnDoor,
+        ended: ProcessExit,
+        door: HookDoor,
         transcript: str,
     ) -> Reply:
         result = heard.result or {}

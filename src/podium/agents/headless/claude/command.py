@@ -16,7 +16,7 @@ from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER, START_SECONDS
 from podium.agents.headless.native_tools import searched_folder, whole_edit
 from podium.agents.outcome import not_given
 from podium.core.errors import AgentRejected, BadInput
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.turns import Turn, granted_words, unknown_words
 
 ANSWER_TOOL = "StructuredOutput"
@@ -170,7 +170,7 @@ _GATED = {
 }
 
 
-class ClaudeSettings(Noun):
+class ClaudeSettings(FrozenModel):
     """What only Claude Code knows: the agent's `options` in podium.yaml."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None

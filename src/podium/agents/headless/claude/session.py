@@ -13,7 +13,7 @@ from podium.agents.headless.claude.command import ANSWER_TOOL
 from podium.agents.headless.claude.records import Heard, ToolResult, record_of, tool_results
 from podium.agents.headless.mcp_only import OwnTools
 from podium.agents.program import heard_line, sent_line
-from podium.core.decisions import DoorAnswer, Effect
+from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import AgentLost
 from podium.core.model import Json
 from podium.core.tool_replies import told_refusal
@@ -58,7 +58,7 @@ class ClaudeDoor:
 
     def turn_down(self, request: Mapping[str, Json]) -> dict[str, Json] | None:
         """No, to a question that there is no time to judge."""
-        busy = DoorAnswer(decision=Effect.DENY, say="too many tools at once; use fewer")
+        busy = HookAnswer(decision=Effect.DENY, say="too many tools at once; use fewer")
         if request.get("subtype") == "hook_callback":
             return _hook_answer(busy)
         if request.get("subtype") == "can_use_tool":
@@ -85,16 +85,16 @@ class ClaudeDoor:
             return {"behavior": "allow", "updatedInput": arguments}
         return _permission_refused(answer)
 
-    async def _judge(self, tool: Json, arguments: Json, use: Json, cwd: Json) -> DoorAnswer:
+    async def _judge(self, tool: Json, arguments: Json, use: Json, cwd: Json) -> HookAnswer:
         if not isinstance(tool, str) or not isinstance(arguments, dict) or not isinstance(use, str):
-            return DoorAnswer(decision=Effect.DENY, say="this use of a tool cannot be understood")
+            return HookAnswer(decision=Effect.DENY, say="this use of a tool cannot be understood")
         if tool == ANSWER_TOOL and self._takes_answers:
-            return DoorAnswer(decision=Effect.ALLOW)
+            return HookAnswer(decision=Effect.ALLOW)
         try:
             answer = await self._door.request(tool, self._placed(tool, arguments, cwd), ref=use)
         except Exception as error:
             # Said in words: an error would be taken for no objection.
-            return DoorAnswer(decision=Effect.DENY, say=f"not judged ({type(error).__name__})")
+            return HookAnswer(decision=Effect.DENY, say=f"not judged ({type(error).__name__})")
         if answer.allowed:
             self._permitted[use] = (tool, arguments)
         return answer
@@ -106,7 +106,7 @@ class ClaudeDoor:
         return {**arguments, "cwd": cwd}
 
 
-def _hook_answer(answer: DoorAnswer) -> dict[str, Json]:
+def _hook_answer(answer: HookAnswer) -> dict[str, Json]:
     decision = {
         "hookEventName": "PreToolUse",
         "permissionDecision": "allow" if answer.allowed else "deny",
@@ -115,11 +115,11 @@ def _hook_answer(answer: DoorAnswer) -> dict[str, Json]:
     return {"hookSpecificOutput": decision}
 
 
-def _permission_refused(answer: DoorAnswer) -> dict[str, Json]:
+def _permission_refused(answer: HookAnswer) -> dict[str, Json]:
     return {"behavior": "deny", "message": _words(answer)}
 
 
-def _words(answer: DoorAnswer) -> str:
+def _words(answer: HookAnswer) -> str:
     waits = answer.decision is Effect.ASK
     return told_refusal(answer.say, mistake=answer.mistake, waits=waits)
 

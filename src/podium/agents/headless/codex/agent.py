@@ -60,9 +60,9 @@ from podium.core.errors import (
     ToolMissing,
 )
 from podium.core.model import Json
-from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn, unknown_words
-from podium.ports import Process, Transcript, TurnDoor
+from podium.ports import HookDoor, Process, Transcript
 
 _LEFT_OUT = {
     "default",
@@ -206,12 +206,12 @@ class CodexCliAgent:
         )
         return home.signed(told_by_door(reply, turn, door))
 
-    def _door(self, turn: Turn, judged: Judged) -> AbstractAsyncContextManager[TurnDoor]:
+    def _door(self, turn: Turn, judged: Judged) -> AbstractAsyncContextManager[HookDoor]:
         if self._own.hands:
             return self._kit.doors.open(turn, agent=self.name, translate=judged.translate)
         return self._kit.doors.open(without_own_tools(turn), agent=self.name)
 
-    async def _handless(self, turn: Turn, home: Home, door: TurnDoor) -> Handless:
+    async def _handless(self, turn: Turn, home: Home, door: HookDoor) -> Handless:
         kit, env = self._kit, self._plain_environment(home)
         server = toolbox_server(self.name, kit, door)
         models = await models_without_hands(
@@ -222,11 +222,11 @@ class CodexCliAgent:
     async def _talk(
         self,
         turn: Turn,
-        spawn: Spawn,
+        spawn: ProcessSpec,
         talk: CodexTalk,
         meter: Meter,
         transcript: Transcript,
-    ) -> tuple[str, dict[str, Any], Ended]:
+    ) -> tuple[str, dict[str, Any], ProcessExit]:
         """Hold the conversation of one turn; gives the session, the turn as codex tells it, and its end."""
 
         def keep(way: str, line: str) -> None:
@@ -256,14 +256,14 @@ class CodexCliAgent:
                 ) from None
         return thread, done, ended
 
-    def _lost(self, ended: Ended) -> PodiumError:
+    def _lost(self, ended: ProcessExit) -> PodiumError:
         if ended.timed_out:
             return out_of_time(self.name, ended)
         words = without_answers(ended.stderr)
         return lost(self.name, ended.model_copy(update={"stderr": words}))
 
     def _answer(
-        self, done: dict[str, Any], ended: Ended, talk: CodexTalk, waiting: tuple[str, ...]
+        self, done: dict[str, Any], ended: ProcessExit, talk: CodexTalk, waiting: tuple[str, ...]
     ) -> str:
         """The last message of a turn that codex calls completed, if it came to a good end itself too."""
         if done.get("status") != "completed":
@@ -280,7 +280,7 @@ class CodexCliAgent:
             "a refusal; put the question in another way"
         )
 
-    def _warnings(self, turn: Turn, meter: Meter, ended: Ended) -> tuple[str, ...]:
+    def _warnings(self, turn: Turn, meter: Meter, ended: ProcessExit) -> tuple[str, ...]:
         left_behind = (
             f"agent {self.name!r} did not end by itself; its conversation may not go on",
         )
@@ -292,8 +292,8 @@ class CodexCliAgent:
             *kept_out(self.name, ended),
         )
 
-    def _spawn(self, turn: Turn, env: dict[str, str], fence: Confinement) -> Spawn:
-        return Spawn(
+    def _spawn(self, turn: Turn, env: dict[str, str], fence: Confinement) -> ProcessSpec:
+        return ProcessSpec(
             argv=(*self._argv, "app-server"),
             cwd=turn.workspace,
             env=env,
@@ -303,7 +303,7 @@ class CodexCliAgent:
         )
 
     @asynccontextmanager
-    async def _running(self, spawn: Spawn) -> AsyncIterator[Process]:
+    async def _running(self, spawn: ProcessSpec) -> AsyncIterator[Process]:
         """The app server, which is dead with all its children when this is left."""
         with codex_home.without_leftovers(Path(spawn.cwd)):
             process = await self._kit.launcher.start(spawn)
@@ -312,12 +312,12 @@ class CodexCliAgent:
             finally:
                 await process.end(GRACE_SECONDS)
 
-    async def _fence(self, turn: Turn, home: Home, door: TurnDoor) -> Confinement:
+    async def _fence(self, turn: Turn, home: Home, door: HookDoor) -> Confinement:
         hosts, address = ABOUT["codex"].hosts, self._options.base_url
         needs = Needs(writable=home.folders, hosts=hosts, base_url=address, command=self._argv)
         return await fence_for(self._kit, turn, door, needs)
 
-    async def _leave(self, process: Process) -> Ended:
+    async def _leave(self, process: Process) -> ProcessExit:
         """Let codex put the conversation away, so that it can be continued."""
         process.close_input()
         waiting = asyncio.ensure_future(process.wait())
@@ -351,7 +351,7 @@ class CodexCliAgent:
 
     async def _try_sandbox(self, turn: Turn, home: Home) -> bool:
         ended = await self._kit.launcher.run(
-            Spawn(
+            ProcessSpec(
                 argv=(*self._argv, "sandbox", "--", "true"),
                 cwd=turn.workspace,
                 env=self._plain_environment(home),

@@ -21,7 +21,7 @@ from podium.agents.headless.codex.hook import SPARED
 from podium.agents.headless.codex.tools import TOOLBOX, Handless, settings_without_hands
 from podium.agents.headless.home import Folders, Home, Login
 from podium.core.errors import BadInput
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.turns import Turn, granted_words
 
 CODEX_HOME = ".codex"
@@ -64,7 +64,7 @@ _SUBAGENTS = ("multi_agent", "multi_agent_v2")
 _WALLS = (".agents", ".aws", ".codex", ".git")
 
 
-class CodexOptions(Noun):
+class CodexOptions(FrozenModel):
     """What podium.yaml may say of a codex agent under `options`."""
 
     sandbox: Sandbox | None = None

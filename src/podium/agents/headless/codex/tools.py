@@ -17,7 +17,7 @@ from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER, START_SECONDS
 from podium.agents.headless.native_tools import whole_edit
 from podium.core.errors import NotPossibleNow
 from podium.core.model import Json
-from podium.core.processes import ProcessLimits, Spawn
+from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.ports import Launcher
 
 WITHOUT_SANDBOX = "run_without_sandbox"
@@ -205,7 +205,7 @@ async def models_without_hands(
     """
     limits = ProcessLimits(seconds=60.0, output_bytes=LARGEST_CATALOGUE_BYTES)
     asking = (*command, "debug", "models", "--bundled")
-    ended = await launcher.run(Spawn(argv=asking, cwd=cwd, env=dict(env), limits=limits))
+    ended = await launcher.run(ProcessSpec(argv=asking, cwd=cwd, env=dict(env), limits=limits))
     try:
         models = json.loads(ended.stdout)["models"]
         without = [_without_hands(model) for model in models]

@@ -38,9 +38,9 @@ from podium.agents.kinds import ABOUT
 from podium.agents.outcome import accounted, not_given, unkept_limits
 from podium.agents.program import hear_out, untried
 from podium.core.errors import AgentRejected
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn, unknown_words
-from podium.ports import TurnDoor
+from podium.ports import HookDoor
 
 STDERR_BYTES = 200_000
 
@@ -86,13 +86,13 @@ class GeminiCliAgent:
         reply = self._reply(turn, heard, ended, version, door, transcript.path)
         return home.signed(told_by_door(reply, turn, door))
 
-    def _door(self, turn: Turn) -> AbstractAsyncContextManager[TurnDoor]:
+    def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
         if self._own.hands:
             judged = translation_for(turn)
             return self._kit.doors.open(turn, agent=self.name, translate=judged)
         return self._kit.doors.open(without_own_tools(turn), agent=self.name)
 
-    async def _prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def _prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         seated, server = turn, None
         if not self._own.hands:
             seated, server = at_desk(turn, home), toolbox_server(self.name, self._kit, door)
@@ -106,7 +106,7 @@ class GeminiCliAgent:
             base_url=self._options.base_url,
             command=self._options.command or ABOUT["gemini"].program,
         )
-        return Spawn(
+        return ProcessSpec(
             argv=self._argv(turn),
             cwd=seated.workspace,
             env=environment_for(self._options, home, identity, trusted=server is not None),
@@ -130,7 +130,7 @@ class GeminiCliAgent:
             *_conversation(turn.session),
         )
 
-    async def _run(self, spawn: Spawn, heard: Heard) -> Ended:
+    async def _run(self, spawn: ProcessSpec, heard: Heard) -> ProcessExit:
         process = await start(self._kit, self.name, spawn)
         heard.started = True
         process.close_input()
@@ -143,9 +143,9 @@ class GeminiCliAgent:
         self,
         turn: Turn,
         heard: Heard,
-        ended: Ended,
+        ended: ProcessExit,
         version: str,
-        door: TurnDoor,
+        door: HookDoor,
         transcript: str,
     ) -> Reply:
         usage, now = heard.usage(ended.seconds), self._kit.clock.now()

@@ -31,9 +31,9 @@ from podium.agents.headless.gemini.tools import (
 from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.kinds import ABOUT
 from podium.agents.program import version_of
-from podium.core.errors import AgentNotLoggedIn, ConfigFault, ConfigInvalid, ToolMissing
-from podium.core.model import Json, Noun
-from podium.core.processes import Spawn
+from podium.core.errors import AgentNotLoggedIn, ConfigInvalid, ConfigProblem, ToolMissing
+from podium.core.model import FrozenModel, Json
+from podium.core.processes import ProcessSpec
 from podium.core.turns import Turn
 from podium.ports import Process
 
@@ -60,7 +60,7 @@ Selected = Literal["gemini-api-key", "vertex-ai", "oauth-personal"]
 """Ways to log in, as its settings call them."""
 
 
-class GeminiOptions(Noun):
+class GeminiOptions(FrozenModel):
     """What only this medium knows of an agent in podium.yaml."""
 
     attempts: int = Field(default=2, ge=1, le=10)
@@ -267,7 +267,7 @@ def own_options(options: AgentOptions) -> GeminiOptions:
         return GeminiOptions.model_validate(options.options)
     except ValidationError as error:
         faults = [
-            ConfigFault(fault["msg"], key=".".join(map(str, fault["loc"])))
+            ConfigProblem(fault["msg"], key=".".join(map(str, fault["loc"])))
             for fault in error.errors()
         ]
         raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None
@@ -277,7 +277,7 @@ def command_of(options: AgentOptions) -> tuple[str, ...]:
     return options.command or ("gemini",)
 
 
-async def start(kit: AgentKit, agent: str, spawn: Spawn) -> Process:
+async def start(kit: AgentKit, agent: str, spawn: ProcessSpec) -> Process:
     """Start the CLI. Raises `ToolMissing` with the way to install it."""
     try:
         return await kit.launcher.start(spawn)

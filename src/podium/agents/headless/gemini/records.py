@@ -31,7 +31,7 @@ from podium.core.errors import (
 )
 from podium.core.events import ProgressKind
 from podium.core.model import Json
-from podium.core.processes import Ended
+from podium.core.processes import ProcessExit
 from podium.core.turns import Turn
 from podium.ports import ANY_USE, Transcript, nameless_use
 
@@ -238,7 +238,7 @@ def trouble_at_end(
     agent: str,
     turn: Turn,
     heard: Heard,
-    ended: Ended,
+    ended: ProcessExit,
     now: datetime,
     waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
@@ -292,7 +292,7 @@ def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
     )
 
 
-def _without_result(agent: str, turn: Turn, ended: Ended) -> PodiumError:
+def _without_result(agent: str, turn: Turn, ended: ProcessExit) -> PodiumError:
     if ended.exit_code == NOT_LOGGED_IN:
         return AgentNotLoggedIn(
             f"agent {agent!r} is not logged in{last_words(ended)}; {LOGIN_HINT}"
@@ -311,7 +311,7 @@ def _without_result(agent: str, turn: Turn, ended: Ended) -> PodiumError:
     return lost(agent, ended)
 
 
-def _of_result(agent: str, heard: Heard, ended: Ended, now: datetime) -> PodiumError:
+def _of_result(agent: str, heard: Heard, ended: ProcessExit, now: datetime) -> PodiumError:
     error = (heard.result or {}).get("error")
     if not isinstance(error, dict):
         return _of_stream(agent, heard.fault)
@@ -351,6 +351,6 @@ def provider_words(message: str) -> str:
         return body or advice
 
 
-def _first_words(ended: Ended) -> str:
+def _first_words(ended: ProcessExit) -> str:
     said = plain_words(ended.stderr[:4_000].decode(errors="replace"))
     return f": {said}" if said else ""

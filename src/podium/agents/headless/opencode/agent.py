@@ -49,9 +49,9 @@ from podium.core.errors import (
     ToolMissing,
 )
 from podium.core.events import ProgressKind
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn, unknown_words
-from podium.ports import Transcript, TurnDoor
+from podium.ports import HookDoor, Transcript
 
 LOGIN_HINT = (
     "log in with `opencode auth login`, or set the variable of its key in the agent's `env`"
@@ -62,7 +62,7 @@ GOOD_REASONS = ("stop", "length")
 def trouble_at_end(
     agent: str,
     stream: OpencodeStream,
-    ended: Ended,
+    ended: ProcessExit,
     now: datetime,
     waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
@@ -130,7 +130,7 @@ def _retry_at(headers: object, now: datetime) -> datetime | None:
         return None
 
 
-def _without_record(agent: str, ended: Ended) -> PodiumError:
+def _without_record(agent: str, ended: ProcessExit) -> PodiumError:
     words = ended.stderr[-4_000:].decode(errors="replace")
     if "Session not found" in words:
         return AgentRejected(
@@ -202,7 +202,7 @@ class OpencodeCliAgent:
             cure = "`npm install -g opencode-ai` installs it"
             raise ToolMissing(f"agent {self.name!r} needs opencode: {missing}; {cure}") from None
 
-    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def _spawn(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
         # A title of its own keeps it from asking the model for one.
         talk = ("-s", turn.session) if turn.session is not None else ("--title", "podium")
@@ -213,7 +213,7 @@ class OpencodeCliAgent:
             base_url=self._options.base_url,
             command=self._options.command or ABOUT["opencode"].program,
         )
-        return Spawn(
+        return ProcessSpec(
             argv=(
                 *self._command,
                 *("run", "--format", "json", "--agent", "build"),
@@ -229,8 +229,8 @@ class OpencodeCliAgent:
         )
 
     async def _run(
-        self, spawn: Spawn, stream: OpencodeStream, door: TurnDoor, transcript: Transcript
-    ) -> Ended:
+        self, spawn: ProcessSpec, stream: OpencodeStream, door: HookDoor, transcript: Transcript
+    ) -> ProcessExit:
         """Listen until it is over, or has said nothing for too long."""
         process = await self._kit.launcher.start(spawn)
         stream.started = True
@@ -259,7 +259,7 @@ class OpencodeCliAgent:
         self,
         turn: Turn,
         stream: OpencodeStream,
-        ended: Ended,
+        ended: ProcessExit,
         version: str,
         waiting: tuple[str, ...],
         transcript: str,

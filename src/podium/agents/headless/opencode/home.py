@@ -18,8 +18,8 @@ from pydantic import Field, ValidationError
 from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.home import Home, Login
 from podium.agents.headless.opencode.tools import permission_for
-from podium.core.errors import BadInput, ConfigFault, ConfigInvalid, NotPossibleNow
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.turns import Turn
 
 CONVERSATIONS = "conversations"
@@ -50,7 +50,7 @@ SWITCHES = {
 }
 
 
-class OpencodeOptions(Noun):
+class OpencodeOptions(FrozenModel):
     """What only opencode knows of the settings of an agent."""
 
     key_variable: NonEmpty = "OPENAI_API_KEY"
@@ -73,7 +73,7 @@ def own_options(options: AgentOptions) -> OpencodeOptions:
         return OpencodeOptions.model_validate(options.options)
     except ValidationError as error:
         faults = [
-            ConfigFault(fault["msg"], key=".".join(map(str, fault["loc"])))
+            ConfigProblem(fault["msg"], key=".".join(map(str, fault["loc"])))
             for fault in error.errors(include_url=False, include_input=False)
         ]
         raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None

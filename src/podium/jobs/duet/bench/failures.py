@@ -12,8 +12,8 @@ from pathlib import Path
 
 from podium.agents.contract.messages import read_messages
 from podium.core.errors import NeedsHuman, PodiumError
-from podium.core.model import Noun
-from podium.core.turns import Awaited, Turn, TurnLimits
+from podium.core.model import FrozenModel
+from podium.core.turns import AwaitedMessage, Turn, TurnLimits
 from podium.jobs.duet.bench.fake_pair import ZooPair, ZooSeat, zoo_pair
 from podium.jobs.duet.prompts import task_words
 from podium.testing.tui_zoo import Answers, Happened
@@ -131,7 +131,7 @@ CASES = (
 )
 
 
-class Trouble(Noun):
+class Trouble(FrozenModel):
     """How often one trouble was told as it should be."""
 
     name: str
@@ -196,7 +196,7 @@ async def _outcome(seat: ZooSeat, turn: Turn) -> str:
 
 
 def _turn(number: int, case: Case, seat: ZooSeat) -> Turn:
-    awaited = Awaited(
+    awaited = AwaitedMessage(
         sender="PLANNER", types=("plan",), task=f"T{number}", nonce=f"{number:04}beef"
     )
     return Turn(

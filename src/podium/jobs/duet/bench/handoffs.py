@@ -14,8 +14,8 @@ from pathlib import Path
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, TimedOut
 from podium.core.events import MessageHeard
-from podium.core.model import Json, Noun
-from podium.core.turns import Message, Side, section_of
+from podium.core.model import FrozenModel, Json
+from podium.core.turns import MessageBlock, Side, section_of
 from podium.core.work import Run, RunStatus
 from podium.jobs.duet.bench.failures import Confusion, Trouble, troubles, watched
 from podium.jobs.duet.bench.fake_pair import (
@@ -33,7 +33,7 @@ from podium.testing.tui_zoo.bodies import LONG, SHORT
 from podium.testing.tui_zoo.prompts import whole_prompt
 
 
-class Handoff(Noun):
+class Handoff(FrozenModel):
     """One message that the router took from a side and handed on."""
 
     sender: str
@@ -54,7 +54,7 @@ class Handoff(Noun):
         return not self.meant or self.copies != 1
 
 
-class KindScore(Noun):
+class KindScore(FrozenModel):
     """How one kind of program did, on whichever side."""
 
     kind: str
@@ -116,7 +116,7 @@ def score(kind: str, handoffs: Iterable[Handoff], seats: Iterable[ZooSeat]) -> K
     )
 
 
-def _copies(message: Message, receiver: ZooSeat, since: int) -> int:
+def _copies(message: MessageBlock, receiver: ZooSeat, since: int) -> int:
     """How often the program took it; what it was given again because it had died counts once."""
     text = "\n".join(prompts_of(receiver)[since:])
     again = sum(each.what == "died" for each in receiver.happened())
@@ -155,7 +155,7 @@ _SIZES = ((160, 45), (200, 50))
 Tell = Callable[[str], None]
 
 
-class DuetScore(Noun):
+class DuetScore(FrozenModel):
     """The whole result."""
 
     pairs: int
@@ -182,7 +182,7 @@ class DuetScore(Noun):
         )
 
 
-class Played(Noun):
+class Played(FrozenModel):
     """What came of one pair."""
 
     tasks: int

@@ -13,7 +13,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.context import Door
-from podium.core.errors import BadInput, ConfigFault, ConfigInvalid, NotPossibleNow
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.jobs.duet.models import Pair
 from podium.jobs.duet.pairs import MAIN, PairWishes, kept_pair, pair_named
 
@@ -45,7 +45,7 @@ def read_env_file(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
         try:
             found.update(_setting(line.strip(), {**environ, **found}))
         except ValueError as error:
-            faults.append(ConfigFault(str(error), line=number))
+            faults.append(ConfigProblem(str(error), line=number))
     if faults:
         raise ConfigInvalid(str(file), faults)
     return found

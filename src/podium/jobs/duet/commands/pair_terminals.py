@@ -11,13 +11,13 @@ from podium.cli.screen import Screen
 from podium.core.errors import ToolMissing
 from podium.jobs.duet.commands.pair_options import variables_of
 from podium.jobs.duet.models import PairStanding
-from podium.ports import Terminals
+from podium.ports import TerminalPairs
 from podium.render.text import shown_line
 
 
 def found_terminals(
     podium: Podium, screen: Screen, at: str = "", papers: Path | None = None
-) -> AbstractAsyncContextManager[Terminals]:
+) -> AbstractAsyncContextManager[TerminalPairs]:
     """Those at `at`; else those of the daemon that serves this project, or its own. Why a daemon is not used is told."""
     from podium.jobs.duet.project_terminals import is_served, terminals_of_project
 
@@ -28,7 +28,7 @@ def found_terminals(
 
     if at or is_served(podium):
         try:
-            found: AbstractAsyncContextManager[Terminals]
+            found: AbstractAsyncContextManager[TerminalPairs]
             found = typed_api().found_terminals(podium, variables, at, papers, tell=tell)
             return found
         except ToolMissing as missing:

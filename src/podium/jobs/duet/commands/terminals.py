@@ -16,11 +16,17 @@ from podium.app.app import Podium
 from podium.cli.context import Door
 from podium.core.errors import BadInput
 from podium.core.keyboards import HOLD_SECONDS, LONGEST_HOLD_SECONDS, KeyboardHold
-from podium.core.terminals import KeyboardWish, KeysPressed, Terminal, TerminalNews, TerminalPicture
+from podium.core.terminals import (
+    KeyboardRequest,
+    KeysPressed,
+    Terminal,
+    TerminalPicture,
+    TerminalUpdate,
+)
 from podium.core.turns import Side
 from podium.jobs.duet.commands.pair_options import MAIN, PairOption, variables_of
 from podium.jobs.duet.commands.pair_terminals import found_terminals, typed_api
-from podium.ports import Mirror, Store
+from podium.ports import PaneMirror, Store
 from podium.render.text import moment, shown_line
 
 SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
@@ -53,7 +59,7 @@ def take(
     async def work(podium: Podium) -> KeyboardHold:
         from podium.jobs.duet.keyboard import take_keyboard
 
-        wish = KeyboardWish(terminal=terminal, who=door.user, seconds=minutes * _MINUTE)
+        wish = KeyboardRequest(terminal=terminal, who=door.user, seconds=minutes * _MINUTE)
         return await take_keyboard(await _store(podium), mirror_of(podium), wish)
 
     hold = door.run(work)
@@ -116,7 +122,7 @@ def as_given() -> Iterator[None]:
         raise BadInput(f"{fault['loc'][0]} {given}: {fault['msg']}; put it right") from None
 
 
-def mirror_of(podium: Podium) -> Mirror:
+def mirror_of(podium: Podium) -> PaneMirror:
     """Late: only who steers terminals needs it."""
     from podium.jobs.duet.project_terminals import mirror_of_project
 
@@ -261,7 +267,7 @@ def watch(
     terminal_of(pair, "planner")  # refuses what is no name
     known: dict[Side, str] = {}
 
-    def tell(news: TerminalNews) -> None:
+    def tell(news: TerminalUpdate) -> None:
         state = news.state
         question = (
             f": {shown_line(state.question, _MAX_QUESTION_CHARACTERS)}" if state.question else ""

@@ -15,11 +15,11 @@ from starlette.requests import HTTPConnection
 
 from podium.core.errors import PodiumError
 from podium.core.keyboards import KeyboardHold
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.terminals import (
     MOST_KEYS,
     MOST_PASTED_CHARACTERS,
-    KeyboardWish,
+    KeyboardRequest,
     KeysPressed,
     PaneFrame,
     PaneView,
@@ -29,7 +29,7 @@ from podium.core.terminals import (
 from podium.core.turns import Side
 from podium.jobs.duet.keyboard import return_keyboard, take_keyboard
 from podium.jobs.duet.project_terminals import mirror_of_project
-from podium.ports import Mirror
+from podium.ports import PaneMirror
 from podium.render.text import safe_text, shown_line
 from podium.web.access.authentication import person_of
 from podium.web.access.responses import GONE, is_still_known
@@ -47,14 +47,14 @@ class Lookout:
     """One for each console, so that however many look, each pane is read once."""
 
     def __init__(self, desk: Desk) -> None:
-        self.mirror: Mirror = mirror_of_project(desk.podium, desk.podium.environ)
+        self.mirror: PaneMirror = mirror_of_project(desk.podium, desk.podium.environ)
         self._desk = desk
         self._here: Counter[tuple[Terminal, str]] = Counter()
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def take(self, terminal: Terminal, who: str) -> KeyboardHold:
         """Have the keyboard for as long as somebody of this name looks on. Raises `NotPossibleNow` when another has it."""
-        wish = KeyboardWish(terminal=terminal, who=who, seconds=LEASE_SECONDS)
+        wish = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
         return await take_keyboard(await self._desk.store(), self.mirror, wish)
 
     async def give(self, terminal: Terminal, who: str, why: str = "") -> None:
@@ -63,7 +63,7 @@ class Lookout:
 
     async def renew(self, terminal: Terminal, who: str) -> None:
         """Keep it a while longer; harmless when it was lost meanwhile."""
-        wish = KeyboardWish(terminal=terminal, who=who, seconds=LEASE_SECONDS)
+        wish = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
         with suppress(PodiumError):  # the next view says who has it
             await self.mirror.take(wish)
 
@@ -197,17 +197,17 @@ _MOST_SAID_CHARACTERS = 8 * MOST_PASTED_CHARACTERS
 """JSON may write one character as six."""
 
 
-class Typed(Noun):
+class Typed(FrozenModel):
     type: Literal["keys"]
     data: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class Pasted(Noun):
+class Pasted(FrozenModel):
     type: Literal["paste"]
     text: Annotated[str, Field(min_length=1, max_length=MOST_PASTED_CHARACTERS)]
 
 
-class Wanted(Noun):
+class Wanted(FrozenModel):
     type: Literal["take", "give"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from podium.cli.screen import Screen
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.jobs.operator.bench.utterance_score import NEEDS_APPROVAL, MarkedUtterance
 from podium.jobs.operator.bench.utterances import HALVES
 from podium.render.text import shown_line
@@ -39,14 +39,14 @@ FLOORS: dict[str, float] = {
 """Accuracy below which a class must not fall, over all sets. `docs/operator.md` says the same."""
 
 
-class Share(Noun):
+class Share(FrozenModel):
     """So many of so many."""
 
     right: int
     of: int
 
 
-class ClassScore(Noun):
+class ClassScore(FrozenModel):
     """The marks of one class."""
 
     name: str
@@ -68,7 +68,7 @@ class ClassScore(Noun):
         return self.right / self.cases if self.cases else 1.0
 
 
-class Tally(Noun):
+class Tally(FrozenModel):
     """The whole result of the bench."""
 
     classes: tuple[ClassScore, ...]

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Sequence
 
 from podium.core.decisions import Tier
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.core.packs import Pack
-from podium.core.plan_approval import Ungrounded
+from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.bench.field_score import calls_of, fields_wrong
 from podium.jobs.operator.bench.utterances import UtteranceCase
 from podium.jobs.operator.judgement.directives import find_conflict
@@ -23,7 +23,7 @@ from podium.tools.packs import load_pack, shipped_packs
 NEEDS_APPROVAL = Tier.T2
 
 
-class MarkedUtterance(Noun):
+class MarkedUtterance(FrozenModel):
     """A case and what was made of it. None: that aspect of the case is not scored."""
 
     case: UtteranceCase
@@ -72,7 +72,7 @@ async def _mark(case: UtteranceCase, classifier: Classifier, pack: Pack) -> Mark
     return compared(case, found, pack, seconds=time.perf_counter() - began)
 
 
-def _all_said(message: Message, wishes: Sequence[Wish]) -> list[tuple[Ungrounded, ...]]:
+def _all_said(message: Message, wishes: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
     """No marks: what Podium reads itself is grounded, and nothing is done here."""
     return [() for _ in wishes]
 

@@ -15,7 +15,7 @@ from itertools import chain
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.core.plan_approval import Ungrounded
+from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.fields.identifiers import digits
 from podium.jobs.operator.judgement.fields.pack_lexicon import kind_of, properties_of
@@ -23,7 +23,7 @@ from podium.jobs.operator.judgement.tiers import highest, terms_of_wishes, tools
 from podium.jobs.operator.judgement.value_sources import Sources, tokens_of
 from podium.jobs.operator.models import Intent, Message, Reading, Wish
 
-Marks = tuple[Ungrounded, ...]
+Marks = tuple[UngroundedArgument, ...]
 FindUngrounded = Callable[[Message, Sequence[Wish]], list[Marks]]
 """For each call that was read, what of it nobody said."""
 
@@ -51,7 +51,7 @@ class GroundCheck:
             return self._marked(message, wishes)
         except Exception:
             return [
-                (Ungrounded(value=each.tool, reason=NOT_CHECKED), *_all_fields(each))
+                (UngroundedArgument(value=each.tool, reason=NOT_CHECKED), *_all_fields(each))
                 for each in wishes
             ]
 
@@ -67,7 +67,7 @@ class GroundCheck:
         for wish, own_values in zip(wishes, _matched(own, wishes), strict=True):
             reason = ASKED_LESS if wish.tool in asked else NOT_ASKED
             taken = self._take(wish, whole, parts)
-            tool = () if taken else (Ungrounded(value=wish.tool, reason=reason),)
+            tool = () if taken else (UngroundedArgument(value=wish.tool, reason=reason),)
             marks.append((*tool, *self._fields(wish, message, sources, own_values)))
         return marks
 
@@ -92,7 +92,7 @@ class GroundCheck:
 
     def _fields(
         self, wish: Wish, message: Message, sources: Sources, own_values: Mapping[str, Json]
-    ) -> Iterator[Ungrounded]:
+    ) -> Iterator[UngroundedArgument]:
         entry = self._pack.tool(wish.tool) or self._pack.skill(wish.tool)
         if entry is None:
             return
@@ -108,9 +108,9 @@ class GroundCheck:
             if _contradict(own, value, kind) or (
                 text and self._leaves_out(wish, name, own, shapes, sources)
             ):
-                yield Ungrounded(field=name, value=value, reason=OTHERWISE)
+                yield UngroundedArgument(field=name, value=value, reason=OTHERWISE)
             elif read.get(name) != value and not _derived(value, kind, shape, sources):
-                yield Ungrounded(field=name, value=value, reason=NOT_SAID)
+                yield UngroundedArgument(field=name, value=value, reason=NOT_SAID)
 
     def _leaves_out(
         self,
@@ -252,6 +252,6 @@ def _same(own: Sequence[Wish], wishes: Sequence[Wish]) -> bool:
     ]
 
 
-def _all_fields(wish: Wish) -> Iterator[Ungrounded]:
+def _all_fields(wish: Wish) -> Iterator[UngroundedArgument]:
     for name, value in wish.arguments.items():
-        yield Ungrounded(field=name, value=value, reason=NOT_CHECKED)
+        yield UngroundedArgument(field=name, value=value, reason=NOT_CHECKED)

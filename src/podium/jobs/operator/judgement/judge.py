@@ -9,7 +9,7 @@ from itertools import takewhile
 from podium.core.decisions import Tier, TierTerm
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, most_specific
-from podium.core.plan_approval import Ungrounded
+from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.embedded.lexicon import ACTION_WORDS, READ
 from podium.jobs.operator.judgement.ground_check import FindUngrounded
 from podium.jobs.operator.judgement.tiers import (
@@ -160,7 +160,7 @@ def judge(
     )
 
 
-def _completed(wish: Wish, more: Mapping[str, Json], marks: Sequence[Ungrounded]) -> Wish:
+def _completed(wish: Wish, more: Mapping[str, Json], marks: Sequence[UngroundedArgument]) -> Wish:
     """The wish with what Podium knows, and the marks of what nobody said."""
     left = tuple(mark for mark in marks if mark.field not in more)
     return wish.model_copy(update={"arguments": {**wish.arguments, **more}, "ungrounded": left})

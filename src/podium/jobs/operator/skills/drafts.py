@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from podium.core.errors import PlanRejected
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, SkillStep
-from podium.core.plan_approval import Ungrounded
+from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.models import Message, PlannedDependency, Wish
 
 _PATH = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_.]+))?")
@@ -25,7 +25,7 @@ class Draft:
     arguments: dict[str, Json]
     after: tuple[str, ...] = field(default=())
     """Keys of drafts that must come before, whatever tools declare."""
-    ungrounded: tuple[Ungrounded, ...] = ()
+    ungrounded: tuple[UngroundedArgument, ...] = ()
 
 
 def drafts_of(wishes: Sequence[Wish], pack: Pack, message: Message) -> list[Draft]:
@@ -53,7 +53,7 @@ def _with_marks(draft: Draft, wish: Wish) -> Draft:
         ]
         marks += [each.model_copy(update={"field": name}) for name in took]
     whole = [
-        Ungrounded(value=draft.tool.name, reason=f"part of {wish.tool}, and {each.line}")
+        UngroundedArgument(value=draft.tool.name, reason=f"part of {wish.tool}, and {each.line}")
         for each in wish.ungrounded
     ]
     return replace(draft, ungrounded=tuple(marks or whole))

@@ -11,7 +11,7 @@ from podium.core.errors import PlanRejected
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
 from podium.core.packs import Estimate, Pack, PackTool, RowCheck
-from podium.core.plan_approval import Ungrounded
+from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.judge import domain_of
 from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, terms_of
 from podium.jobs.operator.models import (
@@ -142,7 +142,7 @@ def asks_a_person(tier: Tier, steps: Sequence[PlanStep]) -> bool:
     return tier >= ASKS_A_PERSON or any(step.ungrounded for step in steps)
 
 
-def _still_marked(step: PlanStep, arguments: Mapping[str, Json]) -> tuple[Ungrounded, ...]:
+def _still_marked(step: PlanStep, arguments: Mapping[str, Json]) -> tuple[UngroundedArgument, ...]:
     """The marks of a call whose arguments a person went over; what they wrote themselves has none."""
     return tuple(
         mark

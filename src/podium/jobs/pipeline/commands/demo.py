@@ -26,7 +26,7 @@ from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Usage
 from podium.core.errors import BadInput, ToolMissing
 from podium.core.events import ChecksRan, StageEnded
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.pipeline.demo_run import (
     DemoFailed,
     Sample,
@@ -43,7 +43,7 @@ from podium.render.text import counted
 PHASES = ("0.1", "0.2", "A.1", "A.2", "B", "C", "D")
 
 
-class Told(Noun):
+class Told(FrozenModel):
     """How the run went, as its record and the repository have it."""
 
     run: str

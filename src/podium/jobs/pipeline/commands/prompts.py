@@ -15,7 +15,7 @@ from podium.cli.context import Door
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
 from podium.core.events import AgentAsked, Event, ModelAnswered, StageBegan
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.ports import EventQuery
 from podium.render.text import counted, safe_text
 
@@ -29,7 +29,7 @@ _TYPES = ("stage_began", "agent_asked", "model_answered")
 _MOST_EVENTS = 100_000
 
 
-class Prompt(Noun):
+class Prompt(FrozenModel):
     """One prompt, as a stage has it or as a run has sent it."""
 
     stage: str

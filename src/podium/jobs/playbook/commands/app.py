@@ -14,7 +14,7 @@ from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.screen import Screen
-from podium.core.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.jobs.playbook.commands.run import given_inputs, restore, run
 from podium.render.text import counted, shown_line
@@ -132,7 +132,7 @@ class _Checked:
 
     playbook: str
     profile: str = ""
-    faults: list[tuple[str, ConfigFault]] = field(default_factory=list)
+    faults: list[tuple[str, ConfigProblem]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     prompt: Prompt | None = None
 
@@ -140,7 +140,7 @@ class _Checked:
         if isinstance(error, ConfigInvalid):
             self.faults += [(getattr(each, "file", error.file), each) for each in error.faults]
         else:
-            self.faults += [(file, ConfigFault(line)) for line in str(error).splitlines()]
+            self.faults += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
 
     def record(self) -> dict[str, Json]:
         prompt = self.prompt
@@ -219,7 +219,7 @@ def _build(
     checked.notes = notes_on(profile, loaded.playbook, prompt)
 
 
-def _fault_record(file: str, fault: ConfigFault) -> dict[str, Json]:
+def _fault_record(file: str, fault: ConfigProblem) -> dict[str, Json]:
     return {
         "file": file,
         "line": fault.line,

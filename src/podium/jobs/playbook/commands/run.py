@@ -18,7 +18,7 @@ from podium.render.text import counted, shown_line
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.app.work_request import Place
-    from podium.core.folder_snapshots import PutBack
+    from podium.core.folder_snapshots import FolderRestore
 
 
 def run(
@@ -157,8 +157,8 @@ def restore(
     door.screen.answer(_record(done), lambda: _tell(door.screen, done, run))
 
 
-def _looked_at(door: Door, run: str, undo: bool) -> PutBack:
-    async def look(podium: Podium) -> PutBack:
+def _looked_at(door: Door, run: str, undo: bool) -> FolderRestore:
+    async def look(podium: Podium) -> FolderRestore:
         from podium.jobs.playbook.working_folder import look_at_restoring
 
         return await look_at_restoring(podium, run, undo=undo)
@@ -166,8 +166,8 @@ def _looked_at(door: Door, run: str, undo: bool) -> PutBack:
     return door.run(look)
 
 
-def _put_back(door: Door, run: str, shown: PutBack, undo: bool, over: bool) -> PutBack:
-    async def work(podium: Podium) -> PutBack:
+def _put_back(door: Door, run: str, shown: FolderRestore, undo: bool, over: bool) -> FolderRestore:
+    async def work(podium: Podium) -> FolderRestore:
         from podium.jobs.playbook.working_folder import restore_playbook
 
         return await restore_playbook(podium, run, shown, undo=undo, over=over)
@@ -175,7 +175,7 @@ def _put_back(door: Door, run: str, shown: PutBack, undo: bool, over: bool) -> P
     return door.run(work)
 
 
-def _show(door: Door, shown: PutBack, over: bool) -> None:
+def _show(door: Door, shown: FolderRestore, over: bool) -> None:
     """On the side: programs get it with the answer."""
     later = set(shown.conflicts)
     lines = [(path, "put back") for path in shown.written]
@@ -200,11 +200,11 @@ def _ask(door: Door, question: str) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def _record(done: PutBack) -> dict[str, object]:
+def _record(done: FolderRestore) -> dict[str, object]:
     return done.model_dump(mode="json", exclude={"seen"})
 
 
-def _tell(screen: Screen, done: PutBack, run: str) -> None:
+def _tell(screen: Screen, done: FolderRestore, run: str) -> None:
     if not done.paths:
         screen.line(f"nothing to put back: {shown_line(done.root)} is as it was")
         return

@@ -31,7 +31,7 @@ from podium.core.events import (
     ToolResolved,
     UsageRecorded,
 )
-from podium.core.folder_snapshots import Changes, Ground
+from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.model import Json
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.jobs.playbook.composition import bench_for
@@ -56,7 +56,7 @@ from podium.jobs.playbook.replay.recorded_tools import (
 )
 from podium.jobs.playbook.replay.recording import Difference, Recorded, Recording, Tape
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
-from podium.ports import Agent, Enclosures, Gate, HookDoors, Launcher, Store, ToolDoor
+from podium.ports import Agent, ConfinementProvider, Gate, HookServers, Launcher, Store, ToolDoor
 from podium.store import StoreJournal
 from podium.tools.output_text import CANCELLED
 
@@ -91,7 +91,7 @@ class Stage(Podium):
         registry: Registry | None = None,
         gate: Gate | None = None,
         mode: str = "",
-        enclosures: Enclosures | None = None,
+        enclosures: ConfinementProvider | None = None,
         store: Store | None = None,
     ) -> ToolDoor:
         door = await super().tool_door(
@@ -112,7 +112,7 @@ class Stage(Podium):
         registry: Registry | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: Enclosures | None = None,
+        enclosures: ConfinementProvider | None = None,
         launcher: Launcher | None = None,
     ) -> LocalToolbox:
         return super().toolbox_behind(
@@ -133,25 +133,27 @@ class RecordedGrounds:
 
     async def prepare(
         self, run_id: str, root: str, is_closed: Callable[[str], bool], *, as_copy: bool
-    ) -> Ground:
-        return Ground(root=root, is_copy=as_copy)
+    ) -> WorkingFolder:
+        return WorkingFolder(root=root, is_copy=as_copy)
 
-    async def changes(self, ground: Ground, root: str, is_closed: Callable[[str], bool]) -> Changes:
+    async def changes(
+        self, ground: WorkingFolder, root: str, is_closed: Callable[[str], bool]
+    ) -> FolderChanges:
         return self._changes
 
-    async def leave(self, ground: Ground) -> None:
+    async def leave(self, ground: WorkingFolder) -> None:
         return
 
 
-def _changes_in(recording: Recording) -> Changes:
+def _changes_in(recording: Recording) -> FolderChanges:
     """Whole where the run succeeded; else the names alone, which is all that its end tells."""
-    found = Changes()
+    found = FolderChanges()
     for event in recording.events:
         match event.body:
             case PlaybookEnded(changed=paths, trespasses=trespasses, unknown=unknown):
-                found = Changes(paths=paths, trespasses=trespasses, unknown=unknown)
+                found = FolderChanges(paths=paths, trespasses=trespasses, unknown=unknown)
             case RunSucceeded(result={"changes": dict(changes)}):
-                found = Changes.model_validate(changes)
+                found = FolderChanges.model_validate(changes)
     return found
 
 
@@ -297,10 +299,10 @@ class Driver:
     def _kit(self, stage: Stage, store: RecordedStore) -> PlaybookKit:
         budgets = (*stage.gate.budgets, *stage.settings.budgets.budgets())
 
-        async def bench(job: PlaybookJob, ground: Ground) -> Bench:
+        async def bench(job: PlaybookJob, ground: WorkingFolder) -> Bench:
             journal = await stage.journal()
 
-            def agent(doors: HookDoors) -> Agent:
+            def agent(doors: HookServers) -> Agent:
                 return RecordedAgent(
                     self._agent_name, self._tape, stage.outcomes, doors, journal, self._wishes
                 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from podium.core import errors
-from podium.core.decisions import DoorAnswer, Usage
+from podium.core.decisions import HookAnswer, Usage
 from podium.core.errors import AgentLost, NeedsHuman, Passing, RateLimited
 from podium.core.events import (
     AgentProgressed,
@@ -37,10 +37,10 @@ from podium.core.events import (
     UsageRecorded,
 )
 from podium.core.model import Json
-from podium.core.turns import Reply, Stop, Turn
+from podium.core.turns import Reply, Turn, TurnStop
 from podium.jobs.playbook.replay.recorded_tools import Outcomes
 from podium.jobs.playbook.replay.recording import Tape
-from podium.ports import HookDoors, Journal, TurnDoor
+from podium.ports import HookDoor, HookServers, Journal
 from podium.tools.output_text import CANCELLED
 
 LET_GO = "its process let go of it"
@@ -67,7 +67,7 @@ class Part:
     end: int
     """Place of what follows from the end of the turn."""
     replied: AgentReplied | None = None
-    stop: Stop | None = None
+    stop: TurnStop | None = None
     error: Exception | None = None
     usage: Usage | None = None
     """What was counted although no reply came."""
@@ -170,7 +170,7 @@ _ENDS = (ToolCompleted, ToolFailed, ToolAbandoned, ToolRefused)
 CONVERSATION = "recorded"
 """Stands for the conversation of the turn that was recorded: agents that follow playbooks keep theirs."""
 
-Calls = dict[str, "asyncio.Task[DoorAnswer]"]
+Calls = dict[str, "asyncio.Task[HookAnswer]"]
 """Those that were begun in this turn, by their keys."""
 
 
@@ -182,7 +182,7 @@ class RecordedAgent:
         name: str,
         tape: Tape,
         outcomes: Outcomes,
-        doors: HookDoors,
+        doors: HookServers,
         journal: Journal,
         wishes: Mapping[str, dict[str, Json]],
     ) -> None:
@@ -214,7 +214,7 @@ class RecordedAgent:
             raise part.error or AgentLost("the recorded turn brought no answer")
         return _reply(part, part.replied, waiting)
 
-    async def _play(self, door: TurnDoor, turn: Turn, part: Part, calls: Calls) -> None:
+    async def _play(self, door: HookDoor, turn: Turn, part: Part, calls: Calls) -> None:
         await self._make_again(door, turn, part)
         for at, body in part.acts:
             await self._tape.reached(at)
@@ -224,7 +224,7 @@ class RecordedAgent:
             # From here on it was stopped from outside.
             await asyncio.get_running_loop().create_future()
 
-    async def _act(self, door: TurnDoor, turn: Turn, body: AnyEvent, calls: Calls) -> None:
+    async def _act(self, door: HookDoor, turn: Turn, body: AnyEvent, calls: Calls) -> None:
         match body:
             case AgentProgressed() | AgentSwitched():
                 self._journal.note(turn.run_id, body)
@@ -240,20 +240,20 @@ class RecordedAgent:
                 self._outcomes.release(key)
                 await calls[key]
 
-    def _begin(self, door: TurnDoor, body: ToolRequested, calls: Calls) -> None:
+    def _begin(self, door: HookDoor, body: ToolRequested, calls: Calls) -> None:
         """Others may be asked for before this one ends."""
         self._outcomes.hold(body.call)
         performing = door.perform(body.tool, self._wishes[body.call])
         calls[body.call] = asyncio.create_task(performing)
 
-    async def _ask_again(self, door: TurnDoor, turn: Turn, body: ToolRefused) -> None:
+    async def _ask_again(self, door: HookDoor, turn: Turn, body: ToolRefused) -> None:
         if body.call in self._wishes:
             await door.perform(body.tool, self._wishes[body.call])
         else:
             # What was refused held a secret, which the trace does not: it cannot be judged again.
             await self._journal.append(turn.run_id, body)
 
-    async def _make_again(self, door: TurnDoor, turn: Turn, part: Part) -> None:
+    async def _make_again(self, door: HookDoor, turn: Turn, part: Part) -> None:
         """Wish again for what was wished for before a crash: limits count it, and nothing is done twice."""
         later = {body.call for _, body in part.acts if isinstance(body, ToolRequested)}
         for body in self._made_before(turn):

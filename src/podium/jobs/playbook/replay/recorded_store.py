@@ -12,9 +12,9 @@ from typing import Any, TypeVar, cast
 from podium.core.errors import NotPossibleNow
 from podium.core.events import EventBody, read_body
 from podium.core.model import Json, json_of
-from podium.core.work import WorkerBeat
+from podium.core.work import WorkerHeartbeat
 from podium.jobs.playbook.replay.recording import Difference, Tape, as_recorded, difference
-from podium.ports import Tx, View
+from podium.ports import StoreView, Transaction
 from podium.testing import MemoryStore
 
 T = TypeVar("T")
@@ -68,12 +68,14 @@ class Room:
         self.clean = clean
         self.lock = asyncio.Lock()
 
-    async def commit(self, work: Callable[[Tx], T], *, again: bool) -> tuple[bool, T | None]:
+    async def commit(
+        self, work: Callable[[Transaction], T], *, again: bool
+    ) -> tuple[bool, T | None]:
         """Do the work if its events are the next ones on the tape. False: not now, or never."""
 
-        def held_against_the_tape(tx: Tx) -> tuple[T, list[dict[str, Json]]]:
+        def held_against_the_tape(tx: Transaction) -> tuple[T, list[dict[str, Json]]]:
             watched = RecordedTx(tx, self, again)
-            return work(cast("Tx", watched)), watched.lines
+            return work(cast("Transaction", watched)), watched.lines
 
         try:
             result, lines = await self.memory.write(held_against_the_tape)
@@ -91,7 +93,7 @@ class Room:
 class RecordedTx:
     """A transaction that may append nothing but what the tape has next. All else is as beneath."""
 
-    def __init__(self, beneath: Tx, room: Room, again: bool) -> None:
+    def __init__(self, beneath: Transaction, room: Room, again: bool) -> None:
         self._beneath = beneath
         self._room = room
         self._again = again
@@ -132,7 +134,7 @@ class RecordedStore:
         self._flushing: set[asyncio.Task[None]] = set()
         self._ended = False
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
+    async def write(self, work: Callable[[Transaction], T]) -> T:
         again = False
         while True:
             async with self._room.lock:
@@ -145,7 +147,7 @@ class RecordedStore:
             if not self._ended:
                 await self._room.tape.news()
 
-    async def read(self, work: Callable[[View], T]) -> T:
+    async def read(self, work: Callable[[StoreView], T]) -> T:
         return await self._room.memory.read(work)
 
     def must_have_room(self) -> None:
@@ -209,10 +211,10 @@ class Mark:
     async def leave(self) -> None:
         self._marks.alive.discard(self._held)
 
-    def present(self, view: View, workers: list[WorkerBeat]) -> set[str]:
+    def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
         return {worker.id for worker in workers} & self._marks.alive
 
-    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+    def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
         return worker is None or worker.id not in self._marks.alive
 
     def sweep(self) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from podium.core.decisions import (
     Budget,
     Call,
+    CallOutcome,
     Decision,
     GateContext,
-    Outcome,
     Permit,
     Quota,
     Receipt,
@@ -36,7 +36,7 @@ from podium.core.events import (
 )
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
-from podium.core.processes import Ended, Spawn
+from podium.core.processes import ProcessExit, ProcessSpec
 from podium.jobs.playbook.replay.recording import Recording, Tape
 from podium.ports import Checkpoint, Gate, Ids, Process, ToolDoor
 from podium.tools import Registry
@@ -137,21 +137,21 @@ class Outcomes:
         if key in self._held:
             self._held.pop(key).set()
 
-    async def _act(self, arguments: dict[str, Json], scope: ToolScope) -> Outcome:
+    async def _act(self, arguments: dict[str, Json], scope: ToolScope) -> CallOutcome:
         if (held := self._held.get(scope.key)) is not None:
             await held.wait()
         for at, body in self._tape.rest():
             match body:
                 case ToolCompleted(call=key, result=result) if key == scope.key:
                     self._clock.let_last(body.seconds)
-                    return Outcome(ok=True, result=result, usage=self._usage(at, body.tool))
+                    return CallOutcome(ok=True, result=result, usage=self._usage(at, body.tool))
                 case ToolFailed(call=key, result=result) if key == scope.key:
                     self._clock.let_last(body.seconds)
                     usage = self._usage(at, body.tool)
-                    return Outcome(ok=False, error=body.error, result=result, usage=usage)
+                    return CallOutcome(ok=False, error=body.error, result=result, usage=usage)
                 case ToolInDoubt(call=key) if key == scope.key:
                     raise OutcomeUnknown("it was not known whether it happened")
-        never: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        never: asyncio.Future[CallOutcome] = asyncio.get_running_loop().create_future()
         return await never  # its process was killed
 
     def _usage(self, at: int, tool: str) -> Usage:
@@ -178,7 +178,7 @@ class RecordedFiles:
         await self._door.look_back(run_id, step_key)
 
     async def settle(
-        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+        self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
         return await self._door.settle(permit, outcome, checkpoint)
 
@@ -196,13 +196,13 @@ class RecordedFiles:
 class NoLauncher:
     """Starts nothing."""
 
-    async def start(self, spawn: Spawn) -> Process:
+    async def start(self, spawn: ProcessSpec) -> Process:
         raise NotPossibleNow("a replay starts no process")
 
-    async def run(self, spawn: Spawn) -> Ended:
+    async def run(self, spawn: ProcessSpec) -> ProcessExit:
         raise NotPossibleNow("a replay starts no process")
 
-    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+    async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
         raise NotPossibleNow("a replay starts no process")
 
 

@@ -15,7 +15,7 @@ from podium.core.errors import BadInput
 from podium.core.events import AnyEvent, Event, PlaybookBegan, RunQueued, read_body
 from podium.core.model import Json
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
-from podium.store.trace_reader import Traced, TraceReading
+from podium.store.trace_reader import TraceEntry, TraceReader
 
 MOST_EVENTS = 200_000
 MOST_BYTES = 256 * 2**20
@@ -93,7 +93,7 @@ class Recording:
 
 def read_recording(file: BinaryIO, name: str) -> Recording:
     """All of a trace. Raises `BadInput` for one that is damaged, cut off, too large or no playbook's."""
-    reading = TraceReading(file, name)
+    reading = TraceReader(file, name)
     events = tuple(_whole(reading.events(), name))
     if reading.faults:
         raise BadInput(f"{reading.faults[0]}; a damaged trace cannot be replayed")
@@ -106,7 +106,7 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
     return recording
 
 
-def _whole(traced: Iterable[Traced], name: str) -> Iterable[Recorded]:
+def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[Recorded]:
     size = 0
     for number, each in enumerate(traced, start=1):
         size += len(each.line)
@@ -118,7 +118,7 @@ def _whole(traced: Iterable[Traced], name: str) -> Iterable[Recorded]:
         yield _recorded(each, name)
 
 
-def _recorded(traced: Traced, name: str) -> Recorded:
+def _recorded(traced: TraceEntry, name: str) -> Recorded:
     data = traced.data
     place = f"{name}: event {data['seq']}"
     try:

@@ -18,7 +18,7 @@ from podium.jobs.playbook.loader import load_playbook, load_profile
 from podium.jobs.playbook.models import PROFILE_FILE, Playbook, Profile
 from podium.jobs.playbook.replay.recording import Difference, Recording, difference
 from podium.jobs.playbook.run_models import PlaybookJob
-from podium.ports import EventQuery, View
+from podium.ports import EventQuery, StoreView
 
 
 def with_texts_of_today(recording: Recording, folders: Iterable[Path]) -> PlaybookJob:
@@ -153,7 +153,7 @@ async def journal_difference(podium: Podium, recording: Recording) -> Difference
     return None
 
 
-def _page(query: EventQuery, view: View) -> list[Event]:
+def _page(query: EventQuery, view: StoreView) -> list[Event]:
     return view.events(query)
 
 

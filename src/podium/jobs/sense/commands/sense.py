@@ -40,7 +40,7 @@ from podium.jobs.sense.idle_tick import MODE_VARIABLE, is_scheduled
 from podium.jobs.sense.io import last_tick
 from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
 from podium.jobs.sense.trust import Standing, standings
-from podium.ports import View
+from podium.ports import StoreView
 from podium.render.text import counted, moment, shown_line
 
 NOTHING = Standing(target="", zone="")
@@ -178,7 +178,7 @@ class Between:
         (screen.aside if screen.json else screen.line)(line)
 
 
-def _ended(view: View, pending: Mapping[str, str]) -> list[CandidateStanding]:
+def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStanding]:
     runs = [view.run(run_id) for run_id in pending.values()]
     found = [standing_of(view, run) for run in runs if run is not None and run.status.ended]
     return [each for each in found if each is not None]

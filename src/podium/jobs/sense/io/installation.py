@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.model import Moment, Noun
+from podium.core.model import FrozenModel, UtcDatetime
 from podium.jobs.sense.io.safe_files import placed
 from podium.jobs.sense.io.schedulers import (
     Cron,
@@ -33,10 +33,10 @@ _DATABASE = "PODIUM_DATABASE_URL"
 MEMORY_FILE = ".podium/sense/memory.json"
 
 
-class LastTick(Noun):
+class LastTick(FrozenModel):
     """What the loop's memory says of the last tick."""
 
-    at: Moment
+    at: UtcDatetime
     ticks: int
     idle_ticks: int
     status: str = ""
@@ -47,7 +47,7 @@ class LastTick(Noun):
     """What people were told with the last plan."""
 
 
-class _Remembered(Noun):
+class _Remembered(FrozenModel):
     """As much of the loop's memory as is told here, whatever else a newer one holds."""
 
     model_config = ConfigDict(extra="ignore")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from podium.core.errors import NotPossibleNow
-from podium.core.model import Noun
+from podium.core.model import FrozenModel
 from podium.jobs.sense.io.safe_files import make_folder, place_new, place_over
 from podium.jobs.sense.io.schedulers.launchd import FOLDER, plist_of
 from podium.jobs.sense.io.schedulers.schedule import SHIM, Schedule
@@ -29,7 +29,7 @@ PAGES = {
 """Where a text goes, and its name among the files that come with Podium."""
 
 
-class Scaffolded(Noun):
+class Scaffolded(FrozenModel):
     """What was written, all from the root on."""
 
     root: str

@@ -24,7 +24,7 @@ from podium.jobs.sense.io.safe_files import (
 from podium.platform.invisible_text import is_seen, written
 
 if TYPE_CHECKING:
-    from podium.core.model import Json, Moment
+    from podium.core.model import Json, UtcDatetime
     from podium.ports.engine import Clock
 
 
@@ -127,7 +127,7 @@ class TickFiles:
         ):
             yield
 
-    def log(self, text: str, *, at: Moment, kind: Literal["main", "parser"] = "main") -> None:
+    def log(self, text: str, *, at: UtcDatetime, kind: Literal["main", "parser"] = "main") -> None:
         self._log(self._files.log if kind == "main" else self._files.parser_log, text, at)
 
     def end_tick(self, summary: str, document: Mapping[str, Json]) -> None:
@@ -145,7 +145,7 @@ class TickFiles:
                 replace_file(folder, name, content.encode(), mode=0o600)
         return "" if place in self._faults else place
 
-    def _log(self, place: str, text: str, at: Moment, level: _Level = "INFO") -> None:
+    def _log(self, place: str, text: str, at: UtcDatetime, level: _Level = "INFO") -> None:
         self._add(
             place,
             f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} [{level}] {one_line(self._redact(text))}",

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from podium.core.decisions import Approval, Outcome, PlanPlace, Refusal
+from podium.core.decisions import Approval, CallOutcome, PlanPosition, Refusal
 from podium.core.errors import (
     NO_SPACE,
     BadArguments,
@@ -43,7 +43,7 @@ from podium.jobs.sense.orders.work_order import (
 )
 from podium.jobs.sense.ports import Shelf
 from podium.jobs.sense.trust import TrustEntry
-from podium.ports import FlowBody, FlowContext, Step, Tx, View
+from podium.ports import FlowBody, FlowContext, StepContext, StoreView, Transaction
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ def _why_none(worded: Worded) -> str:
     return f", and none could be made ({worded.cannot})" if worded.cannot else ""
 
 
-async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:
+async def _seen_before(kit: WorkerKit, order: WorkOrder, step: StepContext) -> str:
     """Why an order of this name must not be done now; empty when it may, and its name is taken then."""
     before = await asyncio.to_thread(answer_to, kit.inbox, order.id)
     if before is not None and before.status == "done":
@@ -138,14 +138,14 @@ async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:
     return "" if mine else f"another order {order.id!r} is under way or was done; {ANOTHER_ID}"
 
 
-async def _opened(kit: WorkerKit, job: OrderJob, step: Step) -> OpenedOrder:
+async def _opened(kit: WorkerKit, job: OrderJob, step: StepContext) -> OpenedOrder:
     return await asyncio.to_thread(lambda: kit.inbox.open(_claim(kit, job, step.run_id)))
 
 
 async def _weighed(ctx: FlowContext, kit: WorkerKit, order: WorkOrder) -> None:
     """Nothing is done of an order of which a part never could be. Raises `Poisonous`."""
 
-    async def look(step: Step) -> Weight:
+    async def look(step: StepContext) -> Weight:
         return kit.weigh(order)
 
     weight = await ctx.step("weigh", look, returns=Weight)
@@ -156,7 +156,7 @@ async def _weighed(ctx: FlowContext, kit: WorkerKit, order: WorkOrder) -> None:
 async def _released(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> Approval | None:
     """The yes under which it was delivered, as it holds for these very operations."""
 
-    async def look(step: Step) -> Approval | None:
+    async def look(step: StepContext) -> Approval | None:
         known = await asyncio.to_thread(kit.trust.entries)
         return await kit.store.write(lambda tx: release(tx, kit, job, step.run_id, known))
 
@@ -176,7 +176,7 @@ async def _do(
     for attempt in count():
         name = f"call.again-{attempt}" if attempt else "call"
         act = partial(_act, kit, op, number, approval, order)
-        found = await ctx.step(name, act, index=number, returns=Outcome | Refusal)
+        found = await ctx.step(name, act, index=number, returns=CallOutcome | Refusal)
         if isinstance(found, Refusal):
             if found.approval_id is None:
                 why = f"op {number} ({op.line}): {found.decision.reason}"
@@ -212,16 +212,16 @@ async def _act(
     number: int,
     approval: Approval | None,
     order: WorkOrder,
-    step: Step,
-) -> Outcome | Refusal:
+    step: StepContext,
+) -> CallOutcome | Refusal:
     crashed = await kit.store.write(lambda tx: _begun(kit, tx, step))
     if crashed > MOST_CRASHES:
-        return Outcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
+        return CallOutcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
     try:
         kit.store.must_have_room()
     except StoreFull as full:
         # An answer, so that whoever sent the order knows: it may be sent again.
-        return Outcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
+        return CallOutcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
     toolbox = kit.toolbox
     tool, arguments = op.call
     # What an agent made of words was led to by whatever that agent read.
@@ -232,12 +232,12 @@ async def _act(
             run_id=step.run_id, step_key=step.key, index=0, role=WORKER, provenance=composed,
         )  # fmt: skip
     except (BadArguments, UnknownTool) as error:
-        return Outcome(ok=False, error=str(error))
-    place = PlanPlace(step=number, approval_id=approval.id if approval else None)
+        return CallOutcome(ok=False, error=str(error))
+    place = PlanPosition(step=number, approval_id=approval.id if approval else None)
     return await toolbox.perform(call.model_copy(update={"plan": place}), step.checkpoint)
 
 
-def _begun(kit: WorkerKit, tx: Tx, step: Step) -> int:
+def _begun(kit: WorkerKit, tx: Transaction, step: StepContext) -> int:
     counter = f"order-op:{step.idempotency_key}"
     tx.count(counter, kit.clock.now())
     return int(tx.counted(counter, BEGINNING))
@@ -252,7 +252,7 @@ async def _answered(
 ) -> Ack:
     """Say in the outbox how it ended, and in the book of trust if it ended badly."""
 
-    async def write(step: Step) -> Ack:
+    async def write(step: StepContext) -> Ack:
         wo_id = await _written(kit, partial(_addressee, kit, job, order))
         ack = await kit.store.read(partial(_ack, kit, step.run_id, wo_id, order, poison))
         if ack.status != "duplicate":
@@ -280,7 +280,7 @@ def _ack(
     wo_id: str,
     order: WorkOrder | None,
     poison: Poisonous | None,
-    view: View,
+    view: StoreView,
 ) -> Ack:
     run, why = view.run(run_id), str(poison or "")
     stopped = poison.op if poison else 0
@@ -321,7 +321,7 @@ def _incident(kit: WorkerKit, order: WorkOrder, ack: Ack) -> None:
 async def _put_away(
     ctx: FlowContext, kit: WorkerKit, job: OrderJob, shelf: Shelf, why: str
 ) -> None:
-    async def move(step: Step) -> str:
+    async def move(step: StepContext) -> str:
         def put_away() -> str:
             return kit.inbox.put_away(_claim(kit, job, step.run_id), shelf, why)
 

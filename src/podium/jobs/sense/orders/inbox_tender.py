@@ -17,7 +17,7 @@ from podium.jobs.sense.effective_options import ORDERS
 from podium.jobs.sense.orders.release import BEGINNING, answer_to, free_name, op_results
 from podium.jobs.sense.orders.work_order import Ack, Claim, OrderJob, WorkOrder
 from podium.jobs.sense.ports import Inbox, Shelf
-from podium.ports import Engine, Ids, Store, Tx, View
+from podium.ports import Engine, Ids, Store, StoreView, Transaction
 
 OPENED = "inbox:opened"
 RECORD_GONE = (
@@ -194,7 +194,7 @@ class InboxTender:
         return True
 
 
-def _ack_for(run: Run, claim: Claim, worker: str, view: View) -> Ack:
+def _ack_for(run: Run, claim: Claim, worker: str, view: StoreView) -> Ack:
     """The answer to an order whose run ended without one."""
     job = OrderJob.model_validate_json(json.dumps(run.input))
     order, cancelled = job.order, run.status is RunStatus.CANCELLED
@@ -214,13 +214,13 @@ def _ack_for(run: Run, claim: Claim, worker: str, view: View) -> Ack:
     )
 
 
-def _open_book(tx: Tx) -> None:
+def _open_book(tx: Transaction) -> None:
     """Note when this record first saw the inbox."""
     if not tx.counted(OPENED, BEGINNING):
         tx.count(OPENED, tx.now())
 
 
-def _is_older(view: View, claim: Claim) -> bool:
+def _is_older(view: StoreView, claim: Claim) -> bool:
     """Whether it was taken before this record began: what became of it stood in another one, which is gone."""
     try:
         return view.counted(OPENED, minted_at(claim.run_id)) > 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import Player, ask
 from podium.core.errors import StepFailed
-from podium.core.model import Json, Noun
+from podium.core.model import FrozenModel, Json
 from podium.jobs.sense.deps import OpsReply, SenseJob, recorded_without
 from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Bundle, Sensed
@@ -26,7 +26,7 @@ from podium.jobs.sense.planning.bundle import (
     cut,
 )
 from podium.jobs.sense.planning.plan_schema import operations_in_words, zones_in_words
-from podium.ports import FlowContext, Step, Store, View
+from podium.ports import FlowContext, StepContext, Store, StoreView
 
 BUNDLE_BYTES = 40_000
 MOST_FILES = 10
@@ -39,7 +39,7 @@ ShowFile = Callable[[str], Sensed]
 """A text file of the root, without secrets, or why it is not shown. May block."""
 
 
-class Evidence(Noun):
+class Evidence(FrozenModel):
     """As it was when the agent was asked."""
 
     state: str = ""
@@ -59,7 +59,7 @@ async def evidence(
     """Looked at once for a run, and remembered. `before` is the step that it is for."""
     run_id = ctx.run.id
 
-    async def look(step: Step) -> Evidence:
+    async def look(step: StepContext) -> Evidence:
         names = (order.delivered_by, step.run_id)
         bundle = await store.read(lambda view: _bundle(view, names))
         places = paths_in(order, safe_zones)
@@ -94,7 +94,7 @@ def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
             yield each
 
 
-def _bundle(view: View, names: Sequence[str]) -> Bundle | None:
+def _bundle(view: StoreView, names: Sequence[str]) -> Bundle | None:
     """What was planned for when the order was proposed, found through the runs that led to it."""
     for name in names:
         run = view.run(name) if name else None
@@ -127,7 +127,7 @@ def _sections(shown: Evidence) -> Iterator[str]:
             yield f"{head}\nIt is not shown: {each.why or each.condition}."
 
 
-def writer_said(view: View, run_id: str) -> str:
+def writer_said(view: StoreView, run_id: str) -> str:
     """Why no operations could be made in this run, in the words of whom it asked. Empty: it asked nobody, or could."""
     step = view.step(run_id, "operations")
     output: Json = step.output if step is not None else None

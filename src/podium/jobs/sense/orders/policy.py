@@ -12,7 +12,7 @@ from podium.config.folders import STATE_FOLDER
 from podium.config.settings import SandboxSettings
 from podium.core.decisions import Effect, Tier
 from podium.core.errors import CallRefused
-from podium.core.processes import Confinement, ExecRules, Held, Mount
+from podium.core.processes import Confinement, ExecRules, FolderConfinement, Mount
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.orders.release import EARNED
 from podium.platform import make_private_folder
@@ -149,11 +149,11 @@ class OrderFence:
             execs=self._exec_rules().model_copy(update={"repositories": repositories_of(folder)}),
         )
 
-    def held(self, root: str) -> Held | None:
+    def held(self, root: str) -> FolderConfinement | None:
         if self._settings.kind != "kernel" or not self._settings.network:
             return None
         listed = self._settings.hosts if self._settings.network == "listed" else ()
-        return Held(network=self._settings.network, hosts=listed)
+        return FolderConfinement(network=self._settings.network, hosts=listed)
 
     def _mounts(self, root: Path) -> Iterator[Mount]:
         yield Mount(source=str(root), target=str(root))

@@ -20,7 +20,7 @@ from podium.jobs.sense.orders.work_order import (
 )
 from podium.jobs.sense.ports import Inbox
 from podium.jobs.sense.trust import TrustEntry, standings
-from podium.ports import Tx, View
+from podium.ports import StoreView, Transaction
 
 EARNED = "earned-autonomy"
 """The rule under which an order is delivered unasked."""
@@ -30,7 +30,7 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def release(
-    tx: Tx, kit: WorkerKit, job: OrderJob, run_id: str, known: Sequence[TrustEntry]
+    tx: Transaction, kit: WorkerKit, job: OrderJob, run_id: str, known: Sequence[TrustEntry]
 ) -> Approval | None:
     """The approval for this run's operations; None where nobody said yes to exactly them.
 
@@ -54,7 +54,7 @@ def release(
     return _granted(tx, kit, order, run_id, digest, grants)
 
 
-def _delivery(tx: Tx, order: WorkOrder, sha256: str) -> Receipt | None:
+def _delivery(tx: Transaction, order: WorkOrder, sha256: str) -> Receipt | None:
     """The receipt that proves that this very order was delivered by Podium."""
     run = tx.run(order.delivered_by) if order.delivered_by else None
     if run is None or run.flow != CANDIDATE:
@@ -73,7 +73,7 @@ def _delivery(tx: Tx, order: WorkOrder, sha256: str) -> Receipt | None:
 
 
 def _grants(
-    tx: Tx, order: WorkOrder, delivery: Receipt, known: Sequence[TrustEntry], now: datetime
+    tx: Transaction, order: WorkOrder, delivery: Receipt, known: Sequence[TrustEntry], now: datetime
 ) -> tuple[Grant, ...]:
     """Who said yes: to the order itself, or beforehand by granting autonomy that still stands."""
     approval = tx.approval(delivery.approval_id) if delivery.approval_id else None
@@ -96,7 +96,12 @@ def _grants(
 
 
 def _granted(
-    tx: Tx, kit: WorkerKit, order: WorkOrder, run_id: str, digest: str, grants: tuple[Grant, ...]
+    tx: Transaction,
+    kit: WorkerKit,
+    order: WorkOrder,
+    run_id: str,
+    digest: str,
+    grants: tuple[Grant, ...],
 ) -> Approval:
     now = kit.clock.now()
     approval = Approval(
@@ -135,7 +140,7 @@ def _granted(
     return approval
 
 
-def take_name(tx: Tx, wo_id: str, run_id: str, now: datetime) -> bool:
+def take_name(tx: Transaction, wo_id: str, run_id: str, now: datetime) -> bool:
     """Take the name for this run. False: another run has it, or has done it. Asked again, the answer is the same."""
     if tx.counted(_mine(wo_id, run_id), BEGINNING):
         return True
@@ -146,7 +151,7 @@ def take_name(tx: Tx, wo_id: str, run_id: str, now: datetime) -> bool:
     return True
 
 
-def free_name(tx: Tx, wo_id: str, run_id: str, now: datetime) -> None:
+def free_name(tx: Transaction, wo_id: str, run_id: str, now: datetime) -> None:
     """Let go of a name whose order was not done: somebody may mend it and send it again."""
     freed = f"{_mine(wo_id, run_id)}:freed"
     if tx.counted(_mine(wo_id, run_id), BEGINNING) and not tx.counted(freed, BEGINNING):
@@ -179,7 +184,7 @@ def was_done(inbox: Inbox, wo_id: str) -> bool:
 
 
 def op_results(
-    view: View, run_id: str, ops: Sequence[Operation], *, stopped: int = 0, why: str = ""
+    view: StoreView, run_id: str, ops: Sequence[Operation], *, stopped: int = 0, why: str = ""
 ) -> tuple[OpResult, ...]:
     """How each ended. `stopped` is the number of the one that ended the order, and `why` its reason."""
     latest = {_number_of(each): each for each in view.receipts(run_id)}
@@ -201,7 +206,7 @@ def _number_of(receipt: Receipt) -> str:
     return number if name.startswith("call") else ""
 
 
-def _by_receipt(view: View, number: int, op: Operation, receipt: Receipt) -> OpResult:
+def _by_receipt(view: StoreView, number: int, op: Operation, receipt: Receipt) -> OpResult:
     return OpResult(
         number=number,
         op=op.line,
@@ -213,7 +218,7 @@ def _by_receipt(view: View, number: int, op: Operation, receipt: Receipt) -> OpR
     )
 
 
-def _output(view: View, receipt: Receipt) -> str:
+def _output(view: StoreView, receipt: Receipt) -> str:
     """The end of what a program said; the record has it without its secrets."""
     call = view.call(receipt.call_key) if receipt.tool == RUN_TOOL else None
     result = call.outcome.result if call is not None and call.outcome is not None else None

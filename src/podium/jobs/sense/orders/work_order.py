@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from podium.core.decisions import Tier, digest_of
-from podium.core.model import Json, Moment, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.plan_approval import PlannedCall
 
 ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -57,7 +57,7 @@ Text = Annotated[str, Field(max_length=500_000)]
 OpName = Literal["write", "edit", "append", "mkdir", "move", "copy", "trash", "run", "session", "tool"]  # fmt: skip
 
 
-class Operation(Noun):
+class Operation(FrozenModel):
     """One thing to do. Which fields it has follows from `op`."""
 
     op: OpName
@@ -145,7 +145,7 @@ def _call_of(op: Operation) -> tuple[str, dict[str, Json]]:
     return OP_TOOLS[op.op], arguments
 
 
-class WorkOrder(Noun):
+class WorkOrder(FrozenModel):
     """A task made concrete: a closed list of operations with the tier they add up to."""
 
     id: OrderId
@@ -160,7 +160,7 @@ class WorkOrder(Noun):
     """Where its operations act, as computed then."""
     provenance: tuple[str, ...] = ()
     """What led to it: the planner, and the sources whose words it read."""
-    created_at: Moment | None = None
+    created_at: UtcDatetime | None = None
     tasks: Annotated[tuple[Annotated[str, Field(max_length=4_000)], ...], Field(max_length=MOST_OPS)] = ()  # fmt: skip
     """The work in words, where nobody has made operations of it yet."""
     ops: Annotated[tuple[Operation, ...], Field(max_length=MOST_OPS)] = ()
@@ -174,7 +174,7 @@ class WorkOrder(Noun):
         return digest_of({"id": self.id, "target": self.target, "tasks": self.tasks, "ops": ops})
 
 
-class OrderJob(Noun):
+class OrderJob(FrozenModel):
     """Input of a run that performs an order."""
 
     claim: NonEmpty
@@ -191,7 +191,7 @@ class OrderJob(Noun):
 OpStatus = Literal["done", "failed", "refused", "skipped"]
 
 
-class OpResult(Noun):
+class OpResult(FrozenModel):
     """How one operation ended."""
 
     number: int
@@ -209,7 +209,7 @@ class OpResult(Noun):
 AckStatus = Literal["done", "failed", "refused", "parked", "duplicate", "waiting"]
 
 
-class Ack(Noun):
+class Ack(FrozenModel):
     """What the worker says of an order, for whoever sent it and for the next tick."""
 
     wo_id: str
@@ -222,10 +222,10 @@ class Ack(Noun):
     """Id of the worker that answered."""
     ops: tuple[OpResult, ...] = ()
     tries: int = 1
-    finished_at: Moment
+    finished_at: UtcDatetime
 
 
-class Claim(Noun):
+class Claim(FrozenModel):
     """A file that was taken out of the inbox, by one worker, in one rename."""
 
     name: str
@@ -237,7 +237,7 @@ class Claim(Noun):
     worker: str
 
 
-class OpenedOrder(Noun):
+class OpenedOrder(FrozenModel):
     """What a claimed file holds."""
 
     order: WorkOrder | None = None

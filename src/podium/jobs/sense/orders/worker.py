@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from podium.core.decisions import Access, Call, Effect, GateContext, Tier
 from podium.core.errors import BadArguments, UnknownTool
-from podium.core.work import Mode, Terms
+from podium.core.work import Mode, RunSettings
 from podium.jobs.sense import (
     WORKER,
     InboxTender,
@@ -52,7 +52,7 @@ async def inbox_tender(podium: Podium) -> InboxTender:
         engine=await podium.hosting_engine(),
         store=await podium.store(),
         ids=podium.ids,
-        settings=Terms(mode=mode, budgets=podium.settings.budgets.budgets()).model_dump(
+        settings=RunSettings(mode=mode, budgets=podium.settings.budgets.budgets()).model_dump(
             mode="json"
         ),
         root=str(podium.folders.project),

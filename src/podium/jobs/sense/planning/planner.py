@@ -20,7 +20,7 @@ from podium.core.errors import (
     PodiumError,
     ToolMissing,
 )
-from podium.core.model import Json, Moment, Noun
+from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.turns import Reply, Turn
 from podium.core.work import Run, RunStatus
 from podium.jobs.sense.candidate_status import standing_of
@@ -30,17 +30,17 @@ from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.planning.bundle import ONLY_DATA, as_data, bundle_json, clean_line, cut
 from podium.jobs.sense.planning.plan_parser import parse_plan
 from podium.jobs.sense.planning.plan_schema import item_schema, operations_in_words, zones_in_words
-from podium.ports import Agent, FlowContext, RunQuery, Step, View
+from podium.ports import Agent, FlowContext, RunQuery, StepContext, StoreView
 
 MOST_RUNS = 200
 MOST_TOLD = 20
 LONGEST_TOLD = 500
 
 
-class Situation(Noun):
+class Situation(FrozenModel):
     """At the moment in which the planner is asked. Newest first."""
 
-    now: Moment
+    now: UtcDatetime
     waiting: tuple[dict[str, Json], ...] = ()
     rejected: tuple[dict[str, Json], ...] = ()
 
@@ -49,7 +49,7 @@ async def situation(ctx: FlowContext, kit: SenseKit, *, before: str) -> Situatio
     """Looked at once for a run, and remembered. `before` is the step that it is for."""
     run_id = ctx.run.id
 
-    async def look(step: Step | None = None) -> Situation:
+    async def look(step: StepContext | None = None) -> Situation:
         now = kit.clock.now()
         return await kit.store.read(lambda view: _seen(view, now))
 
@@ -60,7 +60,7 @@ async def situation(ctx: FlowContext, kit: SenseKit, *, before: str) -> Situatio
     return await ctx.step("situation", look, returns=Situation)
 
 
-def _seen(view: View, now: Moment) -> Situation:
+def _seen(view: StoreView, now: UtcDatetime) -> Situation:
     waiting, rejected = [], []
     for run in view.runs(RunQuery(flow=CANDIDATE, limit=MOST_RUNS)):
         standing = standing_of(view, run)
@@ -152,7 +152,7 @@ async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
     if planner.rules is not None:
         rules, now = planner.rules, await ctx.now("planning")
 
-        async def by_rules(step: Step) -> Json:
+        async def by_rules(step: StepContext) -> Json:
             return rules(job.bundle, now)
 
         document = await ctx.step(PLAN, by_rules)
@@ -196,7 +196,7 @@ async def _asked(
 async def _spent(ctx: FlowContext, kit: SenseKit) -> str:
     """Which budget has nothing left; empty when none has."""
 
-    async def look(step: Step) -> str:
+    async def look(step: StepContext) -> str:
         try:
             await kit.purse.check(ctx.run, step.key)
         except BudgetSpent as error:

@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from podium.core.model import Json, NonEmpty, Noun
-from podium.core.regex_cost import RunsAway, pattern_cost
+from podium.core.model import FrozenModel, Json, NonEmpty
+from podium.core.regex_cost import RegexTooCostly, pattern_cost
 from podium.jobs.sense.models import Action, Condition, ItemType, Priority
 
 MOST_RULES = 100
@@ -91,7 +91,7 @@ def _checked_template(text: str) -> str:
 def _checked_pattern(text: str) -> str:
     try:
         pattern_cost(text)
-    except RunsAway as error:
+    except RegexTooCostly as error:
         raise ValueError(f"{text[:80]!r} {error}") from None
     return text
 
@@ -108,14 +108,14 @@ Number = Annotated[float, Strict()]
 SourceName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 
 
-class Elsewhere(Noun):
+class Elsewhere(FrozenModel):
     """Values that another source has."""
 
     source: SourceName
     path: Paths
 
 
-class Clause(Noun):
+class Clause(FrozenModel):
     """Something that must hold for a value at `path`. Several words must hold for the same one."""
 
     path: Paths
@@ -147,7 +147,7 @@ class Clause(Noun):
         return self
 
 
-class When(Noun):
+class When(FrozenModel):
     """What a rule looks for: things of these sources, or each part of them, for which all clauses hold."""
 
     source: SourceName | tuple[SourceName, ...]
@@ -175,7 +175,7 @@ class When(Noun):
         return (self.for_each,) if isinstance(self.for_each, str) else self.for_each
 
 
-class RuleSuggestion(Noun):
+class RuleSuggestion(FrozenModel):
     """`wo_suggestion` with gaps."""
 
     wo_id_hint: Template
@@ -186,7 +186,7 @@ class RuleSuggestion(Noun):
     """Operations. Paths are filled with names only, and commands not at all."""
 
 
-class RuleItem(Noun):
+class RuleItem(FrozenModel):
     """An item of a plan with gaps."""
 
     type: ItemType
@@ -196,7 +196,7 @@ class RuleItem(Noun):
     wo_suggestion: RuleSuggestion | None = None
 
 
-class ExampleSensed(Noun):
+class ExampleSensed(FrozenModel):
     """Something a source could find."""
 
     source: SourceName | None = None
@@ -208,14 +208,14 @@ class ExampleSensed(Noun):
     content: Json = None
 
 
-class Example(Noun):
+class Example(FrozenModel):
     """What a rule makes of what was sensed: how many items, or exactly these titles."""
 
     sensed: Annotated[tuple[ExampleSensed, ...], Field(max_length=50)]
     expect: Annotated[int, Strict(), Field(ge=0)] | tuple[str, ...]
 
 
-class Rule(Noun):
+class Rule(FrozenModel):
     """If this is found, that item is in the plan."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
@@ -226,7 +226,7 @@ class Rule(Noun):
     """At least one: they are tried whenever the rules are loaded."""
 
 
-class RuleBook(Noun):
+class RuleBook(FrozenModel):
     """A file of rules."""
 
     version: Literal[1]

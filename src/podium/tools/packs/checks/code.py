@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from podium.core.errors import PackInvalid
-from podium.tools.packs.checks.papers import Papers
-from podium.tools.packs.files import Snapshot
+from podium.tools.packs.checks.papers import RegistryCheck
+from podium.tools.packs.files import PackSnapshot
 from podium.tools.packs.handlers import (
     PythonHandler,
     ServiceHandler,
@@ -21,8 +21,8 @@ Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None
 """Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""
 
 
-def check(papers: Papers) -> None:
-    modules = Modules(papers.files)
+def check(papers: RegistryCheck) -> None:
+    modules = PackModules(papers.files)
     declared = {setting.name for setting in papers.registry.settings}
     for place, tool in papers.each_tool():
         try:
@@ -47,10 +47,10 @@ def check(papers: Papers) -> None:
             papers.faults.add(place, str(error))
 
 
-class Modules:
+class PackModules:
     """The modules of a pack's folder, each parsed once."""
 
-    def __init__(self, files: Snapshot) -> None:
+    def __init__(self, files: PackSnapshot) -> None:
         self._files = files
         self._parsed: dict[str, Defined] = {}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from podium.core.packs import fits, floor_tier
-from podium.tools.packs.checks.papers import Papers
+from podium.tools.packs.checks.papers import RegistryCheck
 from podium.tools.packs.effort import STEPS_PER_PATTERN
 from podium.tools.packs.files import REGISTRY_FILE, pack_digest
 from podium.tools.packs.kinds import is_kind
@@ -16,7 +16,7 @@ from podium.tools.packs.shipped import is_shipped, shipped_packs
 _PATTERN = re.compile(r"[a-z0-9_.*?]+")
 
 
-def check(papers: Papers) -> None:
+def check(papers: RegistryCheck) -> None:
     registry = papers.registry
     named = [(f"{place}/name", tool.name) for place, tool in papers.each_tool()]
     named += [(f"{place}/name", skill.name) for place, skill in papers.each_skill()]
@@ -37,7 +37,7 @@ def check(papers: Papers) -> None:
     _check_floors(papers)
 
 
-def _check_own_name(papers: Papers) -> None:
+def _check_own_name(papers: RegistryCheck) -> None:
     """Runs find a pack by its name, and it keeps its own files under it."""
     name, folder = papers.registry.pack, papers.files.folder.resolve()
     if folder.name != name:
@@ -48,7 +48,7 @@ def _check_own_name(papers: Papers) -> None:
         papers.faults.add("/pack", words)
 
 
-def _is_taken(papers: Papers, shipped: Path) -> bool:
+def _is_taken(papers: RegistryCheck, shipped: Path) -> bool:
     """Whether another pack is there. One with the same files is no other one."""
     if not (shipped / REGISTRY_FILE).is_file():
         return False
@@ -59,7 +59,7 @@ def _places(part: str, key: str, names: Iterable[str]) -> list[tuple[str, str]]:
     return [(f"/{part}/{number}/{key}", name) for number, name in enumerate(names)]
 
 
-def _once(papers: Papers, what: str, named: Iterable[tuple[str, str]]) -> None:
+def _once(papers: RegistryCheck, what: str, named: Iterable[tuple[str, str]]) -> None:
     first: dict[str, str] = {}
     for place, name in named:
         if name in first:
@@ -67,7 +67,7 @@ def _once(papers: Papers, what: str, named: Iterable[tuple[str, str]]) -> None:
         first.setdefault(name, place)
 
 
-def _check_patterns(papers: Papers) -> None:
+def _check_patterns(papers: RegistryCheck) -> None:
     for number, row in enumerate(papers.registry.domains):
         if not row.patterns:
             papers.faults.add(f"/domains/{number}/patterns", "is empty; no tool can fall under it")
@@ -79,7 +79,7 @@ def _check_patterns(papers: Papers) -> None:
                 papers.faults.add(f"/domains/{number}/patterns/{index}", words)
 
 
-def _check_domains(papers: Papers) -> None:
+def _check_domains(papers: RegistryCheck) -> None:
     rows = {row.name for row in papers.registry.domains}
     named = [(place, tool.domain) for place, tool in papers.each_tool()]
     named += [(place, skill.domain) for place, skill in papers.each_skill()]
@@ -91,7 +91,7 @@ def _check_domains(papers: Papers) -> None:
             )
 
 
-def _check_floors(papers: Papers) -> None:
+def _check_floors(papers: RegistryCheck) -> None:
     patterns = sum(len(row.patterns) for row in papers.registry.domains)
     papers.effort.spend(len(papers.registry.tools) * patterns * STEPS_PER_PATTERN)
     for place, tool in papers.each_tool():

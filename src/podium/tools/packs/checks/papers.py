@@ -8,19 +8,19 @@ from functools import cached_property
 
 from podium.core.model import Json
 from podium.core.packs import PackRegistry, PackTool, Skill
-from podium.tools.packs.effort import Effort
-from podium.tools.packs.files import Snapshot
-from podium.tools.packs.reading import Faults
+from podium.tools.packs.effort import CheckEffort
+from podium.tools.packs.files import PackSnapshot
+from podium.tools.packs.reading import ProblemCollector
 
 
 @dataclass(frozen=True)
-class Papers:
+class RegistryCheck:
     """One registry under examination."""
 
     registry: PackRegistry
-    files: Snapshot
-    faults: Faults
-    effort: Effort = field(default_factory=Effort)
+    files: PackSnapshot
+    faults: ProblemCollector
+    effort: CheckEffort = field(default_factory=CheckEffort)
 
     @cached_property
     def tools(self) -> dict[str, PackTool]:

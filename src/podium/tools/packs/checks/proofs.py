@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from podium.core.model import Json
 from podium.core.packs import PackTool, RowCheck
-from podium.tools.packs.checks.papers import Papers, properties_of
+from podium.tools.packs.checks.papers import RegistryCheck, properties_of
 from podium.tools.packs.places import pointer
 
 OWN_FIELDS = ("verification", "undoes")
@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"\$(?P<source>\w+)\.(?P<path>.+)")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def check(papers: Papers) -> None:
+def check(papers: RegistryCheck) -> None:
     for place, tool in papers.each_tool():
         _check_fields(papers, place, tool)
         for number, proof in enumerate(tool.verify):
@@ -27,7 +27,7 @@ def check(papers: Papers) -> None:
             papers.faults.add(f"{place}/verify", words)
 
 
-def _check_fields(papers: Papers, place: str, tool: PackTool) -> None:
+def _check_fields(papers: RegistryCheck, place: str, tool: PackTool) -> None:
     if not tool.receipt_fields:
         words = "is empty; name the fields of the result that prove what was done"
         papers.faults.add(f"{place}/receipt_fields", words)
@@ -41,7 +41,7 @@ def _check_fields(papers: Papers, place: str, tool: PackTool) -> None:
             papers.faults.add(at, f"{name!r} is Podium's own field, and on every receipt")
 
 
-def _check_proof(papers: Papers, place: str, tool: PackTool, proof: RowCheck) -> None:
+def _check_proof(papers: RegistryCheck, place: str, tool: PackTool, proof: RowCheck) -> None:
     if not proof.where:
         papers.faults.add(f"{place}/where", "is empty; say which row is looked for")
     if proof.absent and proof.expect:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from podium.core.model import Json
-from podium.core.regex_cost import RunsAway, pattern_cost
+from podium.core.regex_cost import RegexTooCostly, pattern_cost
 from podium.tools.packs.places import pointer
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -33,7 +33,7 @@ def reference_problems(schema: Json) -> Iterator[tuple[str, str]]:
     problems = [
         problem for place, node in found.items() for problem in _problems(place, node, found)
     ]
-    yield from problems or Sizes(schema).problems()
+    yield from problems or SchemaSizes(schema).problems()
 
 
 def _schemas(node: Json, place: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -79,7 +79,7 @@ def _problems(
 def _pattern_problems(pattern: str, quick: bool = False) -> Iterator[str]:
     try:
         cost = pattern_cost(pattern)
-    except RunsAway as error:
+    except RegexTooCostly as error:
         yield f"{pattern[:100]!r} {error}"
         return
     # Names are searched with all of these patterns at once, so no length can be set for each.
@@ -96,7 +96,7 @@ def _target(reference: Json) -> str | None:
     return pointer(parts) if not place or place.startswith("/") else None
 
 
-class Sizes:
+class SchemaSizes:
     """What each part of a schema comes to when its references are followed."""
 
     def __init__(self, schema: Json) -> None:
@@ -108,7 +108,7 @@ class Sizes:
         for place in self._found:
             try:
                 self._measured(place)
-            except _Unending as error:
+            except _SchemaTooLarge as error:
                 yield error.place, error.words
                 return
 
@@ -120,10 +120,12 @@ class Sizes:
         """Size and depth."""
         if place not in self._known:
             if place in self._open:
-                raise _Unending(f"{self._open[-1]}/$ref", f"goes round in a circle: #{place} again")
+                raise _SchemaTooLarge(
+                    f"{self._open[-1]}/$ref", f"goes round in a circle: #{place} again"
+                )
             self._open.append(place)
             if len(self._open) > DEEPEST:
-                raise _Unending(place, f"is more than {DEEPEST} deep, references followed")
+                raise _SchemaTooLarge(place, f"is more than {DEEPEST} deep, references followed")
             self._known[place] = self._added_up(place)
             self._open.pop()
         return self._known[place]
@@ -135,11 +137,11 @@ class Sizes:
         size *= _UNEVALUATED_TIMES if any(key in node for key in _UNEVALUATED) else 1
         depth = 1 + max((depth for _, depth in inner), default=0)
         if size > LARGEST:
-            raise _Unending(
+            raise _SchemaTooLarge(
                 place, f"comes to more than {LARGEST} schemas when references are followed"
             )
         if depth > DEEPEST:
-            raise _Unending(place, f"is more than {DEEPEST} deep, references followed")
+            raise _SchemaTooLarge(place, f"is more than {DEEPEST} deep, references followed")
         return size, depth
 
     def _used_by(self, place: str, node: Mapping[str, Json]) -> Iterator[str]:
@@ -151,7 +153,7 @@ class Sizes:
             yield _target(node["$ref"]) or ""
 
 
-class _Unending(Exception):
+class _SchemaTooLarge(Exception):
     """A schema that no value could be held against in good time."""
 
     def __init__(self, place: str, words: str) -> None:

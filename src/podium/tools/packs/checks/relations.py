@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 
 from podium.core.packs import PackTool
-from podium.tools.packs.checks.papers import Papers, properties_of, required_of
+from podium.tools.packs.checks.papers import RegistryCheck, properties_of, required_of
 from podium.tools.packs.kinds import is_id
 from podium.tools.packs.places import pointer
 
@@ -15,7 +15,7 @@ _MOST_CIRCLES = 20
 """That are told at once: looking for each takes time."""
 
 
-def check(papers: Papers) -> None:
+def check(papers: RegistryCheck) -> None:
     for place, tool in papers.each_tool():
         _check_dependencies(papers, place, tool)
         _check_undo(papers, place, tool)
@@ -29,7 +29,7 @@ def check(papers: Papers) -> None:
         papers.faults.add(f"/tools/{number}/depends_on", words)
 
 
-def _check_dependencies(papers: Papers, place: str, tool: PackTool) -> None:
+def _check_dependencies(papers: RegistryCheck, place: str, tool: PackTool) -> None:
     for number, dependency in enumerate(tool.depends_on):
         at = f"{place}/depends_on/{number}"
         before = papers.must_be_tool(f"{at}/tool", dependency.tool)
@@ -42,7 +42,7 @@ def _check_dependencies(papers: Papers, place: str, tool: PackTool) -> None:
                 papers.faults.add(where, words)
 
 
-def _check_undo(papers: Papers, place: str, tool: PackTool) -> None:
+def _check_undo(papers: RegistryCheck, place: str, tool: PackTool) -> None:
     if tool.undo is None:
         return
     reverse = papers.must_be_tool(f"{place}/undo", tool.undo)
@@ -56,7 +56,7 @@ def _check_undo(papers: Papers, place: str, tool: PackTool) -> None:
             papers.faults.add(f"{place}/undo", words)
 
 
-def _cycles(papers: Papers) -> Iterator[list[str]]:
+def _cycles(papers: RegistryCheck) -> Iterator[list[str]]:
     """Circles of dependencies that have no tool in common, each from its first tool on."""
     before = {
         name: {dependency.tool for dependency in tool.depends_on}

@@ -10,9 +10,14 @@ from jsonschema import Draft202012Validator
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Utterance
-from podium.tools.packs.checks.papers import Papers, properties_of, required_of
-from podium.tools.packs.checks.references import Sizes, reference_problems
-from podium.tools.packs.effort import STEPS_PER_CHECKED_KEY, STEPS_PER_SCHEMA, Effort, values_in
+from podium.tools.packs.checks.papers import RegistryCheck, properties_of, required_of
+from podium.tools.packs.checks.references import SchemaSizes, reference_problems
+from podium.tools.packs.effort import (
+    STEPS_PER_CHECKED_KEY,
+    STEPS_PER_SCHEMA,
+    CheckEffort,
+    values_in,
+)
 from podium.tools.packs.kinds import KINDS, RESOLVED, is_kind
 from podium.tools.packs.places import pointer
 from podium.tools.registry import surely_sound
@@ -20,7 +25,7 @@ from podium.tools.registry import surely_sound
 _SHOWN_CHARACTERS = 200
 
 
-def check(papers: Papers) -> None:
+def check(papers: RegistryCheck) -> None:
     for place, tool in papers.each_tool():
         _check(papers, place, tool.input_schema, tool.examples)
         if "additionalProperties" not in tool.input_schema:
@@ -30,7 +35,7 @@ def check(papers: Papers) -> None:
         _check(papers, place, skill.input_schema, skill.examples)
 
 
-def schema_problems(schema: Json, effort: Effort) -> Iterator[tuple[str, str]]:
+def schema_problems(schema: Json, effort: CheckEffort) -> Iterator[tuple[str, str]]:
     """Pointer and words of everything that keeps this from being a schema of its own.
 
     Raises `TooMuch` when there is too much of it.
@@ -41,7 +46,7 @@ def schema_problems(schema: Json, effort: Effort) -> Iterator[tuple[str, str]]:
         yield from reference_problems(schema)
 
 
-def _against_the_standard(schema: Json, effort: Effort) -> list[tuple[str, str]]:
+def _against_the_standard(schema: Json, effort: CheckEffort) -> list[tuple[str, str]]:
     effort.spend(values_in(schema) * STEPS_PER_CHECKED_KEY)
     try:
         return [
@@ -53,7 +58,7 @@ def _against_the_standard(schema: Json, effort: Effort) -> list[tuple[str, str]]
 
 
 def _check(
-    papers: Papers, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
+    papers: RegistryCheck, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
 ) -> None:
     top = f"{place}/input_schema"
     problems = list(schema_problems(schema, papers.effort))
@@ -104,10 +109,10 @@ def _word_problems(words: Json, choices: list[Json]) -> Iterator[tuple[str, str]
 
 
 def _check_values(
-    papers: Papers, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
+    papers: RegistryCheck, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
 ) -> None:
     """Defaults and the arguments of examples fit the schema they stand beside."""
-    fitting = _Fitting(schema, papers.effort)
+    fitting = _SchemaFit(schema, papers.effort)
     for name, inner in properties_of(schema).items():
         given = isinstance(inner, dict) and "default" in inner
         if given and not fitting.fits(name, inner["default"]):
@@ -122,13 +127,13 @@ def _check_values(
                 papers.faults.add(at, f"{_short(value)} does not fit the schema of {name!r}")
 
 
-class _Fitting:
+class _SchemaFit:
     """Holds values against the properties of a schema, as long as the effort lasts."""
 
-    def __init__(self, schema: dict[str, Json], effort: Effort) -> None:
+    def __init__(self, schema: dict[str, Json], effort: CheckEffort) -> None:
         self._schemas = properties_of(schema)
         self._effort = effort
-        self._sizes = Sizes(schema)
+        self._sizes = SchemaSizes(schema)
         self._whole = validator_for(schema, spend=effort.spend)
 
     def fits(self, name: str, value: Json) -> bool:

@@ -6,18 +6,18 @@ import re
 
 from podium.core.model import Json
 from podium.core.packs import PackTool, Skill, SkillStep
-from podium.tools.packs.checks.papers import Papers, properties_of
+from podium.tools.packs.checks.papers import RegistryCheck, properties_of
 from podium.tools.packs.places import pointer
 
 _REFERENCE = re.compile(r"\$(?P<source>[A-Za-z_][A-Za-z0-9_-]*)(?:\.(?P<path>.+))?")
 
 
-def check(papers: Papers) -> None:
+def check(papers: RegistryCheck) -> None:
     for place, skill in papers.each_skill():
         _check_skill(papers, place, skill)
 
 
-def _check_skill(papers: Papers, place: str, skill: Skill) -> None:
+def _check_skill(papers: RegistryCheck, place: str, skill: Skill) -> None:
     contexts = {shape.name for shape in papers.registry.contexts}
     for number, name in enumerate(skill.needs_context):
         if name not in contexts:
@@ -35,7 +35,7 @@ def _check_skill(papers: Papers, place: str, skill: Skill) -> None:
 
 
 def _check_step(
-    papers: Papers,
+    papers: RegistryCheck,
     place: str,
     skill: Skill,
     step: SkillStep,

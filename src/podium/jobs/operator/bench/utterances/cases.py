@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from podium.core.model import Json, NonEmpty, Noun
+from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.packs import TierName
 from podium.jobs.operator.models import Intent, Message
 
@@ -25,7 +25,7 @@ def _several(value: Json) -> Json:
     return (value,) if isinstance(value, str) else value
 
 
-class UtteranceCase(Noun):
+class UtteranceCase(FrozenModel):
     """One message and what is right to make of it. None and empty are not scored."""
 
     half: Half

@@ -12,8 +12,8 @@ from typing import Annotated, Literal, Protocol
 from pydantic import AfterValidator, Field
 
 from podium.core.errors import NotPossibleNow, PodiumError, ToolMissing
-from podium.core.model import Noun
-from podium.core.processes import Ended, ProcessLimits, Spawn
+from podium.core.model import FrozenModel
+from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.work import Mode
 from podium.platform import make_private_folder
 from podium.ports import Launcher
@@ -45,7 +45,7 @@ def _writable_down(path: str) -> str:
 PlainPath = Annotated[str, AfterValidator(_writable_down)]
 
 
-class Schedule(Noun):
+class Schedule(FrozenModel):
     """A tick of one root, again and again."""
 
     root: PlainPath
@@ -82,7 +82,7 @@ class Schedule(Noun):
         }
 
 
-class Change(Noun):
+class Change(FrozenModel):
     """What installing or uninstalling did."""
 
     scheduler: SchedulerName
@@ -99,7 +99,7 @@ class Change(Noun):
     """What a person has to type, or to put into a file, where Podium could not."""
 
 
-class Standing(Noun):
+class Standing(FrozenModel):
     """How things stand with one scheduler."""
 
     scheduler: SchedulerName
@@ -124,7 +124,7 @@ class Machine:
 
     async def ask(self, *argv: str, stdin: bytes = b"") -> Answer:
         """Run one of the scheduler's own programs for a short while."""
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=argv,
             cwd="/",
             env={"LC_ALL": "C"},
@@ -143,7 +143,7 @@ class Machine:
 class Answer:
     """What a program said."""
 
-    def __init__(self, ended: Ended | None, problem: str = "") -> None:
+    def __init__(self, ended: ProcessExit | None, problem: str = "") -> None:
         self.worked = ended is not None and ended.exit_code == 0
         self.whole = ended is not None and not ended.stdout_dropped_bytes
         self.output = ended.stdout if ended else b""
@@ -154,7 +154,7 @@ class Answer:
         return self.output.decode(errors="replace")
 
 
-def _complaint(ended: Ended) -> str:
+def _complaint(ended: ProcessExit) -> str:
     if ended.timed_out:
         return "it did not answer in time"
     lines = ended.stderr.decode(errors="replace").strip().splitlines()

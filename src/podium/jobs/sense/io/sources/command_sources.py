@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from podium.core.errors import CallRefused, ToolMissing
 from podium.core.model import Json
-from podium.core.processes import Confinement, Ended, ProcessLimits, Spawn
+from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.jobs.sense.io.sources.base import AskedSource, understand_output
 from podium.jobs.sense.io.sources.file_selection import (
     NotSensed,
@@ -49,7 +49,7 @@ class CommandSource(AskedSource):
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         limits = ProcessLimits(seconds=self._timeout_seconds, output_bytes=self._kit.file_bytes)
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=self._command, cwd=str(self._kit.root), limits=limits, confinement=self._fence()
         )
         ended = await ended_of(self._launcher, spawn)
@@ -67,7 +67,7 @@ class CommandSource(AskedSource):
         return "ok", "", content
 
 
-async def ended_of(launcher: Launcher, spawn: Spawn) -> Ended:
+async def ended_of(launcher: Launcher, spawn: ProcessSpec) -> ProcessExit:
     """How it ended. Raises `NotSensed` when it did not by itself."""
     try:
         ended = await launcher.run(spawn)
@@ -203,11 +203,11 @@ class GitSource(AskedSource):
 
     async def _run(
         self, folder: Path, *words: str, settings: dict[str, str] | None = None
-    ) -> Ended:
+    ) -> ProcessExit:
         # Named, not looked for: neither above, nor where the repository's settings point.
         place = (f"--git-dir={folder / '.git'}", f"--work-tree={folder}")
         hardened = _set((*_SETTINGS, f"safe.directory={folder}"))
-        spawn = Spawn(
+        spawn = ProcessSpec(
             argv=("git", "--no-pager", *hardened, *place, *words),
             cwd=str(folder),
             env={**_ENVIRONMENT, **(settings or {})},
@@ -227,6 +227,6 @@ def _unless(said: str, none: str) -> str | None:
     return None if said in ("", none) else said
 
 
-def _failed(word: str, ended: Ended) -> NotSensed:
+def _failed(word: str, ended: ProcessExit) -> NotSensed:
     said = last_words(ended.stderr.decode(errors="replace").strip(), 500)
     return NotSensed("unreadable", f"git {word} failed: {said or 'it said nothing'}")

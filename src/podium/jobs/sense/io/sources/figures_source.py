@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import Field, ValidationError
 
 from podium.core.errors import NotPossibleNow
-from podium.core.model import Json, Moment, Noun, json_of
+from podium.core.model import FrozenModel, Json, UtcDatetime, json_of
 from podium.jobs.sense.io.safe_files import opened_folder, read_plain, replace_file
 from podium.jobs.sense.io.sources.base import AskedSource
 from podium.jobs.sense.io.sources.file_selection import SourceKit, real_place, said_as_fault
@@ -27,14 +27,14 @@ APART = timedelta(hours=1)
 _LIMIT_BYTES = 20_000
 
 
-class Reading(Noun):
+class Reading(FrozenModel):
     """How full the disk was when it was found to have moved on."""
 
-    at: Moment
+    at: UtcDatetime
     percent: Annotated[int, Field(ge=0, le=100)]
 
 
-class Remembered(Noun):
+class Remembered(FrozenModel):
     """What is in the file."""
 
     steps: dict[str, int] = Field(default_factory=dict)
