@@ -22,7 +22,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SHORT_FORMS: dict[str, list[Json]] = {
     "SandboxSettings": [{"enum": ["none", "kernel"]}],
     "ZoneSpec": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-    "Example": [{"type": "string"}],
+    "PolicyExample": [{"type": "string"}],
     "ArgumentMatch": [{"type": ["string", "number", "boolean", "null", "array"]}],
 }
 """Definition → other forms that its model reads before validation, which pydantic does not describe."""
