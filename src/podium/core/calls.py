@@ -240,9 +240,9 @@ def undone_by(receipts: Iterable[Receipt], name: str) -> Receipt | None:
     """The receipt that proves the reversal of the one called `RUN#NUMBER`, if there is one."""
     return next(
         (
-            each
-            for each in receipts
-            if each.status == "completed" and each.fields.get("undoes") == name
+            receipt
+            for receipt in receipts
+            if receipt.status == "completed" and receipt.fields.get("undoes") == name
         ),
         None,
     )

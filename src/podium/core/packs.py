@@ -252,7 +252,7 @@ class Pack(FrozenModel):
         return self._by_name.get(name)
 
     def skill(self, name: str) -> Skill | None:
-        return next((each for each in self.registry.skills if each.name == name), None)
+        return next((skill for skill in self.registry.skills if skill.name == name), None)
 
     @property
     def _by_name(self) -> dict[str, PackTool]:

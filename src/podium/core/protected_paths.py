@@ -337,7 +337,7 @@ def _fits(name: str, pattern: str) -> bool:
     if "~" not in name:
         return False
     short = _SHORT.fullmatch(name)
-    return short is not None and any(_shortened(short, each) for each in _stems(pattern))
+    return short is not None and any(_shortened(short, stem) for stem in _stems(pattern))
 
 
 def _stems(pattern: str) -> Iterator[tuple[str, str]]:

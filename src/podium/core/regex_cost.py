@@ -36,8 +36,8 @@ def characters(name: str, value: Any, *, any_case: bool) -> int:
         return _ALL
     kinds = [(str(kind), inner) for kind, inner in value]
     if kinds[0][0] == "NEGATE":
-        return _ALL & ~_union(_surely(*each) for each in kinds[1:])
-    return _cased(_union(_perhaps(*each) for each in kinds), any_case)
+        return _ALL & ~_union(_surely(*kind) for kind in kinds[1:])
+    return _cased(_union(_perhaps(*kind) for kind in kinds), any_case)
 
 
 def _cased(found: int, any_case: bool) -> int:

@@ -83,8 +83,8 @@ def _holder(record: CallRecord, approval: Approval) -> str:
 def _is_last_call(tx: CallsAndApprovals, record: CallRecord, approval: Approval) -> bool:
     settled = (CallStatus.COMPLETED, CallStatus.FAILED)
     others = {
-        each.step_key
-        for each in tx.calls(record.run_id)
-        if each.approval_id == approval.id and each.status in settled
+        call.step_key
+        for call in tx.calls(record.run_id)
+        if call.approval_id == approval.id and call.status in settled
     }
     return len(others - {record.step_key}) >= approval.plan_calls - 1

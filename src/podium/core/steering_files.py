@@ -36,7 +36,7 @@ def _pack(name: str) -> Sequence[str]:
 def _program(word: str) -> Sequence[str]:
     """What may be files in a word of a command: also behind `--option=`, and in a line for a shell."""
     words = _BETWEEN_WORDS.split(word)
-    return [each for each in words if _LIKE_A_FILE.search(each) and not each.startswith("-")]
+    return [word for word in words if _LIKE_A_FILE.search(word) and not word.startswith("-")]
 
 
 @dataclass(frozen=True)

@@ -263,13 +263,13 @@ def _kept_out(result: Fields) -> Iterator[str]:
 
 def _checked(result: Fields, longest: int) -> str:
     checks = result["checks"]
-    passed = [each for each in checks if each["passed"]]
+    passed = [check for check in checks if check["passed"]]
     lines = [f"passed: {each['name']}{_last_words(each['output'])}" for each in passed]
-    for each in checks:
-        if not each["passed"]:
-            lines.append(f"FAILED: {each['name']}: {each['error']}")
-            lines += [f"$ {each['command']}", *([each["output"]] if each["output"] else [])]
-            lines += _kept_out(each)
+    for check in checks:
+        if not check["passed"]:
+            lines.append(f"FAILED: {check['name']}: {check['error']}")
+            lines += [f"$ {check['command']}", *([check["output"]] if check["output"] else [])]
+            lines += _kept_out(check)
     return "\n".join(lines)
 
 

@@ -91,7 +91,9 @@ class AwaitedMessage(FrozenModel):
 
     def found_in(self, heard: ParsedBlocks) -> MessageBlock | None:
         """The last that is the message. None: there is none."""
-        return next((each for each in reversed(heard.messages) if self.is_met_by(each)), None)
+        return next(
+            (message for message in reversed(heard.messages) if self.is_met_by(message)), None
+        )
 
     def is_met_by(self, message: MessageBlock) -> bool:
         """Whether this is the message: of the turn's id, of a type that was wanted, and for whom that is."""

@@ -119,7 +119,7 @@ class Run(FrozenModel):
     def only_sleeps(self) -> bool:
         """Whether it waits for nothing but time to pass, and goes on by itself then."""
         names = (self.waiting_for or "").split(", ")
-        return self.status is RunStatus.WAITING and all(each.startswith(TIMER) for each in names)
+        return self.status is RunStatus.WAITING and all(name.startswith(TIMER) for name in names)
 
 
 class StepStatus(StrEnum):

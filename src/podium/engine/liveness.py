@@ -93,7 +93,7 @@ class WorkerRoster:
         """Whether a worker's process has ended, and all that it started with it."""
         if worker_id == self._myself:
             return False
-        beat = next((each for each in view.workers() if each.id == worker_id), None)
+        beat = next((worker for worker in view.workers() if worker.id == worker_id), None)
         return self._presence.is_gone(view, beat)
 
     def orphans(self, view: StoreView) -> list[Run]:

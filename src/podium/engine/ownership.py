@@ -281,7 +281,7 @@ class Ownership:
     def has_chores(self, view: StoreView, *, orphans: bool = True) -> bool:
         now = view.now()
         return (
-            any(not each.paused and each.next_at <= now for each in view.schedules())
+            any(not schedule.paused and schedule.next_at <= now for schedule in view.schedules())
             or bool(self._due_waits(view, now))
             or (orphans and bool(self._roster.orphans(view)))
         )
@@ -402,10 +402,10 @@ def follow(tx: Transaction, run: Run, follower: str) -> None:
 def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list[str]:
     if from_step is None:
         failed = [place for place, step in enumerate(steps) if step.status is StepStatus.FAILED]
-        return [each.key for each in steps[failed[-1] :]] if failed else []
+        return [step.key for step in steps[failed[-1] :]] if failed else []
     for place, step in enumerate(steps):
         if step.key == from_step:
-            return [each.key for each in steps[place:]]
+            return [step.key for step in steps[place:]]
     known = ", ".join(step.key for step in steps) or "none"
     raise BadInput(f"the run has no recorded step {from_step!r}; recorded: {known}")
 

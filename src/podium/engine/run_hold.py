@@ -133,7 +133,9 @@ class RunHold:
     def seconds_left(self, now: datetime) -> float | None:
         """Seconds until the first of its waits is over; None when none has a deadline."""
         deadlines = (wait.deadline for wait in self.waits if wait.deadline)
-        return min((self.deadlines.seconds_left(each, now) for each in deadlines), default=None)
+        return min(
+            (self.deadlines.seconds_left(deadline, now) for deadline in deadlines), default=None
+        )
 
     def __enter__(self) -> None:
         """While entered, the run is doing something."""

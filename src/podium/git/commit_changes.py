@@ -183,7 +183,7 @@ class CommitHistory:
     async def _changed(self, commits: Sequence[str]) -> list[CommitChange]:
         fields = await self._lines(
             "diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--raw", "--no-renames", "--abbrev=64",
-            stdin="".join(f"{each}\n" for each in commits).encode(), zero=True,
+            stdin="".join(f"{commit}\n" for commit in commits).encode(), zero=True,
         )  # fmt: skip
         return await asyncio.to_thread(_changes, fields)
 
@@ -246,7 +246,7 @@ class CommitHistory:
     async def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         rows = await self._lines(
             "cat-file", "--batch-check=%(objectname) %(objectsize)",
-            stdin="".join(f"{each}\n" for each in blobs).encode(),
+            stdin="".join(f"{blob}\n" for blob in blobs).encode(),
         )  # fmt: skip
         return {row.split()[0]: int(row.split()[1]) for row in rows if row.split()[1].isdecimal()}
 
@@ -263,7 +263,7 @@ class CommitHistory:
         ended = await self._git.run(
             "cat-file", "--batch", "--buffer",
             git_dir=self._git_dir, env=self._env,
-            stdin="".join(f"{each}\n" for each in dict.fromkeys(blobs)).encode(),
+            stdin="".join(f"{blob}\n" for blob in dict.fromkeys(blobs)).encode(),
         )  # fmt: skip
         return await asyncio.to_thread(_texts, ended.stdout)
 

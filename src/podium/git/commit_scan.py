@@ -82,7 +82,7 @@ async def scan_commits(
     cut = not complete or bool(patches.stdout_dropped_bytes)
 
     def scan() -> list[SecretMatch]:
-        commits = {each.commit: each for each in _commits(texts)}
+        commits = {commit.commit: commit for commit in _commits(texts)}
         _add_names(commits, made)
         _add_lines(commits, patches.stdout.decode(errors="replace").split("\n"))
         for (commit, path), rows in merged.items():
@@ -163,10 +163,10 @@ def _with_wide(find: Find) -> Find:
 
 def _without_more_alike(sightings: Iterator[SecretMatch]) -> Iterator[SecretMatch]:
     times: Counter[tuple[str, tuple[str, ...]]] = Counter()
-    for each in sightings:
-        times[each.path, each.what] += 1
-        if times[each.path, each.what] <= _MAX_ALIKE:
-            yield each
+    for sighting in sightings:
+        times[sighting.path, sighting.what] += 1
+        if times[sighting.path, sighting.what] <= _MAX_ALIKE:
+            yield sighting
 
 
 def _sightings(commits: Mapping[str, _CommitAdditions], find: Find) -> Iterator[SecretMatch]:
@@ -186,7 +186,7 @@ def _in_piece(commit: str, piece: _AddedLines, find: Find) -> Iterator[SecretMat
         return
     lines = [(number, tuple(find(line))) for number, line in piece.numbered()]
     # Some take several lines, of which none tells anything by itself.
-    for number, told in [each for each in lines if each[1]] or [(piece.line, what)]:
+    for number, told in [line for line in lines if line[1]] or [(piece.line, what)]:
         yield SecretMatch(commit=commit, path=piece.path, line=number, what=told)
 
 
@@ -261,7 +261,7 @@ async def refuse_secrets(
     changes = await history.changes(list(new))
     scan = await scan_commits(history, new, changes, secrets_in, since)
     sightings = [each for each in scan.found if not _is_an_address(each)]
-    refused = [each for each in sightings if not _may_be_meant(each)]
+    refused = [sighting for sighting in sightings if not _may_be_meant(sighting)]
     if refused:
         known_first = sorted(refused, key=_is_known, reverse=True)
         places = list(dict.fromkeys(map(_place, known_first)))

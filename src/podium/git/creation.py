@@ -45,7 +45,7 @@ def admin_of(record: WorkspaceRecord) -> str:
 def admin_folders(record: WorkspaceRecord) -> list[Path]:
     """Folders in the user's git directory that name the record's worktree: one, or none after a crash."""
     wanted = f"{record.path}/.git"
-    return [each for each in _entries(record) if _read(each / "gitdir") == wanted]
+    return [entry for entry in _entries(record) if _read(entry / "gitdir") == wanted]
 
 
 def begun_folders(record: WorkspaceRecord) -> list[Path]:
@@ -56,11 +56,11 @@ def begun_folders(record: WorkspaceRecord) -> list[Path]:
     """
     name = Path(record.path).name
     return [
-        each
-        for each in _entries(record)
-        if each.name.startswith(name)
-        and each.name.removeprefix(name).strip("0123456789") == ""
-        and not _read(each / "gitdir")
+        entry
+        for entry in _entries(record)
+        if entry.name.startswith(name)
+        and entry.name.removeprefix(name).strip("0123456789") == ""
+        and not _read(entry / "gitdir")
     ]
 
 
@@ -146,7 +146,7 @@ def _clear_worktree(record: WorkspaceRecord) -> None:
 
 def _points_into(record: WorkspaceRecord) -> bool:
     try:
-        return any(points_at(record, each) for each in Path(record.git_dir, "worktrees").iterdir())
+        return any(points_at(record, path) for path in Path(record.git_dir, "worktrees").iterdir())
     except FileNotFoundError:
         return False
 

@@ -213,7 +213,7 @@ class Deliveries:
         Nor do remotes', but for what Podium itself merged: anybody may have pushed what was fetched. Nor does a
         branch that a snapshot of any workspace was recovered to: nobody has judged what is on it.
         """
-        held = [self._records.of(each) for each in self._records.ids()]
+        held = [self._records.of(id_) for id_ in self._records.ids()]
         others = {each.branch for each in held if each is not None}
         kept = [commit for name, commit in refs.items() if name.startswith(OWN_REFS)]
         unjudged = await self._unjudged(record, kept) if kept else set()

@@ -112,7 +112,7 @@ class FolderRestorer:
     async def _told(
         self, then: FolderContent, now: FolderContent, off: FolderDifference
     ) -> FolderRestore:
-        removed = {*off.remove, *(f"{each}/" for each in off.remove_folders)}
+        removed = {*off.remove, *(f"{folder}/" for folder in off.remove_folders)}
         told = off.paths
         return FolderRestore(
             root=then.root,

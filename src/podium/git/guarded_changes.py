@@ -358,7 +358,7 @@ async def named_by_settings(git: Git, record: WorkspaceRecord) -> NamedBySetting
         elif scope != "command":  # our own hardening
             hooks.append(place)
     inside = [
-        [inner for each in places if (inner := _inside(each, record.repository))]
+        [inner for place in places if (inner := _inside(place, record.repository))]
         for places in (hooks, settings)
     ]
     return NamedBySettings(*inside)

@@ -70,7 +70,7 @@ class MergeCheck:
         if (one, other) not in self._known:
             paths = await self._history.differing(one, other)
             self._known[one, other] = {
-                each for each in paths if protection_of(each, self._forbidden)
+                path for path in paths if protection_of(path, self._forbidden)
             }
         return self._known[one, other]
 
@@ -251,7 +251,7 @@ class ImportGate:
             if sizes.get(change.blob, 0) > LARGEST_FILE_BYTES:
                 raise _refused(change.commit, f"{change.path!r} is larger than 500 MB")
         links = [change for change in own if change.makes_link]
-        targets = await self._history.targets([each.blob for each in links], sizes) if links else {}
+        targets = await self._history.targets([link.blob for link in links], sizes) if links else {}
         for change in links:
             if fault := link_fault(change.path, targets.get(change.blob, "")):
                 raise _refused(change.commit, fault)

@@ -99,9 +99,9 @@ class WorkspaceRemover:
         listed = await self._git.text(
             "for-each-ref", "--format=%(refname) %(objectname)", BASE_REFS, git_dir=record.git_dir
         )
-        known = [self._records.of(each) for each in self._records.ids() if each != record.id]
+        known = [self._records.of(id_) for id_ in self._records.ids() if id_ != record.id]
         others = [each for each in known if each is not None and each.git_dir == record.git_dir]
-        used = {commit for each in others for commit in (each.base, *merged_bases(each))}
+        used = {commit for other in others for commit in (other.base, *merged_bases(other))}
         unused = {*merged_bases(record)} - used
         for ref, commit in (row.split(" ") for row in listed.splitlines()):
             if commit in unused or not others:
@@ -243,17 +243,17 @@ class WorkspaceLister:
 
     def _whole(self) -> list[WorkspaceRecord]:
         found = []
-        for each in self._records.ids():
+        for id_ in self._records.ids():
             try:
-                if self._records.removing(each) is None:
-                    found.append(self._records.read(each))
+                if self._records.removing(id_) is None:
+                    found.append(self._records.read(id_))
             except PodiumError:
                 continue  # half made, or it cannot be read: `leftovers` tells
         return found
 
     async def leftovers(self) -> list[Leftover]:
         """What is no whole workspace and is being made or removed by nobody alive."""
-        found = [await self._leftover(each) for each in self._records.ids()]
+        found = [await self._leftover(id_) for id_ in self._records.ids()]
         emptied = [
             Leftover(id=name, because="its removal was cut off while files were deleted")
             for name in _names(self._cleared)
@@ -381,7 +381,7 @@ class WorkspaceCollector:
     async def clear(self, leftover_id: str) -> WorkspaceRemoval:
         """Finish a removal, undo a creation. Raises `UnknownId` for what is neither."""
         leftovers = await self.listing.leftovers()
-        found = next((each for each in leftovers if each.id == leftover_id), None)
+        found = next((leftover for leftover in leftovers if leftover.id == leftover_id), None)
         if found is None:
             raise UnknownId("workspace", leftover_id)
         if (self._remover.cleared / leftover_id).is_dir():

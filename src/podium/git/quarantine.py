@@ -58,7 +58,7 @@ class Quarantine:
         target = Path(self._git_dir, "objects/pack")
         # git takes a pack for whole as soon as its index is there: so that comes last.
         order = {".pack": 0, ".rev": 1, ".idx": 2}
-        files = [each for each in (self._folder / "pack").iterdir() if each.suffix in order]
+        files = [path for path in (self._folder / "pack").iterdir() if path.suffix in order]
         for file in sorted(files, key=lambda each: order[each.suffix]):
             if not (target / file.name).exists():
                 file.rename(target / file.name)

@@ -58,8 +58,8 @@ class WorkspaceRecords:
         ids = self.ids()
         if shown in ids:
             return shown
-        fits = [each for each in ids if len(shown) >= 4 and each[-12:].startswith(shown)]
-        fits = fits or [each for each in ids if (held := self.of(each)) and held.task == shown]
+        fits = [id_ for id_ in ids if len(shown) >= 4 and id_[-12:].startswith(shown)]
+        fits = fits or [id_ for id_ in ids if (held := self.of(id_)) and held.task == shown]
         if not fits:
             raise UnknownId("workspace", shown)
         if len(fits) > 1:
@@ -331,9 +331,9 @@ class RecordLookup:
 
     def _known(self) -> list[WorkspaceRecord]:
         found = []
-        for each in self._records.ids():
+        for id_ in self._records.ids():
             try:
-                record = self._records.of(each)
+                record = self._records.of(id_)
             except PodiumError:
                 continue  # it cannot be read: `podium workspaces list` tells
             if record is not None:

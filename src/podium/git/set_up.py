@@ -179,7 +179,7 @@ def _note_ports(
     """Choose them, and write them down before anybody else can choose the same."""
     if not names:
         return {}
-    known = [records.of(each) for each in records.ids()]
+    known = [records.of(id_) for id_ in records.ids()]
     taken = {port for each in known if each is not None for port in each.ports.values()}
     with held_ports(names, taken) as ports:
         noted = record.model_copy(update={"ports": ports})
@@ -268,7 +268,7 @@ class SetupCommands:
         if ended.timed_out:
             return _told(f"{command!r} was not done in time; {self._give_more_time()}", tail)
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
-        refused = "".join(f"\n  refused: {each}" for each in ended.refused_execs)
+        refused = "".join(f"\n  refused: {exec_}" for exec_ in ended.refused_execs)
         return _told(f"{command!r} failed with {how}; mend it, then try again{refused}", tail)
 
     def _never_ready(self, argv: Sequence[str], tail: Sequence[str]) -> SetUpFailed:

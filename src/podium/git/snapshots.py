@@ -187,7 +187,7 @@ class Snapshots:
             # Somebody removed the worktree; its commits are still to be kept.
             tree = await self._git.resolve(f"{head}^{{tree}}", record.git_dir)
         planted, too_large = await kept_planted(self._git, record)
-        parents = [each for each in dict.fromkeys([head, *heads, *planted, carried]) if each]
+        parents = [commit for commit in dict.fromkeys([head, *heads, *planted, carried]) if commit]
         left_out += too_large
         facts = WorktreeSnapshot(
             ref=f"{_folder(record)}/1",

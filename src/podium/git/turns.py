@@ -187,7 +187,7 @@ class TurnBoundary:
             if not is_podiums_own(name, seen) and refs.get(name, "") != others.get(name)
         ]
         if not self._confined:
-            violations += [await self._ref_back(each, seen.refs, refs) for each in moved_refs]
+            violations += [await self._ref_back(ref, seen.refs, refs) for ref in moved_refs]
         # What may raise comes last, so that nothing an agent leaves behind keeps the rest from being done.
         await tidy(self._git, self._record)
         await asyncio.to_thread(confinement_of, self._record)
@@ -257,7 +257,7 @@ class TurnBoundary:
 
     def _others(self) -> dict[str, str]:
         """What other workspaces' branches were moved to by Podium itself, and their folders."""
-        held = [self._records.of(each) for each in self._records.ids() if each != self._record.id]
+        held = [self._records.of(id_) for id_ in self._records.ids() if id_ != self._record.id]
         found: dict[str, str] = {}
         for record in held:
             if record is not None and record.git_dir == self._record.git_dir:

@@ -154,8 +154,8 @@ class GitWorkspaces:
 
     def at(self, path: str) -> WorkspaceRecord | None:
         """The workspace whose worktree this folder is."""
-        for each in reversed(self.records.ids()):
-            if self._path_of(each) == path and (record := self.records.finished(each)) is not None:
+        for id_ in reversed(self.records.ids()):
+            if self._path_of(id_) == path and (record := self.records.finished(id_)) is not None:
                 return record
         return None
 

@@ -178,7 +178,7 @@ class RuleGate:
     def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
         """The quotas this call counts against; all of them when that cannot be told."""
         try:
-            quotas = [each for each in self._quotas if each[0].means_tool(call.tool)]
+            quotas = [quota for quota in self._quotas if quota[0].means_tool(call.tool)]
             if not quotas:
                 return ()
             facts = gather(call, context)

@@ -49,7 +49,7 @@ def belongs_to_record(text: str) -> bool:
 @cache
 def record_words() -> frozenset[str]:
     """Names of fields, types of events, and states."""
-    return frozenset(word for each in _record_classes() for word in _words_of(each))
+    return frozenset(word for cls in _record_classes() for word in _words_of(cls))
 
 
 def _record_classes() -> set[type]:
@@ -63,7 +63,9 @@ def _record_classes() -> set[type]:
         thing = waiting.pop()
         if isinstance(thing, type) and thing not in found:
             found.add(thing)
-            waiting.extend(part for each in _annotations(thing) for part in _annotation_parts(each))
+            waiting.extend(
+                part for annotation in _annotations(thing) for part in _annotation_parts(annotation)
+            )
     return found
 
 
@@ -72,8 +74,8 @@ def _words_of(thing: type) -> Iterator[str]:
         yield from (str(member) for member in thing)
     elif issubclass(thing, FrozenModel):
         yield from thing.model_fields
-        for each in _annotations(thing):
-            yield from _literals(each)
+        for annotation in _annotations(thing):
+            yield from _literals(annotation)
 
 
 def _annotations(thing: type) -> list[Any]:

@@ -58,7 +58,7 @@ def named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:
     """Bind each item and give the list of placeholders for an IN clause."""
     names = [f"{name}_{number}" for number in range(len(items))]
     values.update(zip(names, items, strict=True))
-    return ", ".join(f":{each}" for each in names)
+    return ", ".join(f":{name}" for name in names)
 
 
 N = TypeVar("N", bound=FrozenModel)

@@ -129,7 +129,7 @@ class HostedMetrics:
 
     def families(self) -> list[MetricFamily]:
         """Everything that is counted, in the order it is shown in."""
-        return [each for each in vars(self).values() if isinstance(each, MetricFamily)]
+        return [var for var in vars(self).values() if isinstance(var, MetricFamily)]
 
     def take(self, event: Event, run: HostedRun) -> None:
         """Count one event of a run that this process owns."""

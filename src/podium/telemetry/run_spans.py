@@ -168,11 +168,11 @@ def _opened(
 
 
 def _turn_of(answered: ModelAnswered, begun: OpenRun) -> OpenTurn | None:
-    return next((each for each in begun.turns if each.step == answered.step), None)
+    return next((turn for turn in begun.turns if turn.step == answered.step), None)
 
 
 def _first_of(role: str, begun: OpenRun) -> OpenTurn | None:
-    return next((each for each in begun.turns if each.role == role), None)
+    return next((turn for turn in begun.turns if turn.role == role), None)
 
 
 def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> FinishedSpan:

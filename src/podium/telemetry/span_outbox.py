@@ -87,7 +87,7 @@ class SpanOutbox(SpanProcessor):
             span.name,
             set_span_in_context(NonRecordingSpan(_context(span.parent))) if span.parent else None,
             attributes=span.attributes,
-            links=[Link(_context(each)) for each in span.links],
+            links=[Link(_context(link)) for link in span.links],
             start_time=_nanoseconds(span.start),
         )
         if span.error:

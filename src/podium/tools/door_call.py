@@ -125,7 +125,7 @@ def plan_approval(tx: Transaction, wish: CallRequest) -> Approval | None:
 def as_for_this_call(approval: Approval, wish: CallRequest) -> Approval:
     """What the gate is shown: a yes to this call, by those of the plan's people that its tool wants."""
     wanted = wish.spec.approvals if wish.spec else ()
-    grants = tuple(each for each in approval.grants if each.group in wanted) if wanted else ()
+    grants = tuple(grant for grant in approval.grants if grant.group in wanted) if wanted else ()
     update = {
         "digest": wish.digest,
         "status": ApprovalStatus.GRANTED,

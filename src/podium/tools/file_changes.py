@@ -348,7 +348,7 @@ def told_diff(scope: ToolScope, diff: str, most: int = LONGEST_DIFF) -> str:
 
 def refusal(refused: EditRefused, scope: ToolScope, of: str) -> CallOutcome:
     """The words and, as data, the places that come nearest."""
-    shown = [_shown(each, scope) for each in refused.candidates]
+    shown = [_shown(candidate, scope) for candidate in refused.candidates]
     places = "".join(f"\nline {each['line']}: {each['text']}{_why(each)}" for each in shown)
     return CallOutcome(
         ok=False,

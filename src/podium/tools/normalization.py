@@ -296,7 +296,7 @@ class Normalizer:
         self, spec: ToolSpec, arguments: dict[str, Json], touched: TouchedByCall
     ) -> tuple[Commands, str]:
         given = arguments.get(spec.command_argument) if spec.command_argument else None
-        split = [self._split(spec, each) for each in touched.commands]
+        split = [self._split(spec, command) for command in touched.commands]
         if given is not None:
             split.append(self._split(spec, given))
         commands = tuple(words for found, _ in split for words in found)

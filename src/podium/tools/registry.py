@@ -57,7 +57,7 @@ def _is_sound(key: str, value: Json, depth: int) -> bool:
 
 
 def _all_sound(schemas: list[Json], depth: int) -> bool:
-    return all(surely_sound(each, depth + 1) for each in schemas)
+    return all(surely_sound(schema, depth + 1) for schema in schemas)
 
 
 def _is_text(value: Json) -> bool:

@@ -122,7 +122,7 @@ class LocalToolbox:
     ) -> tuple[PathUse, ...]:
         """What an agent's own search reads that ours would leave out. Beyond the workspace a person judges."""
         found: list[PathUse] = []
-        globs = {each.name: each.glob_argument for each in self._registry.tool(tool).spec.paths}
+        globs = {path.name: path.glob_argument for path in self._registry.tool(tool).spec.paths}
         for use in paths:
             name = globs.get(use.argument)
             if name is None or not Path(use.real).is_relative_to(root):

@@ -160,7 +160,7 @@ def check_installed() -> None:
     for name, parameters in _PRIVATE.items():
         method = getattr(SystemDatabase, name, None)
         known = inspect.signature(method).parameters if method else {}
-        if method is None or any(each not in known for each in parameters):
+        if method is None or any(parameter not in known for parameter in parameters):
             raise UserMustAct(f"dbos {found} has another `{name}` than {WRITTEN_FOR}; {hint}")
     _refuse_pickle()
 

@@ -105,7 +105,7 @@ def _waiting(view: StoreView, queue: str, code: str) -> Iterator[Run]:
 
 
 def _only_other_versions(queue: str, flow: str, alive: Sequence[WorkerHeartbeat]) -> bool:
-    offered = {each for beat in alive if queue in beat.queues for each in beat.flows}
+    offered = {flow for beat in alive if queue in beat.queues for flow in beat.flows}
     name = flow.rpartition("@")[0]
     return flow not in offered and any(each.startswith(f"{name}@") for each in offered)
 

@@ -211,7 +211,10 @@ class Adoption:
     def adopt(self, tx: Transaction, workflows: Sequence[str], token: str) -> list[Run | None]:
         """Take each run that its workflow still stands for. None: it is somebody else's, or over."""
         held = still_held(asked(tx), workflows, token)
-        return [self._adopt_one(tx, *run_of(each)) if each in held else None for each in workflows]
+        return [
+            self._adopt_one(tx, *run_of(workflow)) if workflow in held else None
+            for workflow in workflows
+        ]
 
     def _adopt_one(self, tx: Transaction, run_id: str, fence: int) -> Run | None:
         run = tx.run(run_id)

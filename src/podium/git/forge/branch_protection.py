@@ -113,7 +113,7 @@ def _with_branch(
     if not isinstance(told, GitHubBranch):
         # The branch tells best why nothing is known: it is not there, or nothing may be read at all.
         reason = _not_told(told)
-        return [each if isinstance(each, _Requirement) else reason for each in sources]
+        return [source if isinstance(source, _Requirement) else reason for source in sources]
     if isinstance(rules, _UnknownRequirement) and rules.finding == "not_found":
         rules = _Requirement()  # an older GitHub Enterprise, which has no rulesets
     if isinstance(protection, _UnknownRequirement) and protection.finding in (
@@ -125,11 +125,13 @@ def _with_branch(
 
 
 def _guards(sources: Sequence[_Source]) -> frozenset[str]:
-    return frozenset().union(*(each.guards for each in sources if isinstance(each, _Requirement)))
+    return frozenset().union(
+        *(source.guards for source in sources if isinstance(source, _Requirement))
+    )
 
 
 def _unknown(sources: Sequence[_Source]) -> list[_UnknownRequirement]:
-    return [each for each in sources if isinstance(each, _UnknownRequirement)]
+    return [source for source in sources if isinstance(source, _UnknownRequirement)]
 
 
 @dataclass(frozen=True)
@@ -166,9 +168,9 @@ class _ProtectionReport:
         project = self.github.project
         branch = f"{self.base!r} of {project.project}"
         notes = "".join(
-            f"; {each.note}"
-            for each in self.sources
-            if isinstance(each, _Requirement) and each.note
+            f"; {source.note}"
+            for source in self.sources
+            if isinstance(source, _Requirement) and source.note
         )
         why = next((each.why for each in _unknown(self.sources) if each.finding == finding), "")
         sentences: dict[Finding, str] = {

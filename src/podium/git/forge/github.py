@@ -75,7 +75,7 @@ class GitHubError(_GitHubModel):
     errors: list[object] = []
 
     def words(self) -> str:
-        details = [_detail(each) for each in self.errors[:5]]
+        details = [_detail(error) for error in self.errors[:5]]
         return ": ".join([self.message, *details])
 
 

@@ -208,7 +208,7 @@ def _apply(scope: ToolScope, files: Sequence[FilePatch], places: dict[str, str])
         intent = recall(scope)
         if intent is None:
             planned = [plan(scope, file, places) for file in files]
-            left = [each for one in planned for each in one.replacements]
+            left = [replacement for one in planned for replacement in one.replacements]
             intent = fix(scope, _intent(scope, planned, left))
         else:
             hashes = {
@@ -255,7 +255,9 @@ def _stands_as_before(scope: ToolScope, wished: FileReplacement) -> bool:
 
 
 def _named_in_files(arguments: dict[str, Json]) -> TouchedByCall:
-    paths = (NamedPath("files", str(each["path"]), Access.WRITE) for each in arguments["files"])
+    paths = (
+        NamedPath("files", str(argument["path"]), Access.WRITE) for argument in arguments["files"]
+    )
     return TouchedByCall(paths=tuple(paths))
 
 
@@ -271,17 +273,17 @@ def _restore(
         raise ToolBroke("a file is named twice; name each once")
     wished: list[FileReplacement] = []
     with in_turn(scope, *places.values()):
-        for each in files:
-            path, previous = places[each["path"]], each["previous_sha256"]
+        for file in files:
+            path, previous = places[file["path"]], file["previous_sha256"]
             present = standing_at(scope, path)
-            if present.sha256 not in (each["written_sha256"], previous):
+            if present.sha256 not in (file["written_sha256"], previous):
                 raise ToolBroke(
                     f"{path!r} was changed since it was patched, and undo would lose that; nothing "
                     "was changed"
                 )
             if present.sha256 != previous:
                 content = None if previous is None else kept(scope.kept_folder, previous)
-                wished.append(FileReplacement(path, present, FileState(content, each["mode"])))
+                wished.append(FileReplacement(path, present, FileState(content, file["mode"])))
         replace_all(scope, wished)
     return {"files": sorted(places.values()), "count": len(places)}
 

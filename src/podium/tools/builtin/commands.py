@@ -209,10 +209,10 @@ def checks_tool(
                     name, fixed[name], arguments["timeout_seconds"], share, scope, given, within
                 )
             )
-        failed = [each["name"] for each in results if not each["passed"]]
+        failed = [result["name"] for result in results if not result["passed"]]
         digests: list[Json] = [
-            {name: each[name] for name in ("name", "exit_code", "output_sha256")}
-            for each in results
+            {name: result[name] for name in ("name", "exit_code", "output_sha256")}
+            for result in results
         ]
         return {
             "passed": not failed,

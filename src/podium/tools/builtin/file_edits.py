@@ -245,7 +245,8 @@ async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
         raise ToolBroke("`edits` and `change` are both given; leave out `change`")
     path = place_of(scope)
     edits = [
-        TextEdit(each["find"], each["replace"], each.get("at_line")) for each in arguments["edits"]
+        TextEdit(argument["find"], argument["replace"], argument.get("at_line"))
+        for argument in arguments["edits"]
     ]
     refuse_references([edit.replace for edit in edits])
     try:

@@ -322,7 +322,7 @@ def _unwrapped(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
         matches = loose_matches(lookup, find) if find.strip() else []
         matches = [match for match in matches if match.level in _STRICT]
         if other.line is not None:
-            matches = [each for each in matches if layout.line_at(each.start) + 1 == other.line]
+            matches = [match for match in matches if layout.line_at(match.start) + 1 == other.line]
         if matches:
             match = one_of(matches, layout, edit.at_line)
             change = _change(layout, match, find, replace, deletes=False)

@@ -84,8 +84,8 @@ def _place(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> Snippe
         return matches[0]
     layout = lookup.layout
     for choice in (
-        [each for each in matches if _is_marked(layout, each, hunk, drift)],
-        [each for each in matches if each.start >= behind],
+        [match for match in matches if _is_marked(layout, match, hunk, drift)],
+        [match for match in matches if match.start >= behind],
     ):
         if len(choice) == 1:
             return choice[0]

@@ -225,14 +225,14 @@ def indented_as_its_line(layout: TextLayout, match: SnippetMatch, find: str, rep
     line = layout.line_at(match.start)
     before = layout.text[layout.starts[line] : match.start]
     lines = replace.split("\n")
-    later = [each for each in lines[1:] if each.strip()]
+    later = [line for line in lines[1:] if line.strip()]
     if not before or before.strip() or not later or indent_of(lines[0]):
         return replace
     if _stands_as_written(before, lines[0], lines[1:]):
         return replace
     if _lacks_the_same(before, lines[0], lines[1:]):
         return "\n".join(
-            [lines[0], *(before + each if each.strip() else each for each in lines[1:])]
+            [lines[0], *(before + line if line.strip() else line for line in lines[1:])]
         )
     raise EditRefused(
         RefusalReason.DOUBTFUL,

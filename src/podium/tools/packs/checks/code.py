@@ -101,7 +101,7 @@ def _names(
             )
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from ((each.id, None) for each in targets if isinstance(each, ast.Name))
+            yield from ((target.id, None) for target in targets if isinstance(target, ast.Name))
         elif isinstance(node, ast.If | ast.Try | ast.With):
             yield from _names(node.body)
             yield from _names(getattr(node, "orelse", []))

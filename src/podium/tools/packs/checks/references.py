@@ -148,7 +148,7 @@ class SchemaSizes:
         for key, value in node.items():
             if key not in _STORES:
                 steps = (f"{place}{pointer(step)}" for step, _ in _beneath(key, value))
-                yield from (each for each in steps if each in self._found)
+                yield from (step for step in steps if step in self._found)
         if "$ref" in node:
             yield _target(node["$ref"]) or ""
 
