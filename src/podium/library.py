@@ -21,7 +21,7 @@ from podium.core.events import Event
 from podium.core.work import Run, RunStatus
 from podium.jobs.playbook import build_prompt
 from podium.jobs.playbook import loader as files
-from podium.jobs.playbook.models import Playbook, Profile
+from podium.jobs.playbook.models import Playbook, PluginProfile
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookResult
 from podium.ports import EventQuery
 from podium.telemetry.event_feed import ListenerThread
@@ -39,7 +39,7 @@ MADE = "made"
 """What an agent is called that a program brings along."""
 
 
-def load_profile(path: str | Path = ".") -> Profile:
+def load_profile(path: str | Path = ".") -> PluginProfile:
     """The profile in a file; of a folder the nearest one upwards. Raises `ConfigInvalid` with every fault."""
     return files.load_profile(Path(path))
 
@@ -51,7 +51,7 @@ def load_playbook(path: str | Path) -> Playbook:
 
 async def run_playbook(
     playbook: Playbook | str | Path,
-    profile: Profile | str | Path | None = None,
+    profile: PluginProfile | str | Path | None = None,
     *,
     root: str | Path = ".",
     agent: str | AgentMaker = "",
@@ -72,7 +72,7 @@ async def run_playbook(
     """
     surroundings = os.environ if environ is None else environ
     place = Path(root)
-    known = profile if isinstance(profile, Profile) else load_profile(profile or place)
+    known = profile if isinstance(profile, PluginProfile) else load_profile(profile or place)
     pages = playbook if isinstance(playbook, Playbook) else load_playbook(playbook)
     made = {} if isinstance(agent, str) else {MADE: agent}
     configuration = load_configuration(surroundings, start=place)

@@ -319,9 +319,9 @@ async def tidy_grounds(folder: Path, git: Git, store: Store, clock: Clock) -> No
     """Remove copies that runs worked in, and what was kept of folders long ago."""
     if not await asyncio.to_thread(folder.is_dir):
         return
-    from podium.git import WorkingFolders
+    from podium.git import GitWorkingFolders
 
-    grounds = WorkingFolders(git, folder)
+    grounds = GitWorkingFolders(git, folder)
     names = await asyncio.to_thread(grounds.runs)
     now = clock.now()
     over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})

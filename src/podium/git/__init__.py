@@ -6,19 +6,19 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.git.folder_restore import FolderRestorer
-    from podium.git.working_folder import WorkingFolders
+    from podium.git.working_folder import GitWorkingFolders
     from podium.git.workspace_registry import GitWorkspaces
 
 __all__ = [
     "FolderRestorer",
+    "GitWorkingFolders",
     "GitWorkspaces",
-    "WorkingFolders",
 ]
 
 export_lazily(
     __name__,
     {
-        "WorkingFolders": "working_folder",
+        "GitWorkingFolders": "working_folder",
         "FolderRestorer": "folder_restore",
         "GitWorkspaces": "workspace_registry",
     },

@@ -17,7 +17,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.folder_snapshots import FolderRestore
 from podium.git.folder_copy import shown
 from podium.git.folder_snapshot import FolderContent, FolderDifference, difference, in_the_way
-from podium.git.working_folder import LEFT, START, WorkingFolders, ref_of
+from podium.git.working_folder import LEFT, START, GitWorkingFolders, ref_of
 from podium.git.worktree_files import kind_of, open_folders, remove_file
 
 _ASIDE = "aside"
@@ -36,7 +36,7 @@ class _RestorePlan:
 class FolderRestorer:
     """Shows and does it for the folder of one run."""
 
-    def __init__(self, grounds: WorkingFolders, run_id: str, ended_at: datetime | None) -> None:
+    def __init__(self, grounds: GitWorkingFolders, run_id: str, ended_at: datetime | None) -> None:
         """`ended_at` is when the run let go of the folder: without a look at it then, files that were
         changed later count as somebody else's."""
         self._grounds = grounds

@@ -28,7 +28,7 @@ _RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _CUT = "\n… cut here: the whole difference is longer\n"
 
 
-class WorkingFolders:
+class GitWorkingFolders:
     """Keeps folders under one of Podium's own, which no agent can reach."""
 
     def __init__(self, git: Git, folder: Path, limits: FolderLimits | None = None) -> None:

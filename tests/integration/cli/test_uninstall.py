@@ -20,7 +20,7 @@ from podium.app.uninstall import Outcome, Uninstaller
 from podium.cli.commands.uninstall import remove_package_command
 from podium.core.work import RunStatus
 from podium.jobs.duet.claims import claim
-from podium.jobs.duet.models import Pair, Seat
+from podium.jobs.duet.models import Pair, PairSide
 from podium.platform import hold_folder
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
@@ -331,7 +331,7 @@ def test_a_scheduled_loop_blocks(desk: Desk) -> None:
 
 def test_a_pair_that_is_up_blocks(desk: Desk, tmp_path: Path) -> None:
     perform(desk, "a")
-    seat = Seat(agent="claude", cwd=str(desk.project))
+    seat = PairSide(agent="claude", cwd=str(desk.project))
     pair = Pair(name="main", planner=seat, executer=seat, socket=str(tmp_path / "tmux"))
     desk.within(lambda podium: asyncio.to_thread(claim, podium, pair))
     with socket.socket(socket.AF_UNIX) as server:

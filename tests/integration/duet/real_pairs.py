@@ -20,7 +20,7 @@ from podium.core.terminals import PairSize
 from podium.core.work import Run
 from podium.jobs.duet.claims import grant
 from podium.jobs.duet.models import DUET, DuetJob, Pair
-from podium.jobs.duet.pairs import PairWishes, pair_named
+from podium.jobs.duet.pairs import PairRequest, pair_named
 from podium.jobs.duet.project_terminals import terminals_of_project
 from podium.jobs.duet.terminals import take_down
 from podium.ports import EventQuery
@@ -156,7 +156,7 @@ async def real_pair(
             "KEY": KEY,
         }
         podium = Podium(load_configuration(environ, project=project), environ)
-        pair = pair_named(podium, "main", PairWishes(planner=planner, executer=executer), {})
+        pair = pair_named(podium, "main", PairRequest(planner=planner, executer=executer), {})
         grant(podium, pair)
         try:
             yield Live(podium, pair, model)

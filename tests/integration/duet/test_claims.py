@@ -14,7 +14,7 @@ from podium.app.app import Podium
 from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
 from podium.jobs.duet.claims import as_claimed, claim, let_go
-from podium.jobs.duet.models import Pair, Seat
+from podium.jobs.duet.models import Pair, PairSide
 from podium.jobs.duet.pairs import all_pairs, duet_options, keep_pair, kept_pair, socket_path
 
 
@@ -35,7 +35,7 @@ def podium(root: Path, project: str = "a", yaml: str = "") -> Podium:
 
 
 def pair(root: Path, agent: str = "claude", project: str = "a") -> Pair:
-    seat = Seat(agent=agent, cwd=str(root / project))
+    seat = PairSide(agent=agent, cwd=str(root / project))
     return Pair(planner=seat, executer=seat)
 
 

@@ -11,7 +11,12 @@ import pytest
 from podium.agents import GeminiAgent
 from podium.core.events import PlaybookEnded
 from podium.core.turns import Reply, Turn
-from podium.jobs.playbook.conversation import Earlier, go_on, in_a_new_conversation, not_met
+from podium.jobs.playbook.conversation import (
+    DiscardedAttempt,
+    go_on,
+    in_a_new_conversation,
+    not_met,
+)
 from podium.jobs.playbook.run_models import Criterion
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer
@@ -223,7 +228,7 @@ def test_the_texts_of_later_turns() -> None:
         "without having changed anything."
     )
     ended = PlaybookEnded(met=False, criteria=(FAILED.record(), MET.record()), changed=("a.txt",))
-    assert Earlier(calls="write_file {}: done", words="I tried.", ended=ended).told() == (
+    assert DiscardedAttempt(calls="write_file {}: done", words="I tried.", ended=ended).told() == (
         "# What was done before\n\n"
         "A person had this run go again from here. What the earlier attempt did is not in this conversation. The folder is "
         "as it left it, with whatever people have changed since.\n\n"

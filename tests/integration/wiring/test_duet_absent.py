@@ -10,7 +10,7 @@ import pytest
 from podium.app.app import Podium
 from podium.core.errors import BadInput
 from podium.jobs.duet.claims import pair_folder
-from podium.jobs.duet.models import Pair, PairStanding
+from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import socket_path
 from podium.jobs.duet.project_terminals import absent_standing, pair_standing
 from podium.jobs.duet.task_control import pairs_in_use
@@ -29,7 +29,7 @@ def main_pair(podium: Podium) -> Pair:
 
 
 def test_pair_that_is_not_up_is_told_as_its_terminals_tell_it(desk: Desk) -> None:
-    async def both(podium: Podium) -> tuple[PairStanding | None, PairStanding]:
+    async def both(podium: Podium) -> tuple[PairStatus | None, PairStatus]:
         podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
         pair = main_pair(podium)
         return absent_standing(podium, pair), await pair_standing(podium, pair)
@@ -40,7 +40,7 @@ def test_pair_that_is_not_up_is_told_as_its_terminals_tell_it(desk: Desk) -> Non
 
 
 def test_pair_with_a_server_or_a_record_is_looked_at(desk: Desk) -> None:
-    async def told(podium: Podium) -> list[PairStanding | None]:
+    async def told(podium: Podium) -> list[PairStatus | None]:
         podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
         pair = main_pair(podium)
         standings = []
@@ -56,14 +56,14 @@ def test_pair_with_a_server_or_a_record_is_looked_at(desk: Desk) -> None:
 def test_pair_of_calls_has_no_terminals_to_be_absent(desk: Desk) -> None:
     desk.says("flows: {duet: {transport: headless}}\n")
 
-    async def told(podium: Podium) -> PairStanding | None:
+    async def told(podium: Podium) -> PairStatus | None:
         return absent_standing(podium, main_pair(podium))
 
     assert desk.within(told) is None
 
 
 def test_agent_that_has_no_terminal_is_refused_here_too(desk: Desk) -> None:
-    async def told(podium: Podium) -> PairStanding | None:
+    async def told(podium: Podium) -> PairStatus | None:
         pair = main_pair(podium)
         seat = pair.planner.model_copy(update={"agent": "opencode"})
         return absent_standing(podium, pair.model_copy(update={"planner": seat}))

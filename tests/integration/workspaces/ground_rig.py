@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podium.core.folder_snapshots import FolderRestore
 from podium.core.processes import ProcessExit, ProcessSpec
-from podium.git import FolderRestorer, WorkingFolders
+from podium.git import FolderRestorer, GitWorkingFolders
 from podium.git.folder_copy import FolderLimits
 from podium.git.git_command import Git
 from podium.ports.launcher import Process
@@ -24,8 +24,8 @@ NOT_KEPT = (b".git", b".podium")
 Image = dict[bytes, tuple[object, ...]]
 
 
-def grounds_in(place: Path, limits: FolderLimits | None = None) -> WorkingFolders:
-    return WorkingFolders(Git(ProcessLauncher()), place / "grounds", limits)
+def grounds_in(place: Path, limits: FolderLimits | None = None) -> GitWorkingFolders:
+    return GitWorkingFolders(Git(ProcessLauncher()), place / "grounds", limits)
 
 
 def folder_in(place: Path, files: dict[str, bytes]) -> Path:
@@ -65,7 +65,7 @@ def _about(path: bytes) -> tuple[object, ...]:
 
 
 async def restored(
-    grounds: WorkingFolders, *, undo: bool = False, over: bool = False
+    grounds: GitWorkingFolders, *, undo: bool = False, over: bool = False
 ) -> FolderRestore:
     """Look, then do it."""
     restoring = FolderRestorer(grounds, RUN, datetime.now(UTC))

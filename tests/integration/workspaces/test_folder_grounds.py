@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.git import FolderRestorer, WorkingFolders
+from podium.git import FolderRestorer, GitWorkingFolders
 from podium.git.folder_copy import FolderLimits
 from podium.git.git_command import Git
 from tests.integration.workspaces.ground_rig import (
@@ -237,7 +237,7 @@ async def test_killed_at_any_moment_of_preparing_it_begins_anew_and_takes_nothin
     kills = 0
     while True:
         place = tmp_path / f"{kills}"
-        dying = WorkingFolders(Git(DyingLauncher(kills)), place / "grounds")
+        dying = GitWorkingFolders(Git(DyingLauncher(kills)), place / "grounds")
         try:
             await dying.prepare(RUN, str(root), as_copy=as_copy)
             break
@@ -269,7 +269,7 @@ async def test_killed_in_the_middle_of_a_restore_it_is_finished_by_another(
         folder_in(tmp_path, {"a": b"11", "b": b"22", "new": b"n"})
         await grounds.changes(ground, str(root))
         try:
-            await restored(WorkingFolders(Git(DyingLauncher(kills)), tmp_path / "grounds"))
+            await restored(GitWorkingFolders(Git(DyingLauncher(kills)), tmp_path / "grounds"))
             break
         except asyncio.CancelledError:
             kills += step
@@ -347,7 +347,7 @@ async def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 async def test_podiums_own_folder_within_is_neither_kept_nor_copied(tmp_path: Path) -> None:
     root = folder_in(tmp_path, {"a": b"1"})
-    grounds = WorkingFolders(Git(DyingLauncher(1_000)), root / "state")
+    grounds = GitWorkingFolders(Git(DyingLauncher(1_000)), root / "state")
     ground = await grounds.prepare(RUN, str(root))
     assert (await grounds.changes(ground, str(root))).paths == ()
     copy = await grounds.prepare("run_other", str(root), as_copy=True)

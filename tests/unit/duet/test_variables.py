@@ -11,7 +11,7 @@ from podium.app.app import Podium
 from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.jobs.duet.commands.pair_options import LARGEST_BYTES, read_env_file
-from podium.jobs.duet.pairs import PairWishes, all_pairs, duet_limits, pair_named, socket_path
+from podium.jobs.duet.pairs import PairRequest, all_pairs, duet_limits, pair_named, socket_path
 
 KNOWN = {"HOME": "/home/ann", "X": "x"}
 
@@ -89,7 +89,7 @@ def podium(tmp_path: Path, yaml: str = "") -> Podium:
 
 
 def test_without_a_word_claude_plans_and_codex_executes_in_the_project(tmp_path: Path) -> None:
-    found = pair_named(podium(tmp_path), "main", PairWishes(), {})
+    found = pair_named(podium(tmp_path), "main", PairRequest(), {})
     assert (found.planner.agent, found.executer.agent) == ("claude", "codex")
     assert found.planner.cwd == found.executer.cwd == str((tmp_path / "project").resolve())
     assert (found.socket, found.session, found.transport) == ("poli", "main", "tui")
@@ -97,17 +97,17 @@ def test_without_a_word_claude_plans_and_codex_executes_in_the_project(tmp_path:
 
 def test_options_go_before_variables_and_those_before_the_file(tmp_path: Path) -> None:
     one = podium(tmp_path, "flows: {duet: {planner: gemini, executer: gemini}}")
-    assert pair_named(one, "main", PairWishes(), {}).planner.agent == "gemini"
+    assert pair_named(one, "main", PairRequest(), {}).planner.agent == "gemini"
     variables = {"PLANNER_CMD": "codex", "POLI_TMUX_SOCKET": "mine", "POLI_TMUX_SESSION": "s"}
-    said = pair_named(one, "main", PairWishes(), variables)
+    said = pair_named(one, "main", PairRequest(), variables)
     assert (said.planner.agent, said.socket, said.session) == ("codex", "mine", "s")
-    wished = pair_named(one, "main", PairWishes(planner="claude", socket="x"), variables)
+    wished = pair_named(one, "main", PairRequest(planner="claude", socket="x"), variables)
     assert (wished.planner.agent, wished.socket) == ("claude", "x")
 
 
 def test_a_command_is_known_by_its_program(tmp_path: Path) -> None:
     variables = {"PLANNER_CMD": "/opt/bin/claude --model opus", "EXECUTER_CMD": "my-tui 'a b'"}
-    found = pair_named(podium(tmp_path), "main", PairWishes(), variables)
+    found = pair_named(podium(tmp_path), "main", PairRequest(), variables)
     assert (found.planner.agent, found.planner.command) == (
         "claude",
         ("/opt/bin/claude", "--model", "opus"),
@@ -119,11 +119,11 @@ def test_each_side_may_have_its_own_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     variables = {"PLANNER_CWD": str(tmp_path / "a"), "EXECUTER_CWD": str(tmp_path / "b")}
-    found = pair_named(podium(tmp_path), "main", PairWishes(), variables)
+    found = pair_named(podium(tmp_path), "main", PairRequest(), variables)
     assert (found.planner.cwd, found.executer.cwd) == (str(tmp_path / "a"), str(tmp_path / "b"))
     with pytest.raises(BadInput, match="EXECUTER has no folder to work in"):
         pair_named(
-            podium(tmp_path), "main", PairWishes(executer_cwd=str(tmp_path / "c")), variables
+            podium(tmp_path), "main", PairRequest(executer_cwd=str(tmp_path / "c")), variables
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from podium.jobs.playbook import build_prompt
 from podium.jobs.playbook.loader import load_playbook, load_profile
-from podium.jobs.playbook.models import Profile
+from podium.jobs.playbook.models import PluginProfile
 from podium.jobs.playbook.page import DEEPEST, LARGEST_FILE_BYTES, LARGEST_WHOLE, MOST_PAGES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "playbook.md").read_text()
@@ -34,7 +34,9 @@ def test_the_files_on_the_page_make_a_prompt(tmp_path: Path) -> None:
 def test_every_field_of_a_profile_has_its_row() -> None:
     table = PAGE.split("| field |")[1].split("\n\n")[0]
     rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == {*Profile.model_fields}
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == {
+        *PluginProfile.model_fields
+    }
 
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:

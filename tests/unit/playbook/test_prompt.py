@@ -14,13 +14,19 @@ from podium.core.errors import BadInput
 from podium.core.model import Json
 from podium.jobs.playbook import build_prompt, settle
 from podium.jobs.playbook.loader import load_playbook, load_profile
-from podium.jobs.playbook.models import InputSpec, Playbook, PlaybookHead, PlaybookStep, Profile
+from podium.jobs.playbook.models import (
+    InputSpec,
+    Playbook,
+    PlaybookHead,
+    PlaybookStep,
+    PluginProfile,
+)
 from podium.jobs.playbook.prompt import LARGEST_PROMPT
 from tests.unit.playbook.files import write
 
 GOLDEN = Path(__file__).parent / "golden"
 FACTS = {"system": "Linux", "branch": "main"}
-PROFILE = Profile(name="p", kind="k", language="l")
+PROFILE = PluginProfile(name="p", kind="k", language="l")
 
 SPOTS = """\
 {{ a }}

@@ -12,8 +12,8 @@ from podium.app.app import Podium
 from podium.config import policy_layers
 from podium.config.configuration import Configuration
 from podium.core.errors import BadInput
-from podium.jobs.duet.confinement import LateDoors
-from podium.jobs.duet.pairs import MAIN, PairWishes, pair_named
+from podium.jobs.duet.confinement import LazyHookServers
+from podium.jobs.duet.pairs import MAIN, PairRequest, pair_named
 from podium.jobs.duet.terminals import pair_held, pair_seen
 from podium.ports import HookServers
 from podium.testing import FakeHookDoors
@@ -35,7 +35,7 @@ async def test_a_policy_that_cannot_be_used_hinders_nobody_from_looking_and_noth
         raise BadInput("rule 3 does not do what its example says; mend it")
 
     monkeypatch.setattr(policy_layers, "build_gate", broken)
-    pair = pair_named(podium, MAIN, PairWishes(), {})
+    pair = pair_named(podium, MAIN, PairRequest(), {})
     async with pair_seen(podium, pair) as seen:
         assert {each.status for each in await seen.states()} == {None}, "they are not up"
     with pytest.raises(BadInput, match="rule 3"):
@@ -52,7 +52,7 @@ async def test_turns_that_begin_together_have_their_doors_built_once() -> None:
         await asyncio.sleep(0)
         return FakeHookDoors()
 
-    doors = LateDoors(build)
+    doors = LazyHookServers(build)
 
     async def take_turn() -> None:
         async with doors.open(a_turn(), agent="x"):

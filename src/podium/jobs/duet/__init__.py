@@ -6,16 +6,16 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.jobs.duet.flow import play_duet
-    from podium.jobs.duet.message_router import Chair, DuetKit, Stage
+    from podium.jobs.duet.message_router import DuetDeps, DuetSide, DuetSides
     from podium.jobs.duet.options import DuetOptions, PairOptions
     from podium.jobs.duet.prompts import primer
 
 __all__ = [
-    "Chair",
-    "DuetKit",
+    "DuetDeps",
     "DuetOptions",
+    "DuetSide",
+    "DuetSides",
     "PairOptions",
-    "Stage",
     "play_duet",
     "primer",
 ]
@@ -23,9 +23,9 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "Chair": "message_router",
-        "DuetKit": "message_router",
-        "Stage": "message_router",
+        "DuetSide": "message_router",
+        "DuetDeps": "message_router",
+        "DuetSides": "message_router",
         "DuetOptions": "options",
         "PairOptions": "options",
         "primer": "prompts",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-class Claim(FrozenModel):
+class SeatClaim(FrozenModel):
     """Whose server it is, and who sits there."""
 
     project: str
@@ -43,7 +43,7 @@ def claim(podium: Podium, pair: Pair) -> None:
             f"pair {pair.name!r} is up with other programs or folders; `podium duet down` ends it, then bring it up anew"
         )
     write_whole(
-        _file_of(podium, pair), json_of(Claim(project=_project(podium), pair=pair)), mode=0o600
+        _file_of(podium, pair), json_of(SeatClaim(project=_project(podium), pair=pair)), mode=0o600
     )
 
 
@@ -74,12 +74,12 @@ def door_folder(podium: Podium, pair: Pair) -> Path:
     return folder
 
 
-def _claimed(podium: Podium, pair: Pair) -> Claim | None:
+def _claimed(podium: Podium, pair: Pair) -> SeatClaim | None:
     """Who has it. None: nobody, its server is not there, or what was kept cannot be read."""
     if not socket_path(pair.socket, podium.environ).exists():
         return None
     try:
-        held = Claim.model_validate_json(_file_of(podium, pair).read_bytes())
+        held = SeatClaim.model_validate_json(_file_of(podium, pair).read_bytes())
     except (OSError, ValidationError):
         return None
     if held.project != _project(podium):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from podium.app.agent_builder import build_agent
 from podium.config.settings import AgentSettings
 from podium.core.turns import Side
-from podium.jobs.duet import Chair, DuetKit, Stage, play_duet
+from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet
 from podium.jobs.duet.claims import refuse_ungranted
-from podium.jobs.duet.models import Pair, Seat
+from podium.jobs.duet.models import Pair, PairSide
 from podium.jobs.duet.role_agents import player_of
 from podium.ports import FlowBody
 
@@ -22,7 +22,7 @@ async def build_duet(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
     from podium.agents.contract.messages import read_messages
 
-    kit = DuetKit(
+    kit = DuetDeps(
         store=await podium.store(),
         clock=podium.clock,
         purse=await podium.purse(),
@@ -33,11 +33,11 @@ async def build_duet(podium: Podium) -> FlowBody:
     return play_duet(kit)
 
 
-async def stage_of(podium: Podium, pair: Pair) -> Stage:
+async def stage_of(podium: Podium, pair: Pair) -> DuetSides:
     """Both sides, ready to be asked. Raises what keeps them from that."""
     refuse_ungranted(podium, pair)
     if pair.transport == "headless":
-        return Stage(
+        return DuetSides(
             planner=await _headless(podium, "PLANNER", pair.planner),
             executer=await _headless(podium, "EXECUTER", pair.executer),
         )
@@ -46,7 +46,7 @@ async def stage_of(podium: Podium, pair: Pair) -> Stage:
     return await terminals_of(podium, pair)
 
 
-async def _headless(podium: Podium, side: Side, seat: Seat) -> Chair:
+async def _headless(podium: Podium, side: Side, seat: PairSide) -> DuetSide:
     from podium.jobs.duet.confinement import duet_fence
 
     known = seat.agent in (*podium.settings.agents, *podium.made_agents)
@@ -59,4 +59,4 @@ async def _headless(podium: Podium, side: Side, seat: Seat) -> Chair:
         unlisted=None if known else AgentSettings(kind=seat.agent),
         command=seat.command,
     )
-    return Chair(player_of(podium, side, seat, agent), seat.cwd)
+    return DuetSide(player_of(podium, side, seat, agent), seat.cwd)

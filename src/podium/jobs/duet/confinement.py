@@ -28,7 +28,7 @@ _ANYWHERE = "/folder"
 """Which folder it is makes no difference to its zones."""
 
 
-class DuetFence:
+class DuetConfinement:
     """Fences for folders that pairs work in; see `ConfinementProvider`."""
 
     def __init__(
@@ -73,7 +73,7 @@ class DuetFence:
                 )
 
 
-def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
+def duet_fence(podium: Podium, *kept: Path) -> DuetConfinement:
     """The fence for a pair whose own things, its tmux socket above all, are `kept`."""
     from podium.policy import exec_rules
 
@@ -90,7 +90,7 @@ def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
     folders = PlaybookFence(settings, exec_rules, empty, closed, hidden)
     # Without a fence nothing can be kept from programs.
     places = () if settings.kind == "none" else (own.user_state, own.user_config, *kept)
-    return DuetFence(podium.enclosures, folders, _held(settings), places)
+    return DuetConfinement(podium.enclosures, folders, _held(settings), places)
 
 
 def _held(settings: SandboxSettings) -> FolderConfinement | None:
@@ -141,7 +141,7 @@ class MessagesGate:
         return len(parts) == 3 and parts[1] == "messages"
 
 
-class LateDoors:
+class LazyHookServers:
     """Doors that are built with the first turn; see `HookServers`."""
 
     def __init__(self, build: Callable[[], Awaitable[HookServers]]) -> None:
@@ -159,7 +159,7 @@ class LateDoors:
             yield door
 
 
-class LateFence:
+class LazyConfinement:
     """A fence that is drawn when it is first asked for; see `ConfinementProvider`."""
 
     def __init__(self, build: Callable[[], ConfinementProvider]) -> None:

@@ -7,7 +7,7 @@ from podium.core.events import PairSeated
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.turns import MessageBlock
-from podium.jobs.duet.message_router import DuetKit, Router, Words
+from podium.jobs.duet.message_router import DuetDeps, MessageRouter, Words
 from podium.jobs.duet.models import DUET, DuetJob, DuetResult, Pair
 from podium.jobs.duet.prompts import plan_words, result_words, task_words
 from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
@@ -16,7 +16,7 @@ SEAT = "seat"
 MOST_RUNS = 10_000
 
 
-async def seated(ctx: FlowContext, kit: DuetKit, job: DuetJob) -> Pair:
+async def seated(ctx: FlowContext, kit: DuetDeps, job: DuetJob) -> Pair:
     """A pair that is this task's alone until its run has ended. Raises `LockHeld` when none is free."""
 
     async def take(step: StepContext) -> Pair:
@@ -51,7 +51,7 @@ def holders(view: StoreView, but_not: str = "") -> dict[str, str]:
 def _taken(tx: Transaction, step: StepContext, job: DuetJob) -> Pair | None:
     """Look and take in one transaction: of two tasks only one gets the pair."""
     busy = holders(tx)
-    pair = next((each for each in job.pairs if each.name not in busy), None)
+    pair = next((pair for pair in job.pairs if pair.name not in busy), None)
     if pair is None:
         return None
     tx.append(
@@ -82,14 +82,16 @@ def _held(view: StoreView, run_id: str) -> LockHeld:
     )
 
 
-def play_duet(kit: DuetKit) -> FlowBody:
+def play_duet(kit: DuetDeps) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def play(ctx: FlowContext, job: DuetJob) -> Json:
         # The terminals of a pair are on this host.
         await ctx.pin()
         pair = await seated(ctx, kit, job)
-        router = Router(ctx, kit, await kit.stage(pair), job.limits, task=short_id(ctx.run.id))
+        router = MessageRouter(
+            ctx, kit, await kit.stage(pair), job.limits, task=short_id(ctx.run.id)
+        )
         plan = await router.hear("PLANNER", 1, ("plan", "report"), _task(job.text))
         rounds = 1
         while plan.type == "plan":

@@ -12,12 +12,12 @@ JOB = Job(
         ),
     },
     options="podium.jobs.duet.options:DuetOptions",
-    run_view="podium.jobs.duet.run_view:DuetTelling",
+    run_view="podium.jobs.duet.run_view:DuetRunView",
     queues="podium.jobs.duet.pairs:duet_queues",
     pages="podium.jobs.duet.pages.duet_page:router",
     sockets="podium.jobs.duet.pages.pane_socket:router",
     benches={"duet": "podium.jobs.duet.bench.command:app"},
-    request="podium.jobs.duet.submission:DuetWish",
+    request="podium.jobs.duet.submission:DuetRequest",
     submit="podium.jobs.duet.submission:submit",
     commands={
         "duet": Command(

@@ -28,7 +28,7 @@ from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 
 
 @dataclass(frozen=True)
-class Chair:
+class DuetSide:
     """One side of a pair, ready to be asked."""
 
     player: Player
@@ -40,24 +40,24 @@ class Chair:
 
 
 @dataclass(frozen=True)
-class Stage:
+class DuetSides:
     """Both sides."""
 
-    planner: Chair
-    executer: Chair
+    planner: DuetSide
+    executer: DuetSide
 
-    def chair(self, side: Side) -> Chair:
+    def chair(self, side: Side) -> DuetSide:
         return self.planner if side == "PLANNER" else self.executer
 
 
 @dataclass(frozen=True)
-class DuetKit:
+class DuetDeps:
     """What the story needs."""
 
     store: Store
     clock: Clock
     purse: Purse
-    stage: Callable[[Pair], Awaitable[Stage]]
+    stage: Callable[[Pair], Awaitable[DuetSides]]
     """Puts a pair on stage. Raises what keeps it from that: no tmux, an unknown agent, a folder nobody granted."""
     read: Callable[[str], ParsedBlocks]
     """The blocks in what an agent said."""
@@ -75,12 +75,12 @@ Words = Callable[[AwaitedMessage, bool], str]
 
 
 @dataclass
-class Router:
+class MessageRouter:
     """Asks either side, leg after leg, of one task."""
 
     ctx: FlowContext
-    kit: DuetKit
-    stage: Stage
+    kit: DuetDeps
+    stage: DuetSides
     limits: DuetLimits
     task: str
     _legs: int = 0
@@ -169,7 +169,9 @@ class Router:
 
         return await self.ctx.step(LEG, open_leg, index=number, returns=Hop)
 
-    async def _asked(self, chair: Chair, awaited: AwaitedMessage, prompt: str, name: str) -> Reply:
+    async def _asked(
+        self, chair: DuetSide, awaited: AwaitedMessage, prompt: str, name: str
+    ) -> Reply:
         side, earlier = awaited.sender, self._earlier.get(awaited.sender)
         if earlier is None and not chair.keeps_conversation:
             prompt = first_words(side, prompt, has_tools=chair.player.allowed_tools != ())
@@ -278,12 +280,12 @@ def _missing(awaited: AwaitedMessage, heard: ParsedBlocks) -> str:
     if heard.ignored:
         return f"a block could not be read ({heard.ignored[-1].why})"
     faults = [
-        awaited.fault_of(each) or _unused(awaited, each)
-        for each in heard.messages
-        if each.type != "status"
+        awaited.fault_of(message) or _unused(awaited, message)
+        for message in heard.messages
+        if message.type != "status"
     ]
     return f"of your last block {faults[-1]}" if faults else "there was no tagged block in it"
 
 
 def _listed(types: tuple[MessageType, ...]) -> str:
-    return " or ".join(f"`{each}`" for each in types)
+    return " or ".join(f"`{type_}`" for type_ in types)

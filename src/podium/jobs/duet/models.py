@@ -17,7 +17,7 @@ Transport = Literal["tui", "headless"]
 """Live terminals, or one call of an agent for each turn, whatever kind it is of."""
 
 
-class Seat(FrozenModel):
+class PairSide(FrozenModel):
     """One side of a pair: who sits there and where it works."""
 
     agent: NonEmpty
@@ -32,14 +32,14 @@ class Pair(FrozenModel):
     """Two sides that work for each other, on one tmux server where they are terminals."""
 
     name: PairName = "main"
-    planner: Seat
-    executer: Seat
+    planner: PairSide
+    executer: PairSide
     transport: Transport = "tui"
     socket: NonEmpty = "poli"
     """Name or path of the tmux server's socket."""
     session: PairName = "main"
 
-    def seat(self, side: Side) -> Seat:
+    def seat(self, side: Side) -> PairSide:
         return self.planner if side == "PLANNER" else self.executer
 
 
@@ -79,7 +79,7 @@ class DuetResult(FrozenModel):
     pair: str
 
 
-class SideStanding(FrozenModel):
+class SideStatus(FrozenModel):
     """How one side of a pair stands now."""
 
     side: Side
@@ -96,7 +96,7 @@ class SideStanding(FrozenModel):
     """The person who has taken its keyboard."""
 
 
-class PairStanding(FrozenModel):
+class PairStatus(FrozenModel):
     """How a pair stands now."""
 
     pair: str
@@ -107,4 +107,4 @@ class PairStanding(FrozenModel):
     up: bool = False
     trouble: str = ""
     """Why it cannot be looked at."""
-    sides: tuple[SideStanding, ...] = ()
+    sides: tuple[SideStatus, ...] = ()

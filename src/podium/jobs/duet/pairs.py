@@ -19,7 +19,7 @@ from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, json_of
 from podium.core.turns import Side
 from podium.core.work import QueueSpec
-from podium.jobs.duet.models import DUET, DuetLimits, Pair, Seat, Transport
+from podium.jobs.duet.models import DUET, DuetLimits, Pair, PairSide, Transport
 from podium.jobs.duet.options import DuetOptions, PairOptions
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _SEATING = (
 _LIMITS = {"POLI_PLAN_TIMEOUT": "plan_seconds", "POLI_EXEC_TIMEOUT": "result_seconds"}
 
 
-class PairWishes(FrozenModel):
+class PairRequest(FrozenModel):
     """What a person said on the command line. Empty: nothing."""
 
     planner: str = ""
@@ -59,7 +59,9 @@ def duet_options(podium: Podium) -> DuetOptions:
     return DuetOptions.model_validate(flow_options(podium.configuration, DUET))
 
 
-def pair_named(podium: Podium, name: str, wishes: PairWishes, variables: Mapping[str, str]) -> Pair:
+def pair_named(
+    podium: Podium, name: str, wishes: PairRequest, variables: Mapping[str, str]
+) -> Pair:
     """A pair with everything decided. `variables` are the person's own, and hold for `main` alone.
 
     Raises `BadInput` for a pair that is not known, an agent that cannot be, or a folder that is not there.
@@ -127,15 +129,15 @@ def _file_of(podium: Podium, name: str) -> Path:
     return podium.folders.user_state / "duets" / "kept" / project / f"{name}.json"
 
 
-def has_a_say(wishes: PairWishes, variables: Mapping[str, str]) -> bool:
+def has_a_say(wishes: PairRequest, variables: Mapping[str, str]) -> bool:
     """Whether anything was said of who sits where."""
-    return wishes != PairWishes() or any(variables.get(name) for name in _SEATING)
+    return wishes != PairRequest() or any(variables.get(name) for name in _SEATING)
 
 
 def all_pairs(podium: Podium, variables: Mapping[str, str]) -> tuple[Pair, ...]:
     """Every pair of the project, `main` first."""
     names = [MAIN, *(name for name in duet_options(podium).pairs if name != MAIN)]
-    pairs = tuple(pair_named(podium, name, PairWishes(), variables) for name in names)
+    pairs = tuple(pair_named(podium, name, PairRequest(), variables) for name in names)
     _refuse_shared(podium, pairs)
     return pairs
 
@@ -171,7 +173,7 @@ def socket_path(name: str, environ: Mapping[str, str]) -> Path:
     return Path(environ.get("TMUX_TMPDIR") or "/tmp") / f"tmux-{os.getuid()}" / name  # noqa: S108 — tmux's own place
 
 
-def terminal_kind(podium: Podium, side: Side, seat: Seat) -> str:
+def terminal_kind(podium: Podium, side: Side, seat: PairSide) -> str:
     """The kind of terminal program of a seat. Raises `BadInput` for an agent that has none."""
     settings = podium.settings.agents.get(seat.agent)
     kind = settings.kind if settings else seat.agent
@@ -190,9 +192,9 @@ def _seat(
     side: Side,
     options: DuetOptions,
     own: PairOptions,
-    wishes: PairWishes,
+    wishes: PairRequest,
     said: Mapping[str, str],
-) -> Seat:
+) -> PairSide:
     role = side.lower()
     who = getattr(wishes, role) or said.get(f"{side}_CMD") or getattr(own, role)
     agent, command = _who(podium, side, who or getattr(options, role))
@@ -202,7 +204,7 @@ def _seat(
     folder = (base / (where or podium.folders.project)).expanduser().resolve()
     if not folder.is_dir():
         raise BadInput(f"{side} has no folder to work in: {str(folder)!r} is not there; create it")
-    return Seat(agent=agent, command=command, cwd=str(folder))
+    return PairSide(agent=agent, command=command, cwd=str(folder))
 
 
 def _who(podium: Podium, side: Side, written: str) -> tuple[str, tuple[str, ...]]:

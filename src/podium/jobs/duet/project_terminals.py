@@ -14,11 +14,11 @@ from podium.app.local_sockets import local_socket, socket_place
 from podium.core.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.core.terminals import Terminal, TerminalState
 from podium.jobs.duet.claims import refuse_ungranted
-from podium.jobs.duet.models import Pair, PairStanding, Seat, SideStanding
+from podium.jobs.duet.models import Pair, PairSide, PairStatus, SideStatus
 from podium.jobs.duet.pairs import (
     MAIN,
     SIDES,
-    PairWishes,
+    PairRequest,
     kept_pair,
     pair_named,
     socket_path,
@@ -37,7 +37,7 @@ def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Termin
     from podium.jobs.duet.terminals import pair_held, pair_seen, pair_up
 
     def named(name: str) -> Pair:
-        return kept_pair(podium, name) or pair_named(podium, name, PairWishes(), variables)
+        return kept_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
 
     def granted(name: str) -> Pair:
         pair = named(name)
@@ -58,7 +58,7 @@ def mirror_of_project(podium: Podium, variables: Mapping[str, str]) -> PaneMirro
 
     @asynccontextmanager
     async def hold(name: str) -> AsyncIterator[TerminalPair]:
-        pair = kept_pair(podium, name) or pair_named(podium, name, PairWishes(), variables)
+        pair = kept_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
         async with pair_seen(podium, pair) as held:
             yield held
 
@@ -89,10 +89,10 @@ def settings_digest(podium: Podium) -> str:
 
 async def pair_standing(
     podium: Podium, pair: Pair, terminals: TerminalPairs | None = None
-) -> PairStanding:
+) -> PairStatus:
     """How a pair stands, by these terminals or the project's own. Starts nothing; why one cannot be looked at stands in its `trouble`."""
     if pair.transport == "headless":
-        return PairStanding(pair=pair.name, transport="headless", up=True)
+        return PairStatus(pair=pair.name, transport="headless", up=True)
 
     from podium.jobs.duet.claims import as_claimed
 
@@ -100,10 +100,10 @@ async def pair_standing(
     try:
         return standing_told(podium, as_claimed(podium, pair), await terminals.states(pair.name))
     except (AgentLost, NotPossibleNow, TimedOut) as trouble:
-        return PairStanding(pair=pair.name, transport="tui", trouble=str(trouble))
+        return PairStatus(pair=pair.name, transport="tui", trouble=str(trouble))
 
 
-def absent_standing(podium: Podium, pair: Pair) -> PairStanding | None:
+def absent_standing(podium: Podium, pair: Pair) -> PairStatus | None:
     """How a pair stands of which there is neither a server nor a record: told without the code that reads terminals.
 
     None: it has to be looked at.
@@ -126,22 +126,22 @@ def absent_standing(podium: Podium, pair: Pair) -> PairStanding | None:
     return standing_told(podium, pair, states)
 
 
-def standing_told(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -> PairStanding:
+def standing_told(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -> PairStatus:
     """The pair with who sits where, and what its terminals tell of both."""
-    sides = tuple(_side_standing(pair.seat(each.terminal.side), each) for each in states)
-    return PairStanding(
+    sides = tuple(_side_standing(pair.seat(state.terminal.side), state) for state in states)
+    return PairStatus(
         pair=pair.name,
         transport="tui",
         socket=str(socket_path(pair.socket, podium.environ)),
         session=pair.session,
-        up=any(each.pane for each in sides),
+        up=any(side.pane for side in sides),
         sides=sides,
     )
 
 
-def _side_standing(seat: Seat, state: TerminalState) -> SideStanding:
+def _side_standing(seat: PairSide, state: TerminalState) -> SideStatus:
     gone = "dead" if state.pane else "down"
-    return SideStanding(
+    return SideStatus(
         side=state.terminal.side,
         agent=seat.agent,
         pane=state.pane,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from podium.agents.turn_step import Player
 from podium.core.turns import Side, TurnLimits
-from podium.jobs.duet.models import Seat
+from podium.jobs.duet.models import PairSide
 from podium.ports import Agent
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-def player_of(podium: Podium, side: Side, seat: Seat, agent: Agent) -> Player:
+def player_of(podium: Podium, side: Side, seat: PairSide, agent: Agent) -> Player:
     """Its role is `planner` or `executer`; an agent that podium.yaml does not have is held to the legs' time alone."""
     role = side.lower()
     known, settings = podium.settings.roles.get(role), podium.settings.agents.get(seat.agent)

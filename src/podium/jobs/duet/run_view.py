@@ -30,7 +30,7 @@ _SHOWN: tuple[type[e.EventBody], ...] = (
 _LONGEST = 300
 
 
-class DuetTelling(LinesTelling):
+class DuetRunView(LinesTelling):
     """Shows one task from its beginning, or from where it goes on, to its end."""
 
     def event(self, event: e.Event, progress: Progress) -> None:

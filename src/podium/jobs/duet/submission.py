@@ -13,7 +13,7 @@ from podium.jobs.duet.models import DUET
 from podium.jobs.duet.task_control import queued_duet
 
 
-class DuetWish(FrozenModel):
+class DuetRequest(FrozenModel):
     """What may be said of a task for two."""
 
     pairs: Annotated[tuple[NonEmpty, ...], Few] = ()

@@ -11,7 +11,7 @@ from podium.core.turns import Side
 from podium.core.work import Run
 from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.models import DUET, DuetJob, Pair
-from podium.jobs.duet.pairs import PairWishes, all_pairs, duet_limits, kept_pair, pair_named
+from podium.jobs.duet.pairs import PairRequest, all_pairs, duet_limits, kept_pair, pair_named
 from podium.jobs.duet.task_table import DuetTask, find_duet
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ async def retry_task(podium: Podium, named: str, *, by: str) -> Run:
 
 def pair_of(podium: Podium, name: str) -> Pair:
     """The pair as it was brought up, or as it would be."""
-    return kept_pair(podium, name) or pair_named(podium, name, PairWishes(), podium.environ)
+    return kept_pair(podium, name) or pair_named(podium, name, PairRequest(), podium.environ)
 
 
 def pairs_in_use(podium: Podium, variables: Mapping[str, str]) -> list[Pair]:
     """Every pair of the project, as it was brought up, or as it would be."""
-    return [kept_pair(podium, each.name) or each for each in all_pairs(podium, variables)]
+    return [kept_pair(podium, pair.name) or pair for pair in all_pairs(podium, variables)]
 
 
 async def _interrupt(podium: Podium, task: DuetTask) -> None:

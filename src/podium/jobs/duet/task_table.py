@@ -135,7 +135,7 @@ _TYPES = (
 _MOST_EVENTS = 10_000
 
 
-class Rung(FrozenModel):
+class TaskEvent(FrozenModel):
     """One thing that happened between them."""
 
     at: UtcDatetime
@@ -150,21 +150,21 @@ class Rung(FrozenModel):
     """What happened, for whoever has words for it."""
 
 
-async def see_ladder(store: Store, run_id: str, most: int) -> list[Rung]:
+async def see_ladder(store: Store, run_id: str, most: int) -> list[TaskEvent]:
     """The last rungs of a task, oldest first."""
 
-    def look(view: StoreView) -> list[Rung]:
+    def look(view: StoreView) -> list[TaskEvent]:
         query = EventQuery(run_id=run_id, types=_TYPES, limit=_MOST_EVENTS)
         return [_rung(event) for event in view.events(query)][-most:]
 
     return await store.read(look)
 
 
-def _rung(event: e.Event) -> Rung:
+def _rung(event: e.Event) -> TaskEvent:
     body = event.body
     match body:
         case e.MessageHeard(sender=sender, routed_to=to, message=message):
-            return Rung(
+            return TaskEvent(
                 at=event.at,
                 sender=sender,
                 to=to,
@@ -173,9 +173,9 @@ def _rung(event: e.Event) -> Rung:
                 told=body,
             )
         case e.SideNudged(side=side):
-            return Rung(at=event.at, sender="USER", to=side, told=body)
+            return TaskEvent(at=event.at, sender="USER", to=side, told=body)
         case (
             e.BlockIgnored(sender=side) | e.KeyboardTaken(side=side) | e.KeyboardReturned(side=side)
         ):
-            return Rung(at=event.at, sender=side, told=body)
-    return Rung(at=event.at, sender="USER", told=body)
+            return TaskEvent(at=event.at, sender=side, told=body)
+    return TaskEvent(at=event.at, sender="USER", told=body)

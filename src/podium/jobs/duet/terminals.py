@@ -12,11 +12,17 @@ from podium.core.errors import CallRefused, NotPossibleNow, UserMustAct
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import Terminal
 from podium.core.turns import Side
-from podium.jobs.duet import Chair, Stage, primer
+from podium.jobs.duet import DuetSide, DuetSides, primer
 from podium.jobs.duet.claims import as_claimed, claim, door_folder, let_go, pair_folder
-from podium.jobs.duet.confinement import DuetFence, LateDoors, LateFence, MessagesGate, duet_fence
+from podium.jobs.duet.confinement import (
+    DuetConfinement,
+    LazyConfinement,
+    LazyHookServers,
+    MessagesGate,
+    duet_fence,
+)
 from podium.jobs.duet.keyboard import keyboard_came_back
-from podium.jobs.duet.models import Pair, Seat
+from podium.jobs.duet.models import Pair, PairSide
 from podium.jobs.duet.pairs import GENERIC, SIDES, socket_path, terminal_kind
 from podium.jobs.duet.role_agents import player_of
 
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-async def terminals_of(podium: Podium, pair: Pair) -> Stage:
+async def terminals_of(podium: Podium, pair: Pair) -> DuetSides:
     """Both sides as agents. Their programs are started when they are first asked, if they are not up."""
     from podium.agents import ContractedAgent
 
@@ -34,17 +40,17 @@ async def terminals_of(podium: Podium, pair: Pair) -> Stage:
     terminals = _seated(podium, pair)
     podium.close_with(terminals.pair.close)
 
-    def chair(side: Side) -> Chair:
+    def chair(side: Side) -> DuetSide:
         agent, seat = terminals.agents[side], pair.seat(side)
         contracted = ContractedAgent(agent, redact=podium.redactor.text)
-        return Chair(
+        return DuetSide(
             player_of(podium, side, seat, contracted),
             seat.cwd,
             on_screen=agent.reads_screen,
             keeps_conversation=True,
         )
 
-    return Stage(planner=chair("PLANNER"), executer=chair("EXECUTER"))
+    return DuetSides(planner=chair("PLANNER"), executer=chair("EXECUTER"))
 
 
 @asynccontextmanager
@@ -104,7 +110,7 @@ async def pair_held(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
         yield terminals.pair
 
 
-class _Terminals:
+class _PairTerminals:
     """A pair with its two agents."""
 
     def __init__(self, pair: TerminalPair, agents: dict[Side, TuiAgent]) -> None:
@@ -113,7 +119,9 @@ class _Terminals:
 
 
 @asynccontextmanager
-async def _held(podium: Podium, pair: Pair, *, steering: bool = False) -> AsyncIterator[_Terminals]:
+async def _held(
+    podium: Podium, pair: Pair, *, steering: bool = False
+) -> AsyncIterator[_PairTerminals]:
     """`steering` starts nothing: it works also where the settings of the agents cannot be used as they are now."""
     terminals = _seated(podium, pair, steering=steering)
     try:
@@ -122,7 +130,7 @@ async def _held(podium: Podium, pair: Pair, *, steering: bool = False) -> AsyncI
         await terminals.pair.close()
 
 
-def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals:
+def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _PairTerminals:
     from podium.agents.tui import TerminalPair, TerminalSettings
 
     settings = TerminalSettings(
@@ -132,11 +140,11 @@ def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals
     )
     terminals = TerminalPair(_kit(podium, pair, steering=steering), settings)
     agents = {side: _agent(podium, terminals, side, pair.seat(side), steering) for side in SIDES}
-    return _Terminals(terminals, agents)
+    return _PairTerminals(terminals, agents)
 
 
 def _agent(
-    podium: Podium, terminals: TerminalPair, side: Side, seat: Seat, steering: bool
+    podium: Podium, terminals: TerminalPair, side: Side, seat: PairSide, steering: bool
 ) -> TuiAgent:
     kind = terminal_kind(podium, side, seat)
     part = primer(side, on_screen=kind == GENERIC)
@@ -149,7 +157,7 @@ def _agent(
     return terminals.side(side.lower(), _adapter(kind, options), options, Path(seat.cwd), part)
 
 
-def _options(podium: Podium, seat: Seat) -> AgentOptions:
+def _options(podium: Podium, seat: PairSide) -> AgentOptions:
     """What podium.yaml says of it. How a `command` is read without a terminal means nothing on one."""
     options, settings = options_of(podium, seat.agent), podium.settings.agents.get(seat.agent)
     changes: dict[str, object] = {"command": seat.command} if seat.command else {}
@@ -158,7 +166,7 @@ def _options(podium: Podium, seat: Seat) -> AgentOptions:
     return options.model_copy(update=changes)
 
 
-def _unsettled(seat: Seat) -> AgentOptions:
+def _unsettled(seat: PairSide) -> AgentOptions:
     """For a program that runs already, whose command nobody needs to know any more."""
     from podium.agents import AgentOptions
 
@@ -178,21 +186,23 @@ def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
     doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
     socket = socket_path(pair.socket, podium.environ)
 
-    def fence() -> DuetFence:
+    def fence() -> DuetConfinement:
         return duet_fence(podium, socket, doors)
 
     async def lapsed(run_id: str, name: str, hold: KeyboardHold) -> None:
-        (side,) = [each for each in SIDES if each.lower() == name]
+        (side,) = [side for side in SIDES if side.lower() == name]
         terminal = Terminal(pair=pair.name, side=side)
         await keyboard_came_back(await podium.store(), run_id, terminal, hold)
 
     return TuiKit(
         launcher=podium.launcher,
         # Where a program may be restarted the fence is there first: one that cannot be drawn ends no program.
-        enclosures=LateFence(fence) if steering else fence(),
-        doors=LateDoors(
+        enclosures=LazyConfinement(fence) if steering else fence(),
+        doors=LazyHookServers(
             lambda: podium.hook_doors(
-                doors, gate=MessagesGate(podium.gate, str(folder)), enclosures=LateFence(fence)
+                doors,
+                gate=MessagesGate(podium.gate, str(folder)),
+                enclosures=LazyConfinement(fence),
             )
         ),
         transcripts=podium.transcripts,

@@ -7,10 +7,10 @@ from podium.platform.lazy_exports import export_lazily
 if TYPE_CHECKING:
     from podium.jobs.playbook.criteria import commands_of, disagreements, tools_of
     from podium.jobs.playbook.models import playbook_schema, profile_schema
-    from podium.jobs.playbook.prompt import Settled, build_prompt, fitting, settle
+    from podium.jobs.playbook.prompt import InputValues, build_prompt, fitting, settle
 
 __all__ = [
-    "Settled",
+    "InputValues",
     "build_prompt",
     "commands_of",
     "disagreements",
@@ -27,7 +27,7 @@ export_lazily(
         "commands_of": "criteria",
         "disagreements": "criteria",
         "tools_of": "criteria",
-        "Settled": "prompt",
+        "InputValues": "prompt",
         "fitting": "prompt",
         "settle": "prompt",
         "build_prompt": "prompt",

@@ -16,10 +16,16 @@ from podium.core.folder_snapshots import WorkingFolder
 from podium.core.protected_paths import is_guarded, lies_in_zone
 from podium.core.turns import TurnLimits
 from podium.jobs.playbook import build_prompt, tools_of
-from podium.jobs.playbook.deps import Bench, PlaybookKit
+from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.loader import load_profile, read_playbook, secret_inputs, surroundings
-from podium.jobs.playbook.models import OWN_LIMITS, PROFILE_FILE, Playbook, PlaybookOptions, Profile
+from podium.jobs.playbook.models import (
+    OWN_LIMITS,
+    PROFILE_FILE,
+    Playbook,
+    PlaybookOptions,
+    PluginProfile,
+)
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, ToolDoor
 
@@ -39,7 +45,7 @@ WITHOUT_HANDS = ("api", "scripted", "gemini", "claude", "codex")
 def playbook_job(
     podium: Podium,
     playbook: Playbook,
-    profile: Profile,
+    profile: PluginProfile,
     *,
     root: Path,
     agent: str = "",
@@ -104,7 +110,7 @@ def chosen_agent(podium: Podium, name: str) -> str:
     return name
 
 
-def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, ...]:
+def _tools(podium: Podium, playbook: Playbook, profile: PluginProfile) -> tuple[str, ...]:
     """Those that both files allow, by name. Raises `BadInput` for one that there is not."""
     specs = registry_for(profile).specs()
     known = [spec.name for spec in specs]
@@ -119,7 +125,7 @@ def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, .
     return tuple(dict.fromkeys((*wanted, *ALWAYS)))
 
 
-def registry_for(profile: Profile, within: ConfinementProvider | None = None) -> Registry:
+def registry_for(profile: PluginProfile, within: ConfinementProvider | None = None) -> Registry:
     """The tools of our own, and the plugin's checks as one of them, which run in the fences `within`."""
     from podium.tools import Registry, builtin_tools, checks_tool
 
@@ -133,7 +139,7 @@ async def build_playbook(podium: Podium) -> FlowBody:
     from podium.jobs.playbook.profile_gate import off_limits
     from podium.jobs.playbook.working_folder import grounds_of
 
-    kit = PlaybookKit(
+    kit = PlaybookDeps(
         store=await podium.store(),
         clock=podium.clock,
         purse=await podium.purse(),
@@ -149,7 +155,7 @@ async def bench_for(
     job: PlaybookJob,
     ground: WorkingFolder,
     agent_behind: Callable[[HookServers], Agent] | None = None,
-) -> Bench:
+) -> AgentSession:
     """Agent and tools of one run, behind a door of their own.
 
     `agent_behind` makes another agent than the settings', which needs no socket to come in by.
@@ -193,7 +199,7 @@ async def bench_for(
     )
     if agent_behind is not None:
         player = Player(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
-        return Bench(player, prover)
+        return AgentSession(player, prover)
     desk = DeskFence(podium.enclosures, ground.root)
     settings = podium.settings.agents.get(job.agent)
     player = Player(
@@ -203,7 +209,7 @@ async def bench_for(
         own_tools=(),
         limits=settings.limits if settings else TurnLimits(),
     )
-    return Bench(player, prover)
+    return AgentSession(player, prover)
 
 
 def _fence(
@@ -218,7 +224,7 @@ def _fence(
     return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
 
 
-def _refuse_steering(profile: Profile) -> None:
+def _refuse_steering(profile: PluginProfile) -> None:
     """Raises `BadInput` for secrets under names that would make a command run something else."""
     from podium.tools.builtin.commands import STEERING
 

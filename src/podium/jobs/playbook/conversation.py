@@ -25,9 +25,9 @@ from podium.core.events import (
 from podium.core.folder_snapshots import WorkingFolder
 from podium.core.turns import Reply
 from podium.jobs.playbook.criteria import commands_of, proved
-from podium.jobs.playbook.deps import Bench, LimitedAgent, PlaybookKit
+from podium.jobs.playbook.deps import AgentSession, LimitedAgent, PlaybookDeps
 from podium.jobs.playbook.prompt import build_prompt
-from podium.jobs.playbook.run_models import Criterion, Ending, PlaybookJob
+from podium.jobs.playbook.run_models import AgentEnding, Criterion, PlaybookJob
 from podium.jobs.playbook.template import as_data, in_code
 from podium.ports import EventQuery, FlowContext, StepContext, StoreView
 
@@ -91,7 +91,7 @@ def in_a_new_conversation(assignment: str, reply: Reply, calls: str, news: str) 
 
 
 @dataclass(frozen=True)
-class Earlier:
+class DiscardedAttempt:
     """What an attempt came to that somebody had discarded: performed calls, its end, and what it said last."""
 
     calls: str = ""
@@ -138,7 +138,7 @@ def _calls_and_words(calls: str, words: str) -> Iterator[str]:
         yield f"What was said last:\n\n{as_data(words.strip()[-LONGEST_WORDS:])}"
 
 
-def discarded_attempt(view: StoreView, run_id: str, turn: str) -> Earlier | None:
+def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttempt | None:
     """What was done in place of this turn before somebody had the run go again. None: nobody did.
 
     The same whenever it is asked: it looks only at what stands before the retry.
@@ -150,11 +150,11 @@ def discarded_attempt(view: StoreView, run_id: str, turn: str) -> Earlier | None
         return None
     before, retry = bodies[: retries[-1]], bodies[retries[-1]]
     steps = retry.discarded_steps if isinstance(retry, RunRetried) else ()
-    earlier = Earlier()
+    earlier = DiscardedAttempt()
     for body in before:
         match body:
             case RunRetried():
-                earlier = Earlier()
+                earlier = DiscardedAttempt()
             case AgentReplied(text=text):
                 earlier = replace(earlier, words=text)
             case RunFailed(failure=failure):
@@ -229,8 +229,12 @@ MOST_IDLE_ENDS = 2
 
 
 async def followed(
-    ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: WorkingFolder
-) -> Ending:
+    ctx: FlowContext,
+    kit: PlaybookDeps,
+    bench: AgentSession,
+    job: PlaybookJob,
+    ground: WorkingFolder,
+) -> AgentEnding:
     """Let the agent follow the playbook, and go back to it with the criteria that its end has left unmet."""
     agent = LimitedAgent(bench.player.agent, kit.store, kit.clock, job.limits)
     conversation = Conversation(
@@ -242,7 +246,7 @@ async def followed(
         workspace=ground.root,
         go_on=go_on(commands_of(job.profile, job.playbook.head)),
     )
-    patience = _Patience(job.limits.same_results)
+    patience = _RetryPolicy(job.limits.same_results)
     reply, words = await conversation.answer(), ""
     for ends in count(1):
         # A limit may end a turn before it has said anything.
@@ -252,13 +256,13 @@ async def followed(
         over = patience.over(reply, criteria, changing)
         if over is not None:
             last = reply.model_copy(update={"text": words})
-            return Ending(reply=last, criteria=criteria, ends=ends, why=over)
+            return AgentEnding(reply=last, criteria=criteria, ends=ends, why=over)
         idle = ends > 1 and patience.idle > 0
         reply = await conversation.answer(not_met(criteria, idle=idle))
     raise AssertionError("ends are counted without end")
 
 
-def _turn_text(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> WriteText:
+def _turn_text(ctx: FlowContext, kit: PlaybookDeps, job: PlaybookJob) -> WriteText:
     """The assignment or the news, and what became of the turn where a person had it asked again."""
     assignment = build_prompt(job.profile, job.playbook, job.inputs, job.facts).text
 
@@ -286,7 +290,7 @@ def _turn_text(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> WriteTex
     return write_text
 
 
-class _Patience:
+class _RetryPolicy:
     """Whether it is worth going back to the agent once more."""
 
     def __init__(self, most_same: int | None) -> None:
@@ -316,7 +320,7 @@ class _Patience:
 
 
 async def _changing_calls(
-    ctx: FlowContext, kit: PlaybookKit, number: int, criteria: tuple[Criterion, ...]
+    ctx: FlowContext, kit: PlaybookDeps, number: int, criteria: tuple[Criterion, ...]
 ) -> int:
     """How many of the agent's calls may have changed something so far. Not counted where all is met."""
     if all(each.met for each in criteria):
@@ -329,7 +333,7 @@ async def _changing_calls(
 
 
 def _changing(view: StoreView, run_id: str) -> int:
-    return sum(each.agent != "" and _may_have_changed(each) for each in view.calls(run_id))
+    return sum(call.agent != "" and _may_have_changed(call) for call in view.calls(run_id))
 
 
 def _may_have_changed(call: CallRecord) -> bool:

@@ -8,7 +8,7 @@ from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import BadArguments, UnknownTool
 from podium.core.folder_snapshots import WorkingFolder
 from podium.core.model import Json
-from podium.jobs.playbook.models import PlaybookHead, Profile
+from podium.jobs.playbook.models import PlaybookHead, PluginProfile
 from podium.jobs.playbook.run_models import PROOF, Criterion, PlaybookJob
 from podium.ports import FlowContext, StepContext, Toolbox
 
@@ -16,7 +16,9 @@ FROM_PROFILE = "@"
 """`@test` among the success criteria is the profile's own command of that name."""
 
 
-def disagreements(profile: Profile, head: PlaybookHead) -> list[tuple[tuple[str | int, ...], str]]:
+def disagreements(
+    profile: PluginProfile, head: PlaybookHead
+) -> list[tuple[tuple[str | int, ...], str]]:
     """What of the playbook's front matter cannot be had with this profile, each with its key."""
     faults: list[tuple[tuple[str | int, ...], str]] = []
     for at, tool in enumerate(head.allowed_tools or ()):
@@ -38,12 +40,12 @@ def disagreements(profile: Profile, head: PlaybookHead) -> list[tuple[tuple[str 
     return faults
 
 
-def tools_of(profile: Profile, head: PlaybookHead) -> tuple[str, ...] | None:
+def tools_of(profile: PluginProfile, head: PlaybookHead) -> tuple[str, ...] | None:
     """The tools that the agent may be given. None: neither file says anything about it."""
     return profile.allowed_tools if head.allowed_tools is None else head.allowed_tools
 
 
-def commands_of(profile: Profile, head: PlaybookHead) -> tuple[str, ...]:
+def commands_of(profile: PluginProfile, head: PlaybookHead) -> tuple[str, ...]:
     """The success criteria as commands; what the profile lacks is left out."""
     given = profile.commands.model_dump(exclude_none=True)
     written = (

@@ -13,12 +13,12 @@ from podium.core.errors import BudgetSpent, TimedOut
 from podium.core.events import ModelAnswered
 from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.turns import Reply, StopKind, Turn, TurnLimits, TurnStop
-from podium.jobs.playbook.models import PlaybookLimits, Profile
+from podium.jobs.playbook.models import PlaybookLimits, PluginProfile
 from podium.jobs.playbook.run_models import PlaybookJob
 from podium.ports import Agent, Clock, EventQuery, Store, StoreView, Toolbox
 
 
-class Grounds(Protocol):
+class WorkingFolders(Protocol):
     """Folders to work in, and the way back to what they were."""
 
     async def prepare(
@@ -45,7 +45,7 @@ class Grounds(Protocol):
 
 
 @dataclass(frozen=True)
-class Bench:
+class AgentSession:
     """The agent of one run behind its door, held to the plugin's profile, and the tools of those who prove."""
 
     player: Player
@@ -54,16 +54,16 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class PlaybookKit:
+class PlaybookDeps:
     """What the story needs."""
 
     store: Store
     clock: Clock
     purse: Purse
-    grounds: Grounds
-    off_limits: Callable[[Profile], Callable[[str], bool]]
+    grounds: WorkingFolders
+    off_limits: Callable[[PluginProfile], Callable[[str], bool]]
     """Whether a path, from the root on, is one that the profile lets nobody change."""
-    bench: Callable[[PlaybookJob, WorkingFolder], Awaitable[Bench]]
+    bench: Callable[[PlaybookJob, WorkingFolder], Awaitable[AgentSession]]
     """Puts agent and tools together. Raises `BadInput` for an agent that nobody knows or that cannot
     be without hands."""
 
@@ -114,9 +114,11 @@ class LimitedAgent:
             each.answer.usage for each in _answered(view, turn) if each.step == turn.step_key
         ]
         return Usage(
-            input_tokens=min(recorded.input_tokens, sum(each.input_tokens for each in answers)),
-            output_tokens=min(recorded.output_tokens, sum(each.output_tokens for each in answers)),
-            usd=min(recorded.usd, sum(each.usd for each in answers)),
+            input_tokens=min(recorded.input_tokens, sum(answer.input_tokens for answer in answers)),
+            output_tokens=min(
+                recorded.output_tokens, sum(answer.output_tokens for answer in answers)
+            ),
+            usd=min(recorded.usd, sum(answer.usd for answer in answers)),
         )
 
     def _counted(self, view: StoreView, turn: Turn, scope: CountedScope) -> Usage:
@@ -137,7 +139,7 @@ class LimitedAgent:
         limits, run_id = self._limits, turn.run_id
         used = spent_since(self._again(view, turn), self._counted(view, turn, "run"))
         calls = sum(
-            each.step_key != turn.step_key and each.agent != "" for each in view.calls(run_id)
+            call.step_key != turn.step_key and call.agent != "" for call in view.calls(run_id)
         )
         seconds = None if limits.minutes is None else limits.minutes * 60
         others = sum(each.step != turn.step_key for each in _answered(view, turn))

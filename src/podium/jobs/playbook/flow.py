@@ -14,9 +14,15 @@ from podium.core.model import Json
 from podium.core.turns import Reply
 from podium.core.work import Run
 from podium.jobs.playbook.conversation import followed
-from podium.jobs.playbook.deps import Bench, PlaybookKit
-from podium.jobs.playbook.models import Profile
-from podium.jobs.playbook.run_models import PLAYBOOK, Criterion, Ending, PlaybookJob, PlaybookResult
+from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
+from podium.jobs.playbook.models import PluginProfile
+from podium.jobs.playbook.run_models import (
+    PLAYBOOK,
+    AgentEnding,
+    Criterion,
+    PlaybookJob,
+    PlaybookResult,
+)
 from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 
 MOST_PATHS = 1_000
@@ -25,10 +31,10 @@ LONGEST_WORDS = 20_000
 
 async def ended(
     ctx: FlowContext,
-    kit: PlaybookKit,
+    kit: PlaybookDeps,
     job: PlaybookJob,
     ground: WorkingFolder,
-    ending: Ending,
+    ending: AgentEnding,
 ) -> PlaybookResult:
     """Look at what is different now, and record the end."""
     reply, criteria = ending.reply, ending.criteria
@@ -90,7 +96,7 @@ def _met(reply: Reply, criteria: tuple[Criterion, ...]) -> bool:
     return bool(criteria) or reply.stopped is None
 
 
-def _broken(changes: FolderChanges, profile: Profile) -> str:
+def _broken(changes: FolderChanges, profile: PluginProfile) -> str:
     """What cannot be looked at may have been changed: where places are closed, that counts as much."""
     if changes.trespasses:
         return f"what nobody may change was changed: {', '.join(changes.trespasses[:10])}"
@@ -117,7 +123,7 @@ def _told(result: PlaybookResult) -> PlaybookEnded:
     )
 
 
-async def _used(kit: PlaybookKit, run_id: str) -> Usage:
+async def _used(kit: PlaybookDeps, run_id: str) -> Usage:
     return await kit.store.read(
         lambda view: usage_counted(
             lambda counter: view.counted(counter, BEGINNING), "run", run_id, "", kit.clock.now()
@@ -129,7 +135,7 @@ MOST_RUNS = 10_000
 PREPARE = "prepare"
 
 
-def follow_playbook(kit: PlaybookKit) -> FlowBody:
+def follow_playbook(kit: PlaybookDeps) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def follow(ctx: FlowContext, job: PlaybookJob) -> Json:
@@ -148,7 +154,7 @@ def follow_playbook(kit: PlaybookKit) -> FlowBody:
     return follow
 
 
-async def _prepared(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> WorkingFolder:
+async def _prepared(ctx: FlowContext, kit: PlaybookDeps, job: PlaybookJob) -> WorkingFolder:
     """The folder is this run's alone, and what is in it is kept."""
 
     async def prepare(step: StepContext) -> WorkingFolder:
@@ -213,12 +219,12 @@ def _held(other: Run) -> LockHeld:
     )
 
 
-async def _equipped(ctx: FlowContext, kit: PlaybookKit, bench: Bench) -> None:
+async def _equipped(ctx: FlowContext, kit: PlaybookDeps, bench: AgentSession) -> None:
     """Put down which tools the agent is given, to the letter of what it is told of them."""
 
     async def equip(step: StepContext) -> ToolsGiven:
         allowed = bench.player.allowed_tools
-        specs = [each for each in bench.prover.specs() if allowed is None or each.name in allowed]
+        specs = [spec for spec in bench.prover.specs() if allowed is None or spec.name in allowed]
         tools = {spec.name: spec.digest() for spec in specs}
         given = ToolsGiven(role=bench.player.role, tools=tools)
 

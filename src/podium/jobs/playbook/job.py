@@ -12,8 +12,8 @@ JOB = Job(
         ),
     },
     options="podium.jobs.playbook.models:PlaybookOptions",
-    run_view="podium.jobs.playbook.run_view:PlaybookTelling",
-    request="podium.jobs.playbook.submission:PlaybookWish",
+    run_view="podium.jobs.playbook.run_view:PlaybookRunView",
+    request="podium.jobs.playbook.submission:PlaybookRequest",
     submit="podium.jobs.playbook.submission:submit",
     guarded_files="podium.jobs.playbook.models:GUARDED_FILES",
     commands={

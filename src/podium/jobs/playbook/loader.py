@@ -23,15 +23,15 @@ from podium.jobs.playbook.models import (
     InputSpec,
     Playbook,
     PlaybookHead,
-    Profile,
-    Prompt,
+    PlaybookPrompt,
+    PluginProfile,
 )
 from podium.jobs.playbook.page import (
-    Gathered,
-    Page,
+    GatheredPages,
+    LocatedProblem,
+    MarkdownPage,
     PageLine,
     PageLoader,
-    PlacedFault,
     read_text,
     steps_of,
 )
@@ -56,19 +56,19 @@ def invalid(file: str, faults: Iterable[ConfigProblem]) -> ConfigInvalid:
     told = [placed(_file_of(each, file), each, hide(each.problem)) for each in told]
     if len(told) > MOST_FAULTS:
         more = len(told) - MOST_FAULTS
-        told = [*told[:MOST_FAULTS], PlacedFault(file, f"and {more} faults more")]
+        told = [*told[:MOST_FAULTS], LocatedProblem(file, f"and {more} faults more")]
     return ConfigInvalid(file, told)
 
 
-def placed(file: str, fault: ConfigProblem, problem: str = "") -> PlacedFault:
+def placed(file: str, fault: ConfigProblem, problem: str = "") -> LocatedProblem:
     """The fault with its file."""
-    return PlacedFault(
+    return LocatedProblem(
         file, problem or fault.problem, line=fault.line, column=fault.column, key=fault.key
     )
 
 
 def _file_of(fault: ConfigProblem, file: str) -> str:
-    return fault.file if isinstance(fault, PlacedFault) else file
+    return fault.file if isinstance(fault, LocatedProblem) else file
 
 
 def default_faults(located: Located) -> Iterator[ConfigProblem]:
@@ -95,21 +95,21 @@ def _inputs_in(located: Located) -> dict[str, Json]:
     return inputs if isinstance(inputs, dict) else {}
 
 
-def text_faults(gathered: Gathered, names: frozenset[str] | None) -> Iterator[ConfigProblem]:
+def text_faults(gathered: GatheredPages, names: frozenset[str] | None) -> Iterator[ConfigProblem]:
     """What is wrong with the words. Without `names`, which cannot be known, those in braces are not looked up."""
     for file, text in gathered.texts.items():
         yield from (placed(file, fault) for fault in (*token_faults(text), *_hidden_faults(text)))
         if names is None:
             continue
         yield from (
-            PlacedFault(file, each.problem, line=line.number, column=each.column + line.before)
+            LocatedProblem(file, each.problem, line=line.number, column=each.column + line.before)
             for lines in _runs(gathered.pages[file])
             for each in misused("\n".join(line.text for line in lines), names)
             for line in (lines[each.line - 1],)
         )
 
 
-def _runs(page: Page) -> Iterator[list[PageLine]]:
+def _runs(page: MarkdownPage) -> Iterator[list[PageLine]]:
     """The lines of a page, each heading by itself: no paragraph reaches across one."""
     if page.title:
         yield [page.title]
@@ -158,7 +158,7 @@ def secret_faults(located: Located) -> Iterator[ConfigProblem]:
             )
 
 
-def faults_of(located: Located, model: type[Profile]) -> list[ConfigProblem]:
+def faults_of(located: Located, model: type[PluginProfile]) -> list[ConfigProblem]:
     try:
         located.validated(model)
     except ConfigInvalid as broken:
@@ -178,7 +178,7 @@ class LoadedPlaybook:
     files: tuple[str, ...]
     """Every file it was read from, its own first."""
 
-    def disagreements(self, profile: Profile) -> list[ConfigProblem]:
+    def disagreements(self, profile: PluginProfile) -> list[ConfigProblem]:
         """What it asks for and the profile does not give, each at its place."""
         found = disagreements(profile, self.playbook.head)
         return [self.located.fault(path, problem) for path, problem in found]
@@ -197,16 +197,16 @@ def find_profile(start: Path) -> Path:
     )
 
 
-def load_profile(path: Path) -> Profile:
+def load_profile(path: Path) -> PluginProfile:
     """The profile in a file; of a folder the nearest one upwards. Raises `ConfigInvalid` with every fault."""
     file = find_profile(path) if os.path.isdir(path) else path  # noqa: PTH112 - which raises nothing
     text = read_text(file, str(file))
     located = _parsed(text, str(file))
     faults = [*token_faults(text), *secret_faults(located)]
     if not faults:
-        return located.validated(Profile)
+        return located.validated(PluginProfile)
     others = {name: value for name, value in located.data.items() if name != "secrets"}
-    faults += faults_of(replace(located, data=others), Profile)
+    faults += faults_of(replace(located, data=others), PluginProfile)
     raise invalid(str(file), faults)
 
 
@@ -223,16 +223,16 @@ def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
     own = str(path)
     gathered = PageLoader(root or path.absolute().parent).gather(path)
     fronts = {file: _front_of(gathered, file) for file in gathered.texts}
-    located = [each for each in fronts.values() if each is not None]
+    located = [front for front in fronts.values() if front is not None]
     names = input_names(located) if len(located) == len(fronts) else None
     heads = [head for each in located if (head := _head_of(gathered, each)) is not None]
     introduction, steps = steps_of(gathered.lines)
     faults = [*gathered.faults, *text_faults(gathered, names)]
     if not steps and not faults:
-        faults.append(PlacedFault(own, "has no steps; each heading is one: `## Do this first`"))
+        faults.append(LocatedProblem(own, "has no steps; each heading is one: `## Do this first`"))
     if len(steps) > MOST_STEPS:
         faults.append(
-            PlacedFault(own, f"has {len(steps)} steps, and at most {MOST_STEPS} are read")
+            LocatedProblem(own, f"has {len(steps)} steps, and at most {MOST_STEPS} are read")
         )
     if faults:
         raise invalid(own, faults)
@@ -245,19 +245,19 @@ def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
     return LoadedPlaybook(whole, located[0], tuple(gathered.texts))
 
 
-def _front_of(gathered: Gathered, file: str) -> Located | None:
+def _front_of(gathered: GatheredPages, file: str) -> Located | None:
     """A page's front matter as data. None: it cannot be read, and the faults say why."""
     page = gathered.pages[file]
     if not page.front and file == next(iter(gathered.texts)) and not page.faults:
         problem = "has no front matter; begin it with a line `---`, then `name: …`, then `---`"
-        gathered.faults.append(PlacedFault(file, problem, line=1))
+        gathered.faults.append(LocatedProblem(file, problem, line=1))
     if not page.front:
         # An included page needs none.
         return Located(file, {"name": file})
     try:
         return _parsed(page.front, file)
     except ConfigInvalid as broken:
-        gathered.faults += [placed(file, each) for each in broken.faults]
+        gathered.faults += [placed(file, fault) for fault in broken.faults]
         return None
 
 
@@ -267,12 +267,12 @@ def _parsed(text: str, file: str) -> Located:
     return located if located.places else replace(located, places={(): Place(1, 1)})
 
 
-def _head_of(gathered: Gathered, located: Located) -> PlaybookHead | None:
+def _head_of(gathered: GatheredPages, located: Located) -> PlaybookHead | None:
     gathered.faults += default_faults(located)
     try:
         return located.validated(PlaybookHead)
     except ConfigInvalid as broken:
-        gathered.faults += [placed(located.file, each) for each in broken.faults]
+        gathered.faults += [placed(located.file, fault) for fault in broken.faults]
         return None
 
 
@@ -301,7 +301,7 @@ def secret_inputs(given: Mapping[str, str], redactor: Redactor) -> None:
         )
 
 
-def notes_on(profile: Profile, playbook: Playbook, prompt: Prompt) -> list[str]:
+def notes_on(profile: PluginProfile, playbook: Playbook, prompt: PlaybookPrompt) -> list[str]:
     """What is no fault and yet worth knowing before a run."""
     known = {tool.spec.name for tool in builtin_tools()}
     if profile.commands.model_dump(exclude_none=True):

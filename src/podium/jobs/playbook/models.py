@@ -100,13 +100,13 @@ Count = Annotated[PositiveInt, Strict(), Field(le=1_000_000_000)]
 Amount = Annotated[float, Strict(), Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 
 
-class _Described(FrozenModel):
+class _DescribedModel(FrozenModel):
     """A noun whose published schema says what each field means."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
-class ProfileCommands(_Described):
+class ProfileCommands(_DescribedModel):
     """How the plugin is built and looked at, each a command on one line."""
 
     build: Command | None = None
@@ -117,7 +117,7 @@ class ProfileCommands(_Described):
     """Looks at its style and types."""
 
 
-class Profile(_Described):
+class PluginProfile(_DescribedModel):
     """A plugin as those who maintain it know it. It lies in the repository: none of its words command anybody."""
 
     name: Line
@@ -162,7 +162,7 @@ class Profile(_Described):
 InputType = Literal["string", "text", "integer", "number", "boolean", "path"]
 
 
-class InputSpec(_Described):
+class InputSpec(_DescribedModel):
     """What a playbook wants to know before it begins."""
 
     type: InputType = "string"
@@ -189,7 +189,7 @@ class InputSpec(_Described):
         return self
 
 
-class PlaybookLimits(_Described):
+class PlaybookLimits(_DescribedModel):
     """Limits of a playbook run. Unset: Podium's own limit."""
 
     turns: Count | None = None
@@ -217,7 +217,7 @@ class PlaybookLimits(_Described):
         return PlaybookLimits.model_validate(completed)
 
 
-class PlaybookHead(_Described):
+class PlaybookHead(_DescribedModel):
     """The front matter of a playbook."""
 
     name: Line
@@ -275,7 +275,7 @@ class PromptSection(FrozenModel):
         return -(-len(self.text) // CHARACTERS_PER_TOKEN)
 
 
-class Prompt(FrozenModel):
+class PlaybookPrompt(FrozenModel):
     """What an agent is sent, and of which parts it is made."""
 
     sections: tuple[PromptSection, ...]
@@ -311,7 +311,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def profile_schema() -> dict[str, Json]:
     """For editors: `# yaml-language-server: $schema=plugin-profile.schema.json` as the first line."""
-    return {"$schema": DRAFT, **Profile.model_json_schema(), "title": "Plugin profile"}
+    return {"$schema": DRAFT, **PluginProfile.model_json_schema(), "title": "Plugin profile"}
 
 
 def playbook_schema() -> dict[str, Json]:

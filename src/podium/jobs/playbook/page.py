@@ -26,7 +26,7 @@ _NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|#]|\d{1,9}[.)])(?:\s|$)")
 
 
 @dataclass(frozen=True)
-class PageFault:
+class PageProblem:
     """What is wrong with a page, and where, counted from 1."""
 
     line: int
@@ -51,26 +51,28 @@ class PageLine:
 
 
 @dataclass
-class Page:
+class MarkdownPage:
     """One file of Markdown, read."""
 
     front: str = ""
     """The YAML between the marks, moved down so that its lines keep their numbers. Empty: none."""
     title: PageLine | None = None
     lines: list[PageLine] = field(default_factory=list)
-    faults: list[PageFault] = field(default_factory=list)
+    faults: list[PageProblem] = field(default_factory=list)
 
 
-def read_page(text: str) -> Page:
+def read_page(text: str) -> MarkdownPage:
     """Read a page. What is wrong with it is in its `faults`, all at once."""
-    page = Page()
+    page = MarkdownPage()
     lines = re.split(r"\r\n?|\n", text.removeprefix("\ufeff"))
     first = _take_front_matter(page, lines)
-    body = _Body(page)
+    body = _BodyParser(page)
     for number, line in enumerate(lines[first:], start=first + 1):
         if len(line) > LONGEST_LINE:
             page.faults.append(
-                PageFault(number, 1, f"the line is longer than {LONGEST_LINE} characters; fold it")
+                PageProblem(
+                    number, 1, f"the line is longer than {LONGEST_LINE} characters; fold it"
+                )
             )
         body.take(number, line[:LONGEST_LINE])
     body.end()
@@ -78,7 +80,7 @@ def read_page(text: str) -> Page:
     return page
 
 
-def _take_front_matter(page: Page, lines: list[str]) -> int:
+def _take_front_matter(page: MarkdownPage, lines: list[str]) -> int:
     """How many lines the front matter takes, its marks included."""
     if lines[0].rstrip() != "---":
         return 0
@@ -86,14 +88,16 @@ def _take_front_matter(page: Page, lines: list[str]) -> int:
         if line.rstrip() in ("---", "..."):
             page.front = "\n" + "\n".join(lines[1:number]) + "\n"
             return number + 1
-    page.faults.append(PageFault(1, 1, "the front matter never ends; put `---` on a line after it"))
+    page.faults.append(
+        PageProblem(1, 1, "the front matter never ends; put `---` on a line after it")
+    )
     return len(lines)
 
 
-class _Body:
+class _BodyParser:
     """Goes through the lines, knowing what is code and what a comment."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: MarkdownPage) -> None:
         self._page = page
         self._fence = ""
         self._fenced_at = 0
@@ -166,7 +170,7 @@ class _Body:
         self._page.lines.append(line)
 
     def _fault(self, line: int, column: int, problem: str) -> None:
-        self._page.faults.append(PageFault(line, column, problem))
+        self._page.faults.append(PageProblem(line, column, problem))
 
 
 def _is_words(line: PageLine) -> bool:
@@ -174,7 +178,7 @@ def _is_words(line: PageLine) -> bool:
     return plain and bool(line.text.strip()) and not _NO_PARAGRAPH.match(line.text)
 
 
-def _set_levels(page: Page) -> None:
+def _set_levels(page: MarkdownPage) -> None:
     """Make the highest headings steps. One that stands alone above all others is the page's title."""
     headings = [line for line in page.lines if line.level]
     highest = min((line.level for line in headings), default=0)
@@ -218,7 +222,7 @@ MOST_PAGES = 50
 DEEPEST = 5
 
 
-class PlacedFault(ConfigProblem):
+class LocatedProblem(ConfigProblem):
     """A fault that knows its file: a playbook may be of several."""
 
     def __init__(
@@ -238,12 +242,12 @@ class PlacedFault(ConfigProblem):
 
 
 @dataclass
-class Gathered:
+class GatheredPages:
     """All pages of a playbook, in their places."""
 
     texts: dict[str, str] = field(default_factory=dict)
     """Name of the file → its text, in the order in which they were met."""
-    pages: dict[str, Page] = field(default_factory=dict)
+    pages: dict[str, MarkdownPage] = field(default_factory=dict)
     lines: list[tuple[str, PageLine]] = field(default_factory=list)
     title: PageLine | None = None
     faults: list[ConfigProblem] = field(default_factory=list)
@@ -254,11 +258,11 @@ class PageLoader:
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
-        self._found = Gathered()
+        self._found = GatheredPages()
         self._pages = 0
         self._characters = 0
 
-    def gather(self, path: Path) -> Gathered:
+    def gather(self, path: Path) -> GatheredPages:
         """All of it. Raises `ConfigInvalid` when the playbook itself cannot be read at all."""
         text = read_text(path, str(path))
         self._found.lines = self._visit(path, str(path), text, ())
@@ -286,14 +290,14 @@ class PageLoader:
             lines.append((name, line))
         return lines
 
-    def _page(self, name: str, text: str) -> Page:
+    def _page(self, name: str, text: str) -> MarkdownPage:
         if name not in self._found.pages:
             page = read_page(text)
             self._found.texts[name] = text
             self._found.pages[name] = page
             self._found.faults += [
-                PlacedFault(name, each.problem, line=each.line, column=each.column)
-                for each in page.faults
+                LocatedProblem(name, fault.problem, line=fault.line, column=fault.column)
+                for fault in page.faults
             ]
         return self._found.pages[name]
 
@@ -310,7 +314,7 @@ class PageLoader:
         try:
             text = read_text(wanted, inner_name)
         except ConfigInvalid as unreadable:
-            why = "; ".join(each.problem for each in unreadable.faults)
+            why = "; ".join(fault.problem for fault in unreadable.faults)
             self._fault(name, line, f"{line.include!r} cannot be included: {why}")
             return []
         lines = self._visit(wanted, inner_name, text, above)
@@ -345,7 +349,7 @@ class PageLoader:
         return ""
 
     def _fault(self, name: str, line: PageLine, problem: str) -> None:
-        self._found.faults.append(PlacedFault(name, problem, line=line.number, column=1))
+        self._found.faults.append(LocatedProblem(name, problem, line=line.number, column=1))
 
 
 def read_text(path: Path, name: str) -> str:

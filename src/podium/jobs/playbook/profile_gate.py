@@ -11,7 +11,7 @@ from podium.config.configuration import Configuration
 from podium.config.policy_layers import build_gate
 from podium.core.decisions import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.core.errors import BadInput
-from podium.jobs.playbook.models import PROFILE_FILE, Profile
+from podium.jobs.playbook.models import PROFILE_FILE, PluginProfile
 from podium.jobs.playbook.run_models import PLAYBOOK
 from podium.policy import Policy, PolicyLayer, compile_policy
 from podium.ports import Gate
@@ -25,7 +25,7 @@ _ANYWHERE = "/plugin"
 class ProfileGate:
     """Refuses what is riskier than the profile allows; all else is as the gate beneath says."""
 
-    def __init__(self, gate: Gate, profile: Profile, of_checks: Gate) -> None:
+    def __init__(self, gate: Gate, profile: PluginProfile, of_checks: Gate) -> None:
         """`of_checks` judges the profile's own commands, which go through all of the plugin."""
         self._gate = gate
         self._tiers = profile.allowed_tiers
@@ -58,7 +58,7 @@ class ProfileGate:
 
 
 def profile_gate(
-    configuration: Configuration, profile: Profile, *, closed: bool = True
+    configuration: Configuration, profile: PluginProfile, *, closed: bool = True
 ) -> ProfileGate:
     """The gate for calls about this plugin. Raises `BadInput` for globs that mean nothing.
 
@@ -70,7 +70,7 @@ def profile_gate(
     return ProfileGate(gate, profile, whole)
 
 
-def places_layer(profile: Profile) -> PolicyLayer:
+def places_layer(profile: PluginProfile) -> PolicyLayer:
     """A layer that closes the profile's paths. It comes from a repository: it only tightens."""
     zones = {
         "profile-forbidden": {"paths": _folders(profile.forbidden_paths), "kind": "forbidden"},
@@ -103,7 +103,7 @@ def _commits_layer() -> PolicyLayer:
     return PolicyLayer(origin="user", policy=Policy.model_validate({"rules": (rule,)}))
 
 
-def off_limits(profile: Profile) -> Callable[[str], bool]:
+def off_limits(profile: PluginProfile) -> Callable[[str], bool]:
     """Whether a path, from the root on, is one that the profile lets nobody change."""
     paths = (*profile.forbidden_paths, *profile.read_only_paths)
     closed = profile.model_copy(update={"forbidden_paths": paths, "read_only_paths": ()})

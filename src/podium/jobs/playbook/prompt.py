@@ -16,8 +16,8 @@ from podium.jobs.playbook.models import (
     InputSpec,
     Playbook,
     PlaybookLimits,
-    Profile,
-    Prompt,
+    PlaybookPrompt,
+    PluginProfile,
     PromptSection,
     beneath,
 )
@@ -30,7 +30,7 @@ _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
-class Settled:
+class InputValues:
     """The values of all inputs, as text."""
 
     values: dict[str, str]
@@ -40,7 +40,7 @@ class Settled:
 
 def settle(
     specs: Mapping[str, InputSpec], given: Mapping[str, Json], *, sample: bool = False
-) -> Settled:
+) -> InputValues:
     """Every input's value. Raises `BadInput` with all that is wrong at once.
 
     With `sample` an input that must be given may be missing: the prompt is only looked at.
@@ -67,7 +67,7 @@ def settle(
         problems += [f"input {name!r} must be given" for name in missing]
     if problems:
         raise BadInput("\n".join(problems))
-    return Settled(values, tuple(missing))
+    return InputValues(values, tuple(missing))
 
 
 def fitting(spec: InputSpec, value: Json) -> str:
@@ -165,13 +165,13 @@ about it. If one fails, you get its output and go on, as far as the limits reach
 
 
 def build_prompt(
-    profile: Profile,
+    profile: PluginProfile,
     playbook: Playbook,
     inputs: Mapping[str, Json] | None = None,
     facts: Mapping[str, Json] | None = None,
     *,
     sample: bool = False,
-) -> Prompt:
+) -> PlaybookPrompt:
     """The prompt. Raises `BadInput` when the parts do not fit each other.
 
     With `sample` inputs that must be given may be missing; the prompt names them and is only to be
@@ -189,7 +189,7 @@ def build_prompt(
         for name, heading, text in _parts(profile, playbook, settled, facts or {})
         if text
     )
-    prompt = Prompt(sections=sections, missing=settled.missing)
+    prompt = PlaybookPrompt(sections=sections, missing=settled.missing)
     if len(prompt.text) > LARGEST_PROMPT:
         raise BadInput(
             f"the prompt is {len(prompt.text):,} characters long, and at most {LARGEST_PROMPT:,} are "
@@ -205,7 +205,7 @@ def _texts(playbook: Playbook) -> Iterator[str]:
 
 
 def _parts(
-    profile: Profile, playbook: Playbook, settled: Settled, facts: Mapping[str, Json]
+    profile: PluginProfile, playbook: Playbook, settled: InputValues, facts: Mapping[str, Json]
 ) -> Iterator[tuple[str, str, str]]:
     head = playbook.head
     longer = frozenset(name for name, spec in head.inputs.items() if spec.type == "text")
@@ -221,7 +221,7 @@ def _parts(
     yield "answer", "How to end", f"{_END} {_PROOF}" if success else _END
 
 
-def _plugin(profile: Profile) -> str:
+def _plugin(profile: PluginProfile) -> str:
     hidden = {"allowed_tools", "allowed_tiers", "forbidden_paths", "read_only_paths", "secrets"}
     told = profile.model_dump(mode="json", exclude=hidden, exclude_none=True)
     lines = [line for name, value in told.items() for line in _data_lines(name, value)]
@@ -245,7 +245,7 @@ def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
-def _rules(profile: Profile, playbook: Playbook) -> str:
+def _rules(profile: PluginProfile, playbook: Playbook) -> str:
     tools = tools_of(profile, playbook.head)
     named = dict.fromkeys((*(tools or ()), FINISH))
     lines = ["- Tools: " + (", ".join(map(in_code, named)) if tools else "all that you are given")]
@@ -278,7 +278,7 @@ def _facts(facts: Mapping[str, Json]) -> str:
     return as_data("\n".join(lines)) if lines else ""
 
 
-def _inputs(playbook: Playbook, settled: Settled) -> str:
+def _inputs(playbook: Playbook, settled: InputValues) -> str:
     specs = playbook.head.inputs
     blocks = (
         f"{in_code(name)} ({specs[name].type}):\n\n{as_data(value or '(nothing)')}"
@@ -297,7 +297,7 @@ def _steps(playbook: Playbook, values: Mapping[str, str], longer: frozenset[str]
     return "\n\n".join(part for part in parts if part)
 
 
-def _success(profile: Profile, playbook: Playbook) -> str:
+def _success(profile: PluginProfile, playbook: Playbook) -> str:
     commands = commands_of(profile, playbook.head)
     listed = "\n".join(f"- {in_code(command)}" for command in commands)
     return f"All of these succeed, and Podium has run them itself:\n\n{listed}" if listed else ""

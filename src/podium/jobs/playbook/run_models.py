@@ -10,7 +10,7 @@ from podium.core.decisions import Usage
 from podium.core.folder_snapshots import FolderChanges
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.turns import Reply, TurnStop
-from podium.jobs.playbook.models import Playbook, PlaybookLimits, Profile
+from podium.jobs.playbook.models import Playbook, PlaybookLimits, PluginProfile
 
 PLAYBOOK = "playbook"
 """The flow's name, and the role that its agent plays."""
@@ -25,7 +25,7 @@ class PlaybookJob(FrozenModel):
     """
 
     playbook: Playbook
-    profile: Profile
+    profile: PluginProfile
     inputs: dict[str, Json] = Field(default_factory=dict)
     facts: dict[str, Json] = Field(default_factory=dict)
     agent: NonEmpty
@@ -61,7 +61,7 @@ class Criterion(FrozenModel):
         return self.model_dump(mode="json")
 
 
-class Ending(FrozenModel):
+class AgentEnding(FrozenModel):
     """How the agent's part of a run ended."""
 
     reply: Reply

@@ -36,7 +36,7 @@ _MOST_DIFF_LINES = 200
 _END = "end"
 
 
-class PlaybookTelling(LinesTelling):
+class PlaybookRunView(LinesTelling):
     """Shows one run from its launch, or from where it goes on, to its end."""
 
     def __init__(self, door: Door, run: Run) -> None:

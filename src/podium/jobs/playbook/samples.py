@@ -26,7 +26,7 @@ flows:
 """
 
 
-class Sample(FrozenModel):
+class PlaybookSample(FrozenModel):
     """A sample that was laid out."""
 
     name: str
@@ -44,10 +44,10 @@ def sample_names() -> list[str]:
     folder = shipped_playbooks()
     if not folder.is_dir():
         return []
-    return sorted(each.name for each in folder.iterdir() if (each / PLAYBOOK_FILE).is_file())
+    return sorted(path.name for path in folder.iterdir() if (path / PLAYBOOK_FILE).is_file())
 
 
-def lay_out(name: str, target: Path) -> Sample:
+def lay_out(name: str, target: Path) -> PlaybookSample:
     """Copy a sample's plugin, playbook and script into a new or empty folder. Raises `BadInput`."""
     if name not in sample_names():
         listed = ", ".join(sample_names()) or "none, for this installation lacks them"
@@ -69,6 +69,6 @@ def lay_out(name: str, target: Path) -> Sample:
     except OSError as error:
         raise BadInput(f"{str(target)!r} cannot be written: {error.strerror or error}") from None
     inputs = "".join(f" --input {key}={value}" for key, value in INPUTS.get(name, {}).items())
-    return Sample(
+    return PlaybookSample(
         name=name, folder=str(target), command=f"podium playbook run {PLAYBOOK_FILE}{inputs}"
     )

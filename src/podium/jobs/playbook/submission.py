@@ -15,7 +15,7 @@ from podium.core.work import Run
 from podium.jobs.playbook.composition import job_of_files
 
 
-class PlaybookWish(FrozenModel):
+class PlaybookRequest(FrozenModel):
     """What may be said of a run of a playbook. Paths are beneath the project."""
 
     profile: str = ""

@@ -50,7 +50,7 @@ _SPAN = re.compile(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
 @dataclass(frozen=True)
-class Misused:
+class TemplateProblem:
     """Braces that name no input: where, counted from 1, and what is wrong."""
 
     line: int
@@ -58,14 +58,14 @@ class Misused:
     problem: str
 
 
-def misused(text: str, names: Collection[str]) -> Iterator[Misused]:
+def misused(text: str, names: Collection[str]) -> Iterator[TemplateProblem]:
     """All braces in the text that stand for nothing, and backticks that could let a value out of its code."""
     fence = ""
     paragraph: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         for found in _BRACES.finditer(line):
             if not found["escaped"] and (problem := _problem(found["name"], names)):
-                yield Misused(number, found.start() + 1, problem)
+                yield TemplateProblem(number, found.start() + 1, problem)
         before, fence = fence, fence_after(line, fence)
         if line.strip() and not before and not fence:
             paragraph.append((number, line))
@@ -75,7 +75,7 @@ def misused(text: str, names: Collection[str]) -> Iterator[Misused]:
     yield from _loose_ticks(paragraph)
 
 
-def _loose_ticks(paragraph: list[tuple[int, str]]) -> Iterator[Misused]:
+def _loose_ticks(paragraph: list[tuple[int, str]]) -> Iterator[TemplateProblem]:
     """Backticks without a partner on their line would pair with those around a value."""
     if not any(found["name"] for _, line in paragraph for found in _BRACES.finditer(line)):
         return
@@ -84,7 +84,7 @@ def _loose_ticks(paragraph: list[tuple[int, str]]) -> Iterator[Misused]:
             problem = (
                 "backticks beside an input must be plain pairs on one line; pair or remove these"
             )
-            yield Misused(number, found.start() + 1, problem)
+            yield TemplateProblem(number, found.start() + 1, problem)
 
 
 def _problem(name: str | None, names: Collection[str]) -> str:

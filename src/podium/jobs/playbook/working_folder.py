@@ -13,17 +13,17 @@ from podium.ports import RunQuery, StoreView
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.git import FolderRestorer, WorkingFolders
+    from podium.git import FolderRestorer, GitWorkingFolders
 
 
 _MOST_RUNS = 10_000
 
 
-def grounds_of(podium: Podium) -> WorkingFolders:
+def grounds_of(podium: Podium) -> GitWorkingFolders:
     """Keeps, copies and compares folders of this project's runs."""
-    from podium.git import WorkingFolders
+    from podium.git import GitWorkingFolders
 
-    return WorkingFolders(podium.repository_git, podium.folders.grounds)
+    return GitWorkingFolders(podium.repository_git, podium.folders.grounds)
 
 
 async def look_at_restoring(podium: Podium, run: str, *, undo: bool = False) -> FolderRestore:

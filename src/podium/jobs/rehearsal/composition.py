@@ -8,7 +8,7 @@ from podium.app.agent_builder import players_by_role
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput
-from podium.jobs.rehearsal.flow import RehearsalKit, RehearsalPlan, rehearsal
+from podium.jobs.rehearsal.flow import RehearsalDeps, RehearsalPlan, rehearsal
 from podium.ports import FlowBody
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FLOW = "rehearsal"
 
 async def build_rehearsal(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
-    kit = RehearsalKit(player_for=await players_by_role(podium), purse=await podium.purse())
+    kit = RehearsalDeps(player_for=await players_by_role(podium), purse=await podium.purse())
     return rehearsal(kit)
 
 

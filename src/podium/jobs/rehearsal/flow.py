@@ -41,7 +41,7 @@ class RehearsalPlan(RehearsalOptions):
 
 
 @dataclass(frozen=True)
-class RehearsalKit:
+class RehearsalDeps:
     """What the story needs of the house."""
 
     player_for: Callable[[str], Player]
@@ -49,7 +49,7 @@ class RehearsalKit:
     purse: Purse
 
 
-def rehearsal(kit: RehearsalKit) -> FlowBody:
+def rehearsal(kit: RehearsalDeps) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def rehearse(ctx: FlowContext, plan: RehearsalPlan) -> Json:

@@ -13,8 +13,8 @@ from podium.core.events import AnyEvent
 from podium.core.turns import Address, MessageBlock, MessageType, Reply, Turn, block_of
 from podium.core.work import Run
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
-from podium.jobs.duet import Chair, DuetKit, Stage, play_duet
-from podium.jobs.duet.models import DUET, DuetJob, DuetLimits, Pair, Seat
+from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet
+from podium.jobs.duet.models import DUET, DuetJob, DuetLimits, Pair, PairSide
 from podium.ports import EventQuery
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds
 
@@ -22,7 +22,7 @@ Answer = Callable[[Turn], Reply]
 
 
 def pair(name: str = "main") -> Pair:
-    seat = Seat(agent="fake", cwd="/w")
+    seat = PairSide(agent="fake", cwd="/w")
     return Pair(name=name, planner=seat, executer=seat)
 
 
@@ -99,11 +99,11 @@ class Hall:
         query = EventQuery(run_id=run.id, types=types)
         return [event.body for event in await self.store.read(lambda view: view.events(query))]
 
-    def _kit(self) -> DuetKit:
-        async def stage(pair: Pair) -> Stage:
-            return Stage(self._chair(self.planner), self._chair(self.executer))
+    def _kit(self) -> DuetDeps:
+        async def stage(pair: Pair) -> DuetSides:
+            return DuetSides(self._chair(self.planner), self._chair(self.executer))
 
-        return DuetKit(
+        return DuetDeps(
             store=self.store,
             clock=self.clock,
             purse=Purse(self.store, self.clock),
@@ -112,6 +112,6 @@ class Hall:
             new_nonce=lambda: next(self._nonces),
         )
 
-    def _chair(self, agent: FakeAgent) -> Chair:
+    def _chair(self, agent: FakeAgent) -> DuetSide:
         player = Player(agent.name, agent, self.allowed_tools)
-        return Chair(player, "/w", self.on_screen, self.keeps_conversation)
+        return DuetSide(player, "/w", self.on_screen, self.keeps_conversation)

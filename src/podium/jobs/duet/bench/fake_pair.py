@@ -20,8 +20,8 @@ from podium.core.model import Json
 from podium.core.turns import Side
 from podium.core.work import Run
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
-from podium.jobs.duet import Chair, DuetKit, Stage, play_duet, primer
-from podium.jobs.duet.models import DUET, DuetJob, DuetLimits, Pair, Seat
+from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet, primer
+from podium.jobs.duet.models import DUET, DuetJob, DuetLimits, Pair, PairSide
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Store
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
@@ -138,7 +138,7 @@ class Theatre:
 
     def _job(self, rounds: int) -> DuetJob:
         planner, executer = (
-            Seat(agent=seat.kind, cwd=str(seat.record.parent)) for seat in self.pair.seats
+            PairSide(agent=seat.kind, cwd=str(seat.record.parent)) for seat in self.pair.seats
         )
         limits = DuetLimits(plan_seconds=LEG_SECONDS, result_seconds=LEG_SECONDS, rounds=rounds)
         return DuetJob(text=_TASK, pairs=(Pair(planner=planner, executer=executer),), limits=limits)
@@ -156,7 +156,7 @@ async def theatre(pair: ZooPair) -> AsyncIterator[Theatre]:
     engine = LocalEngine(
         store, clock=SystemClock(), ids=SystemIds(), presence=FolderPresence(place / "workers")
     )
-    stage = Stage(_chair(planner), _chair(executer))
+    stage = DuetSides(_chair(planner), _chair(executer))
     engine.register(FlowDefinition(DUET, play_duet(_kit(store, stage)), input_type=DuetJob))
     try:
         yield Theatre(pair, engine, store)
@@ -165,17 +165,17 @@ async def theatre(pair: ZooPair) -> AsyncIterator[Theatre]:
         await store.close()
 
 
-def _chair(seat: ZooSeat) -> Chair:
+def _chair(seat: ZooSeat) -> DuetSide:
     player = Player(seat.name, seat.agent)
-    return Chair(player, str(seat.record.parent), on_screen=True, keeps_conversation=True)
+    return DuetSide(player, str(seat.record.parent), on_screen=True, keeps_conversation=True)
 
 
-def _kit(store: Store, stage: Stage) -> DuetKit:
-    async def the_stage(pair: Pair) -> Stage:
+def _kit(store: Store, stage: DuetSides) -> DuetDeps:
+    async def the_stage(pair: Pair) -> DuetSides:
         return stage
 
     clock = SystemClock()
-    return DuetKit(
+    return DuetDeps(
         store=store,
         clock=clock,
         purse=Purse(store, clock),

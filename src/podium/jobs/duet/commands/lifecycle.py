@@ -25,9 +25,9 @@ from podium.jobs.duet.commands.pair_options import (
     variables_of,
 )
 from podium.jobs.duet.commands.pair_terminals import found_terminals, tell_standing
-from podium.jobs.duet.models import Pair, PairStanding
+from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import (
-    PairWishes,
+    PairRequest,
     forget_pair,
     has_a_say,
     keep_pair,
@@ -85,7 +85,7 @@ def up(
     """
     door = Door(context.obj)
     variables = variables_of(env_file)
-    wishes = PairWishes(
+    wishes = PairRequest(
         planner=planner,
         executer=executer,
         cwd=str(cwd or ""),
@@ -96,7 +96,7 @@ def up(
         transport=transport,
     )
 
-    async def work(podium: Podium) -> PairStanding:
+    async def work(podium: Podium) -> PairStatus:
         wanted = _wanted(podium, pair, wishes, variables)
         _see_to_grant(podium, door.screen, wanted, granted=granted)
         with _kept(podium, wanted):
@@ -185,7 +185,7 @@ def down(
     )
 
 
-def _wanted(podium: Podium, name: str, wishes: PairWishes, variables: Mapping[str, str]) -> Pair:
+def _wanted(podium: Podium, name: str, wishes: PairRequest, variables: Mapping[str, str]) -> Pair:
     """The pair as it was brought up, where nothing else is said."""
     kept = kept_pair(podium, name)
     if kept is not None and not has_a_say(wishes, variables):
@@ -234,9 +234,9 @@ def _kept(podium: Podium, pair: Pair) -> Iterator[None]:
         raise
 
 
-async def _brought_up(podium: Podium, screen: Screen, pair: Pair) -> PairStanding:
+async def _brought_up(podium: Podium, screen: Screen, pair: Pair) -> PairStatus:
     if pair.transport == "headless":
-        return PairStanding(pair=pair.name, transport="headless", up=True)
+        return PairStatus(pair=pair.name, transport="headless", up=True)
     from podium.jobs.duet.project_terminals import standing_told
 
     async with found_terminals(podium, screen) as terminals:

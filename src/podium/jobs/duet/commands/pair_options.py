@@ -15,7 +15,7 @@ from podium.app.app import Podium
 from podium.cli.context import Door
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.jobs.duet.models import Pair
-from podium.jobs.duet.pairs import MAIN, PairWishes, kept_pair, pair_named
+from podium.jobs.duet.pairs import MAIN, PairRequest, kept_pair, pair_named
 
 LARGEST_BYTES = 100_000
 
@@ -128,7 +128,7 @@ def must_have_tasks(door: Door, task: str) -> None:
 
 def pair_in_use(podium: Podium, name: str, variables: Mapping[str, str]) -> Pair:
     """The pair as it was brought up, or as it would be."""
-    return kept_pair(podium, name) or pair_named(podium, name, PairWishes(), variables)
+    return kept_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from podium.app.app import Podium
 from podium.cli.screen import Screen
 from podium.core.errors import ToolMissing
 from podium.jobs.duet.commands.pair_options import variables_of
-from podium.jobs.duet.models import PairStanding
+from podium.jobs.duet.models import PairStatus
 from podium.ports import TerminalPairs
 from podium.render.text import shown_line
 
@@ -49,7 +49,7 @@ def typed_api() -> ModuleType:
     return daemon
 
 
-def tell_standing(screen: Screen, standing: PairStanding) -> None:
+def tell_standing(screen: Screen, standing: PairStatus) -> None:
     """One pair, for people."""
     if standing.transport == "headless":
         screen.line(f"pair {standing.pair}: no terminals, each turn is a call")
@@ -65,13 +65,13 @@ def tell_standing(screen: Screen, standing: PairStanding) -> None:
     )
     rows = [
         (
-            each.side,
-            each.agent,
-            each.pane,
-            each.status,
-            shown_line(each.keyboard.who) if each.keyboard else "podium",
-            each.question or each.cwd,
+            side.side,
+            side.agent,
+            side.pane,
+            side.status,
+            shown_line(side.keyboard.who) if side.keyboard else "podium",
+            side.question or side.cwd,
         )
-        for each in standing.sides
+        for side in standing.sides
     ]
     screen.table(("SIDE", "AGENT", "PANE", "STATUS", "KEYBOARD", "WHERE"), rows)

@@ -12,7 +12,7 @@ from podium.cli.screen import Screen
 from podium.core.turns import Side
 from podium.jobs.duet.commands.pair_options import TaskArgument, must_have_tasks, variables_of
 from podium.jobs.duet.commands.pair_terminals import found_terminals, tell_standing
-from podium.jobs.duet.models import Pair, PairStanding
+from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.project_terminals import absent_standing, is_served, pair_standing
 from podium.jobs.duet.task_control import abort_task, nudge_task, pairs_in_use
 from podium.jobs.duet.task_table import DuetTask, see_duets, with_hosts
@@ -28,7 +28,7 @@ def status(context: typer.Context) -> None:
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> tuple[list[PairStanding], list[DuetTask]]:
+    async def work(podium: Podium) -> tuple[list[PairStatus], list[DuetTask]]:
         pairs = pairs_in_use(podium, variables_of(None))
         standings = await _standings(podium, door.screen, pairs)
         tasks = await see_duets(await podium.store()) if podium.has_record else []
@@ -36,8 +36,8 @@ def status(context: typer.Context) -> None:
 
     standings, tasks = door.run(work)
     record = {
-        "pairs": [each.model_dump(mode="json") for each in standings],
-        "tasks": [each.model_dump(mode="json") for each in tasks],
+        "pairs": [standing.model_dump(mode="json") for standing in standings],
+        "tasks": [task.model_dump(mode="json") for task in tasks],
     }
     door.screen.answer(record, lambda: _tell(door.screen, standings, tasks))
 
@@ -92,17 +92,17 @@ def nudge(
     )
 
 
-async def _standings(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStanding]:
-    if all(each.transport == "headless" for each in pairs):
-        return [await pair_standing(podium, each) for each in pairs]
+async def _standings(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStatus]:
+    if all(pair.transport == "headless" for pair in pairs):
+        return [await pair_standing(podium, pair) for pair in pairs]
     absent = [] if is_served(podium) else [absent_standing(podium, pair) for pair in pairs]
     if absent and None not in absent:
         return [standing for standing in absent if standing is not None]
     async with found_terminals(podium, screen) as terminals:
-        return [await pair_standing(podium, each, terminals) for each in pairs]
+        return [await pair_standing(podium, pair, terminals) for pair in pairs]
 
 
-def _tell(screen: Screen, standings: list[PairStanding], tasks: list[DuetTask]) -> None:
+def _tell(screen: Screen, standings: list[PairStatus], tasks: list[DuetTask]) -> None:
     for standing in standings:
         tell_standing(screen, standing)
     if not tasks:

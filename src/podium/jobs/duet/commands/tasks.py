@@ -161,7 +161,7 @@ def add(
       podium duet queue add --file tasks.txt --pairs main,second
     """
     door = Door(context.obj)
-    words = [task_text(each) for each in tasks or []] + (tasks_in(file) if file else [])
+    words = [task_text(task) for task in tasks or []] + (tasks_in(file) if file else [])
     if not words:
         raise BadInput("there is no task; write TASK, or name a file with --file")
     variables = variables_of(env_file)
@@ -219,12 +219,12 @@ def list_tasks(
             door.screen.line("no task waits")
             return
         rows = [
-            (each.task_id, each.pair or "-", each.shown_status, safe_line(each.text, 80))
-            for each in tasks
+            (task.task_id, task.pair or "-", task.shown_status, safe_line(task.text, 80))
+            for task in tasks
         ]
         door.screen.table(("TASK", "PAIR", "STATUS", "WORDS"), rows)
 
-    door.screen.answer({"tasks": [each.model_dump(mode="json") for each in tasks]}, words)
+    door.screen.answer({"tasks": [task.model_dump(mode="json") for task in tasks]}, words)
 
 
 @app.command()

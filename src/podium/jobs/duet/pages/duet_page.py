@@ -70,7 +70,7 @@ async def duet_state(
         standing=await pair_standing(desk.podium, pairs[pair]),
         tasks=tasks,
         shown=shown,
-        rungs=[(each, describe(each.told)) for each in rungs],
+        rungs=[(rung, describe(rung.told)) for rung in rungs],
         may_steer=person.may(ConsoleRole.OPERATOR),
     )
 
@@ -110,13 +110,13 @@ async def abort(request: Request, desk: DeskHere, person: Operator, task: str) -
 async def retry(request: Request, desk: DeskHere, person: Operator, task: str) -> Response:
     run = await retry_task(desk.podium, task, by=person.name)
     tasks = await see_duets(await desk.store(), also_ended=True)
-    return _seen(request, next((each.pair for each in tasks if each.run_id == run.id), MAIN))
+    return _seen(request, next((task.pair for task in tasks if task.run_id == run.id), MAIN))
 
 
 async def _tasks(desk: Desk, pair: str) -> list[DuetTask]:
     """Those of the pair and those that wait for any, the newest first."""
     tasks = await see_duets(await desk.store(), also_ended=True)
-    ours = [each for each in tasks if each.pair == pair or (not each.pair and each.is_open)]
+    ours = [task for task in tasks if task.pair == pair or (not task.pair and task.is_open)]
     return await with_hosts(ours[::-1][:MOST_TASKS], desk.podium.engine)
 
 

@@ -43,7 +43,7 @@ GRACE_SECONDS = 15.0
 """How long somebody whose connection broke may take to come back."""
 
 
-class Lookout:
+class PaneBroadcaster:
     """One for each console, so that however many look, each pane is read once."""
 
     def __init__(self, desk: Desk) -> None:
@@ -85,13 +85,13 @@ class Lookout:
                 await self.give(terminal, who, "they left the console")
 
 
-def lookout_of(connection: HTTPConnection) -> Lookout:
+def lookout_of(connection: HTTPConnection) -> PaneBroadcaster:
     """The console's own, made when somebody first looks."""
     state = connection.app.state
     if not hasattr(state, "lookout"):
-        state.lookout = Lookout(desk_of(connection))
+        state.lookout = PaneBroadcaster(desk_of(connection))
     found = state.lookout
-    assert isinstance(found, Lookout)  # noqa: S101 — made above
+    assert isinstance(found, PaneBroadcaster)  # noqa: S101 — made above
     return found
 
 
@@ -197,22 +197,22 @@ _MOST_SAID_CHARACTERS = 8 * MOST_PASTED_CHARACTERS
 """JSON may write one character as six."""
 
 
-class Typed(FrozenModel):
+class TypedKeys(FrozenModel):
     type: Literal["keys"]
     data: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class Pasted(FrozenModel):
+class PastedText(FrozenModel):
     type: Literal["paste"]
     text: Annotated[str, Field(min_length=1, max_length=MOST_PASTED_CHARACTERS)]
 
 
-class Wanted(FrozenModel):
+class PaneRequest(FrozenModel):
     type: Literal["take", "give"]
 
 
-_SAID: TypeAdapter[Typed | Pasted | Wanted] = TypeAdapter(
-    Annotated[Typed | Pasted | Wanted, Field(discriminator="type")]
+_SAID: TypeAdapter[TypedKeys | PastedText | PaneRequest] = TypeAdapter(
+    Annotated[TypedKeys | PastedText | PaneRequest, Field(discriminator="type")]
 )
 
 
@@ -229,14 +229,14 @@ async def pane(websocket: WebSocket, pair: str, side: str) -> None:
         await websocket.close(_NO_SUCH_PANE, "there is no such pane")
         return
     await websocket.accept()
-    await _Looker(websocket, lookout_of(websocket), terminal, person).stay()
+    await _PaneViewer(websocket, lookout_of(websocket), terminal, person).stay()
 
 
-class _Looker:
+class _PaneViewer:
     """One connection. What waits for it is never more than the newest picture."""
 
     def __init__(
-        self, websocket: WebSocket, lookout: Lookout, terminal: Terminal, person: Person
+        self, websocket: WebSocket, lookout: PaneBroadcaster, terminal: Terminal, person: Person
     ) -> None:
         self._websocket = websocket
         self._lookout = lookout
@@ -302,7 +302,7 @@ class _Looker:
             said = await self._said()
             try:
                 if not self._person.may(ConsoleRole.OPERATOR):
-                    raise _Refused(f"{self._person.name} is no operator and may only look on")
+                    raise _InputRefused(f"{self._person.name} is no operator and may only look on")
                 await self._do(_SAID.validate_json(said[:_MOST_SAID_CHARACTERS]))
             except ValidationError:
                 await self._send({"type": "refused", "words": "that cannot be typed"})
@@ -316,20 +316,20 @@ class _Looker:
             raise WebSocketDisconnect(message["code"])
         return message.get("text") or ""
 
-    async def _do(self, said: Typed | Pasted | Wanted) -> None:
+    async def _do(self, said: TypedKeys | PastedText | PaneRequest) -> None:
         who, terminal = self._person.name, self._terminal
         match said:
-            case Typed(data=data):
+            case TypedKeys(data=data):
                 keys = keys_of(data)
                 for at in range(0, len(keys), MOST_KEYS):
                     part = keys[at : at + MOST_KEYS]
                     pressed = KeysPressed(terminal=terminal, keys=part, who=who)
                     await self._lookout.mirror.press(pressed)
-            case Pasted(text=text):
+            case PastedText(text=text):
                 await self._lookout.mirror.paste(TextPasted(terminal=terminal, who=who, text=text))
-            case Wanted(type="take"):
+            case PaneRequest(type="take"):
                 await self._lookout.take(terminal, who)
-            case Wanted():
+            case PaneRequest():
                 await self._lookout.give(terminal, who)
 
     async def _renew(self) -> None:
@@ -342,5 +342,5 @@ class _Looker:
                 await self._lookout.renew(self._terminal, self._person.name)
 
 
-class _Refused(PodiumError):
+class _InputRefused(PodiumError):
     """Somebody known typed what they may not."""

@@ -21,7 +21,7 @@ from podium.render.text import counted, shown_line
 
 if TYPE_CHECKING:
     from podium.jobs.playbook.loader import LoadedPlaybook
-    from podium.jobs.playbook.models import Profile, Prompt
+    from podium.jobs.playbook.models import PlaybookPrompt, PluginProfile
 
 
 def sample(
@@ -127,18 +127,18 @@ def schema(
 
 
 @dataclass
-class _Checked:
+class _PlaybookCheck:
     """What a check found out."""
 
     playbook: str
     profile: str = ""
     faults: list[tuple[str, ConfigProblem]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    prompt: Prompt | None = None
+    prompt: PlaybookPrompt | None = None
 
     def fails(self, error: BadInput, file: str) -> None:
         if isinstance(error, ConfigInvalid):
-            self.faults += [(getattr(each, "file", error.file), each) for each in error.faults]
+            self.faults += [(getattr(fault, "file", error.file), fault) for fault in error.faults]
         else:
             self.faults += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
 
@@ -148,7 +148,7 @@ class _Checked:
             "playbook": self.playbook,
             "profile": self.profile,
             "sound": not self.faults,
-            "faults": [_fault_record(*each) for each in self.faults],
+            "faults": [_fault_record(*fault) for fault in self.faults],
             "notes": self.notes,
             "missing_inputs": list(prompt.missing) if prompt else [],
             "sections": _section_records(prompt) if prompt else [],
@@ -160,10 +160,10 @@ class _Checked:
 
 def _checked(
     door: Door, here: Path, file: Path, profile: Path | None, inputs: list[str]
-) -> _Checked:
+) -> _PlaybookCheck:
     from podium.jobs.playbook.loader import read_playbook
 
-    checked = _Checked(str(file))
+    checked = _PlaybookCheck(str(file))
     known = _profile(checked, here, profile)
     loaded: LoadedPlaybook | None = None
     try:
@@ -173,13 +173,15 @@ def _checked(
         checked.fails(broken, str(file))
     given = _given(checked, inputs)
     if loaded and known:
-        checked.faults += [(str(file), each) for each in loaded.disagreements(known)]
+        checked.faults += [
+            (str(file), disagreement) for disagreement in loaded.disagreements(known)
+        ]
     if loaded and known and not checked.faults:
         _build(door, checked, known, loaded, given)
     return checked
 
 
-def _profile(checked: _Checked, here: Path, named: Path | None) -> Profile | None:
+def _profile(checked: _PlaybookCheck, here: Path, named: Path | None) -> PluginProfile | None:
     from podium.jobs.playbook.loader import find_profile, load_profile
     from podium.jobs.playbook.models import PROFILE_FILE
 
@@ -194,7 +196,7 @@ def _profile(checked: _Checked, here: Path, named: Path | None) -> Profile | Non
         return None
 
 
-def _given(checked: _Checked, written: list[str]) -> dict[str, str]:
+def _given(checked: _PlaybookCheck, written: list[str]) -> dict[str, str]:
     try:
         return given_inputs(written)
     except BadInput as broken:
@@ -203,7 +205,11 @@ def _given(checked: _Checked, written: list[str]) -> dict[str, str]:
 
 
 def _build(
-    door: Door, checked: _Checked, profile: Profile, loaded: LoadedPlaybook, given: dict[str, str]
+    door: Door,
+    checked: _PlaybookCheck,
+    profile: PluginProfile,
+    loaded: LoadedPlaybook,
+    given: dict[str, str],
 ) -> None:
     from podium.jobs.playbook import build_prompt
     from podium.jobs.playbook.loader import notes_on, secret_inputs, surroundings
@@ -229,14 +235,18 @@ def _fault_record(file: str, fault: ConfigProblem) -> dict[str, Json]:
     }
 
 
-def _section_records(prompt: Prompt) -> list[dict[str, Json]]:
+def _section_records(prompt: PlaybookPrompt) -> list[dict[str, Json]]:
     return [
-        {"name": each.name, "characters": len(each.text), "estimated_tokens": each.estimated_tokens}
-        for each in prompt.sections
+        {
+            "name": section.name,
+            "characters": len(section.text),
+            "estimated_tokens": section.estimated_tokens,
+        }
+        for section in prompt.sections
     ]
 
 
-def _tell(screen: Screen, checked: _Checked) -> None:
+def _tell(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
         for file, fault in checked.faults:
             screen.line(shown_line(fault.sentence(file)))
@@ -244,7 +254,7 @@ def _tell(screen: Screen, checked: _Checked) -> None:
         return
     prompt = checked.prompt
     screen.line(f"{checked.playbook}: sound, with {checked.profile}")
-    rows = [list(map(str, each.values())) for each in _section_records(prompt)]
+    rows = [list(map(str, record.values())) for record in _section_records(prompt)]
     total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
     screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
     for note in checked.notes:

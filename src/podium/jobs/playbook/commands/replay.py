@@ -21,7 +21,7 @@ from podium.store.trace_reader import open_trace
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.jobs.playbook.replay import Difference, Found, Replayed
+    from podium.jobs.playbook.replay import EventDifference, ReplaySource, ReplayVerdict
     from podium.ports import Store
 
 
@@ -82,16 +82,16 @@ def replay(
 
 async def _replayed(
     podium: Podium, source: str, root: str | None, export: bool
-) -> tuple[Replayed, bytes]:
+) -> tuple[ReplayVerdict, bytes]:
     """What came of it, and the trace for others if all is the same."""
-    from podium.jobs.playbook.replay import Replayed, exported, journal_difference
+    from podium.jobs.playbook.replay import ReplayVerdict, exported, journal_difference
     from podium.jobs.playbook.replay import replay as replay_recording
 
     found = await _found(podium, source)
     roots = found.roots if root is None else (root,)
     changed = await journal_difference(podium, found.recording) if found.is_own else None
     if changed is not None:
-        return Replayed(found.recording, found.recording.before(changed.seq), changed), b""
+        return ReplayVerdict(found.recording, found.recording.before(changed.seq), changed), b""
     replayed = await replay_recording(
         podium, found.recording, job=found.job, roots=roots, settings=found.settings
     )
@@ -99,7 +99,7 @@ async def _replayed(
     return replayed, await exported(podium, found, replayed.root) if wanted else b""
 
 
-async def _found(podium: Podium, source: str) -> Found:
+async def _found(podium: Podium, source: str) -> ReplaySource:
     from podium.jobs.playbook.replay import found_file, found_run, read_recording
 
     if names_a_file(source):
@@ -122,7 +122,7 @@ async def _found(podium: Podium, source: str) -> Found:
     return await found_run(podium, recording, run)
 
 
-def _as_json(replayed: Replayed) -> dict[str, Json]:
+def _as_json(replayed: ReplayVerdict) -> dict[str, Json]:
     found = replayed.difference
     return {
         "run": replayed.recording.run_id,
@@ -134,7 +134,7 @@ def _as_json(replayed: Replayed) -> dict[str, Json]:
     }
 
 
-def _tell(door: Door, replayed: Replayed) -> None:
+def _tell(door: Door, replayed: ReplayVerdict) -> None:
     screen, count = door.screen, len(replayed.recording.events)
     found = replayed.difference
     if found is None:
@@ -144,20 +144,20 @@ def _tell(door: Door, replayed: Replayed) -> None:
     screen.line(f"event {found.seq} of {count} differs: {found.type}")
     for line in _lines(found):
         screen.line(line)
-    if any(each.field == "digest" for each in found.fields):
+    if any(field.field == "digest" for field in found.fields):
         screen.aside(
             "a digest covers the tool, its arguments and the folder it works in; if that folder was moved, "
             "say where it was: --root DIR"
         )
 
 
-def _lines(found: Difference) -> list[str]:
+def _lines(found: EventDifference) -> list[str]:
     lines = [f"  {found.why}"] if found.why else []
-    for each in found.fields:
+    for field in found.fields:
         lines += [
-            f"  {each.field}",
-            f"    recorded: {_shown(each.recorded)}",
-            f"    now:      {_shown(each.now)}",
+            f"  {field.field}",
+            f"    recorded: {_shown(field.recorded)}",
+            f"    now:      {_shown(field.now)}",
         ]
     return lines
 

@@ -1,21 +1,26 @@
 """Replay: a recorded run of a playbook happens again, without its model and without its effects."""
 
 from podium.jobs.playbook.replay.recording import (
-    Difference,
+    EventDifference,
     FieldDifference,
     Recording,
     read_recording,
 )
-from podium.jobs.playbook.replay.source import Found, found_file, found_run, journal_difference
-from podium.jobs.playbook.replay.verdict import NEUTRAL_ROOT, Replayed, exported, replay
+from podium.jobs.playbook.replay.source import (
+    ReplaySource,
+    found_file,
+    found_run,
+    journal_difference,
+)
+from podium.jobs.playbook.replay.verdict import NEUTRAL_ROOT, ReplayVerdict, exported, replay
 
 __all__ = [
     "NEUTRAL_ROOT",
-    "Difference",
+    "EventDifference",
     "FieldDifference",
-    "Found",
     "Recording",
-    "Replayed",
+    "ReplaySource",
+    "ReplayVerdict",
     "exported",
     "found_file",
     "found_run",

@@ -35,26 +35,26 @@ from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.model import Json
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.jobs.playbook.composition import bench_for
-from podium.jobs.playbook.deps import Bench, PlaybookKit
+from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.profile_gate import off_limits
 from podium.jobs.playbook.replay.recorded_agent import LET_GO, RecordedAgent
 from podium.jobs.playbook.replay.recorded_store import (
     FROM_OUTSIDE,
-    Mark,
-    Marks,
+    PresenceMark,
     RecordedStore,
-    Room,
+    ReplayPresence,
+    ReplayState,
 )
 from podium.jobs.playbook.replay.recorded_tools import (
-    NoLauncher,
-    Outcomes,
     RecordedClock,
     RecordedDeadlines,
     RecordedFiles,
     RecordedIds,
+    RecordedOutcomes,
+    ReplayLauncher,
 )
-from podium.jobs.playbook.replay.recording import Difference, Recorded, Recording, Tape
+from podium.jobs.playbook.replay.recording import EventDifference, RecordedEvent, Recording, Tape
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.ports import Agent, ConfinementProvider, Gate, HookServers, Launcher, Store, ToolDoor
 from podium.store import StoreJournal
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from podium.tools import LocalToolbox, Registry
 
 
-class Stage(Podium):
+class ReplayApp(Podium):
     """A Podium for one process of a replayed run: its policy and its tools are today's, and its tools do nothing."""
 
     def __init__(self, podium: Podium, tape: Tape, record: Store) -> None:
@@ -76,7 +76,7 @@ class Stage(Podium):
             ids=RecordedIds(tape, podium.ids),
             tell=podium.tell,
         )
-        self.outcomes = Outcomes(tape, self.recorded_clock)
+        self.outcomes = RecordedOutcomes(tape, self.recorded_clock)
         self._tape = tape
         self._record = record
 
@@ -121,7 +121,7 @@ class Stage(Podium):
             self.outcomes.tools(registry or self.registry),
             gate=gate,
             enclosures=enclosures,
-            launcher=launcher or NoLauncher(),
+            launcher=launcher or ReplayLauncher(),
         )
 
 
@@ -163,13 +163,13 @@ STALLED_SECONDS = 60.0
 Act = Callable[[], Awaitable[object]]
 
 
-class Driver:
+class ReplayDriver:
     """One replay, from the first event to the last, or to the first that differs."""
 
     def __init__(
         self,
         podium: Podium,
-        room: Room,
+        room: ReplayState,
         job: PlaybookJob,
         settings: Mapping[str, Json],
         wishes: Mapping[str, dict[str, Json]],
@@ -182,7 +182,7 @@ class Driver:
         self._job = job
         self._settings = dict(settings)
         self._wishes = wishes
-        self._marks = Marks()
+        self._marks = ReplayPresence()
         self._outside = RecordedStore(room)
         """What people and other processes write through."""
         self._store: RecordedStore | None = None
@@ -197,7 +197,7 @@ class Driver:
             await self._kill()
             await self._outside.close()
 
-    async def _on(self, event: Recorded) -> None:
+    async def _on(self, event: RecordedEvent) -> None:
         place, act = self._tape.place, self._from_outside(event)
         try:
             async with asyncio.timeout(STALLED_SECONDS):
@@ -209,10 +209,10 @@ class Driver:
         except PodiumError as error:
             self._differs(event, f"this could not happen again: {error}")
 
-    def _differs(self, event: Recorded, why: str) -> None:
-        self._tape.differs(Difference(seq=event.seq, type=event.body.type, why=why))
+    def _differs(self, event: RecordedEvent, why: str) -> None:
+        self._tape.differs(EventDifference(seq=event.seq, type=event.body.type, why=why))
 
-    def _from_outside(self, event: Recorded) -> Act | None:
+    def _from_outside(self, event: RecordedEvent) -> Act | None:
         """What somebody did, so that this event came. None: the run itself did it."""
         body, store, clock, ids = event.body, self._outside, self._clock, self._podium.ids
         match body:
@@ -278,7 +278,7 @@ class Driver:
     async def _new_process(self) -> LocalEngine:
         await self._kill()
         self._store = RecordedStore(self._room)
-        stage = Stage(self._podium, self._tape, self._store)
+        stage = ReplayApp(self._podium, self._tape, self._store)
         self._engine = self._engine_on(self._store, stage)
         body = follow_playbook(self._kit(stage, self._store))
         self._engine.register(FlowDefinition(PLAYBOOK, body, input_type=PlaybookJob))
@@ -296,10 +296,10 @@ class Driver:
             with suppress(PodiumError):
                 await letting_go
 
-    def _kit(self, stage: Stage, store: RecordedStore) -> PlaybookKit:
+    def _kit(self, stage: ReplayApp, store: RecordedStore) -> PlaybookDeps:
         budgets = (*stage.gate.budgets, *stage.settings.budgets.budgets())
 
-        async def bench(job: PlaybookJob, ground: WorkingFolder) -> Bench:
+        async def bench(job: PlaybookJob, ground: WorkingFolder) -> AgentSession:
             journal = await stage.journal()
 
             def agent(doors: HookServers) -> Agent:
@@ -309,7 +309,7 @@ class Driver:
 
             return await bench_for(stage, job, ground, agent)
 
-        return PlaybookKit(
+        return PlaybookDeps(
             store=store,
             clock=stage.clock,
             purse=Purse(store, stage.clock, budgets),
@@ -318,25 +318,25 @@ class Driver:
             bench=bench,
         )
 
-    def _engine_on(self, store: RecordedStore, stage: Stage) -> LocalEngine:
+    def _engine_on(self, store: RecordedStore, stage: ReplayApp) -> LocalEngine:
         return LocalEngine(
             store,
             clock=stage.clock,
             ids=self._podium.ids,
-            presence=Mark(self._marks),
+            presence=PresenceMark(self._marks),
             settings=EngineSettings(tick_seconds=0.05, gather_seconds=0.0),
         )
 
     def _bystander(self) -> LocalEngine:
         """Another process, which hosts nothing."""
-        return self._engine_on(self._outside, Stage(self._podium, self._tape, self._outside))
+        return self._engine_on(self._outside, ReplayApp(self._podium, self._tape, self._outside))
 
     @property
     def _agent_name(self) -> str:
         """A program may bring an agent that goes by another name than the job's."""
         bodies = (event.body for event in self._tape.events)
         return next(
-            (each.agent for each in bodies if isinstance(each, AgentAsked)), self._job.agent
+            (body.agent for body in bodies if isinstance(body, AgentAsked)), self._job.agent
         )
 
     @property
@@ -350,7 +350,7 @@ class Driver:
         (_, _), *rest = self._tape.rest()
         return bool(rest) and isinstance(rest[0][1], RunStarted)
 
-    def _is_alone(self, event: Recorded) -> bool:
+    def _is_alone(self, event: RecordedEvent) -> bool:
         """Whether somebody answered too late, rather than the run asking once more."""
         place = self._tape.place + 1
         events = self._tape.events

@@ -38,7 +38,7 @@ from podium.core.events import (
 )
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn, TurnStop
-from podium.jobs.playbook.replay.recorded_tools import Outcomes
+from podium.jobs.playbook.replay.recorded_tools import RecordedOutcomes
 from podium.jobs.playbook.replay.recording import Tape
 from podium.ports import HookDoor, HookServers, Journal
 from podium.tools.output_text import CANCELLED
@@ -57,7 +57,7 @@ _OWN = (
 
 
 @dataclass(frozen=True)
-class Part:
+class RecordedTurn:
     """One turn, as its agent has to play it. With neither reply nor error it was stopped, or killed."""
 
     agent: str
@@ -73,7 +73,7 @@ class Part:
     """What was counted although no reply came."""
 
 
-def part_of(tape: Tape, turn: Turn, agent: str) -> Part:
+def part_of(tape: Tape, turn: Turn, agent: str) -> RecordedTurn:
     """The part of the turn that is asked now."""
     acts: list[tuple[int, AnyEvent]] = []
     end = len(tape.events)
@@ -84,7 +84,7 @@ def part_of(tape: Tape, turn: Turn, agent: str) -> Part:
         if isinstance(body, _OWN) and _is_of(body, turn):
             acts.append((_begin_of(tape, at), body))
             agent = getattr(body, "agent", agent)
-    return _ended(tape, Part(agent, tuple(acts), end))
+    return _ended(tape, RecordedTurn(agent, tuple(acts), end))
 
 
 def _begin_of(tape: Tape, at: int) -> int:
@@ -119,7 +119,7 @@ def _ends(body: AnyEvent, turn: Turn) -> bool:
     return isinstance(body, RunStarted | RunRetried | RunParked | RunNeededHuman | RunCancelled)
 
 
-def _ended(tape: Tape, part: Part) -> Part:
+def _ended(tape: Tape, part: RecordedTurn) -> RecordedTurn:
     """How the turn ended, as what came behind it tells."""
     for at, body in tape.rest(part.end):
         match body:
@@ -146,7 +146,7 @@ def _ended(tape: Tape, part: Part) -> Part:
     return part
 
 
-def _with_error(part: Part, error: Exception) -> Part:
+def _with_error(part: RecordedTurn, error: Exception) -> RecordedTurn:
     error.usage = part.usage  # type: ignore[attr-defined]  # where agents leave what was used
     return replace(part, error=error)
 
@@ -181,7 +181,7 @@ class RecordedAgent:
         self,
         name: str,
         tape: Tape,
-        outcomes: Outcomes,
+        outcomes: RecordedOutcomes,
         doors: HookServers,
         journal: Journal,
         wishes: Mapping[str, dict[str, Json]],
@@ -214,7 +214,7 @@ class RecordedAgent:
             raise part.error or AgentLost("the recorded turn brought no answer")
         return _reply(part, part.replied, waiting)
 
-    async def _play(self, door: HookDoor, turn: Turn, part: Part, calls: Calls) -> None:
+    async def _play(self, door: HookDoor, turn: Turn, part: RecordedTurn, calls: Calls) -> None:
         await self._make_again(door, turn, part)
         for at, body in part.acts:
             await self._tape.reached(at)
@@ -253,7 +253,7 @@ class RecordedAgent:
             # What was refused held a secret, which the trace does not: it cannot be judged again.
             await self._journal.append(turn.run_id, body)
 
-    async def _make_again(self, door: HookDoor, turn: Turn, part: Part) -> None:
+    async def _make_again(self, door: HookDoor, turn: Turn, part: RecordedTurn) -> None:
         """Wish again for what was wished for before a crash: limits count it, and nothing is done twice."""
         later = {body.call for _, body in part.acts if isinstance(body, ToolRequested)}
         for body in self._made_before(turn):
@@ -275,7 +275,7 @@ class RecordedAgent:
 
     def _request(self, key: str) -> ToolRequested:
         bodies = (event.body for event in self._tape.events)
-        return next(each for each in bodies if isinstance(each, ToolRequested) and each.call == key)
+        return next(body for body in bodies if isinstance(body, ToolRequested) and body.call == key)
 
 
 async def _end(calls: Calls) -> None:
@@ -284,7 +284,7 @@ async def _end(calls: Calls) -> None:
     await asyncio.gather(*calls.values(), return_exceptions=True)
 
 
-def _reply(part: Part, replied: AgentReplied, waiting: tuple[str, ...]) -> Reply:
+def _reply(part: RecordedTurn, replied: AgentReplied, waiting: tuple[str, ...]) -> Reply:
     return Reply(
         text=replied.text,
         found=replied.found,

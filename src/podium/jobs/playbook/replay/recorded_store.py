@@ -13,7 +13,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.events import EventBody, read_body
 from podium.core.model import Json, json_of
 from podium.core.work import WorkerHeartbeat
-from podium.jobs.playbook.replay.recording import Difference, Tape, as_recorded, difference
+from podium.jobs.playbook.replay.recording import EventDifference, Tape, as_recorded, difference
 from podium.ports import StoreView, Transaction
 from podium.testing import MemoryStore
 
@@ -44,13 +44,13 @@ class _Overtaken(Exception):
     """The run wanted to say that it waits, and by now it does not."""
 
 
-class _Differs(Exception):
-    def __init__(self, found: Difference) -> None:
+class _RecordDiffers(Exception):
+    def __init__(self, found: EventDifference) -> None:
         super().__init__()
         self.found = found
 
 
-class Room:
+class ReplayState:
     """What all processes of a replayed run share: the record and the tape."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Room:
             return False, None
         except _Overtaken:
             return True, None
-        except _Differs as differs:
+        except _RecordDiffers as differs:
             self.tape.differs(differs.found)
             return False, None
         self.tape.advance(lines)
@@ -93,7 +93,7 @@ class Room:
 class RecordedTx:
     """A transaction that may append nothing but what the tape has next. All else is as beneath."""
 
-    def __init__(self, beneath: Transaction, room: Room, again: bool) -> None:
+    def __init__(self, beneath: Transaction, room: ReplayState, again: bool) -> None:
         self._beneath = beneath
         self._room = room
         self._again = again
@@ -115,8 +115,8 @@ class RecordedTx:
         line = {"run": run_id, "seq": expected.seq, "at": expected.data["at"], **data}
         taken = as_recorded(line, expected.data, body.type)
         found = difference(taken, expected.data)
-        if found and not all(each.field in self._room.rebuilt for each in found.fields):
-            raise _Differs(found)
+        if found and not all(field.field in self._room.rebuilt for field in found.fields):
+            raise _RecordDiffers(found)
         self.lines.append(taken)
         return self._beneath.append(run_id, read_body(_body_of(taken)))
 
@@ -128,7 +128,7 @@ def _body_of(line: dict[str, Json]) -> dict[str, Json]:
 class RecordedStore:
     """The store as one process of the run sees it. Once that process is ended it refuses everything."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ReplayState) -> None:
         self._room = room
         self._notes: deque[tuple[str, EventBody]] = deque()
         self._flushing: set[asyncio.Task[None]] = set()
@@ -190,17 +190,17 @@ class RecordedStore:
             raise NotPossibleNow("this process of the replayed run has ended")
 
 
-class Marks:
+class ReplayPresence:
     """Presence of the processes of one replay, in memory."""
 
     def __init__(self) -> None:
         self.alive: set[str] = set()
 
 
-class Mark:
+class PresenceMark:
     """The mark of one of them; see `Presence`."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: ReplayPresence) -> None:
         self._marks = marks
         self._held = ""
 

@@ -116,7 +116,7 @@ def _next_approval(tape: Tape) -> ApprovalRequested | None:
     return next((body for body in bodies if isinstance(body, ApprovalRequested)), None)
 
 
-class Outcomes:
+class RecordedOutcomes:
     """What became of every call."""
 
     def __init__(self, tape: Tape, clock: RecordedClock) -> None:
@@ -193,7 +193,7 @@ class RecordedFiles:
         return call.model_copy(update={"files": ()})
 
 
-class NoLauncher:
+class ReplayLauncher:
     """Starts nothing."""
 
     async def start(self, spawn: ProcessSpec) -> Process:

@@ -39,7 +39,7 @@ _ENVELOPE = ("run", "seq", "at")
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedEvent:
     """One event of a trace."""
 
     seq: int
@@ -57,7 +57,7 @@ class Recording:
 
     name: str
     run_id: str
-    events: tuple[Recorded, ...]
+    events: tuple[RecordedEvent, ...]
 
     @property
     def began(self) -> PlaybookBegan:
@@ -88,7 +88,7 @@ class Recording:
             ) from None
 
     def _began_at(self) -> int:
-        return next(each.seq for each in self.events if isinstance(each.body, PlaybookBegan))
+        return next(event.seq for event in self.events if isinstance(event.body, PlaybookBegan))
 
 
 def read_recording(file: BinaryIO, name: str) -> Recording:
@@ -106,7 +106,7 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
     return recording
 
 
-def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[Recorded]:
+def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[RecordedEvent]:
     size = 0
     for number, each in enumerate(traced, start=1):
         size += len(each.line)
@@ -118,7 +118,7 @@ def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[Recorded]:
         yield _recorded(each, name)
 
 
-def _recorded(traced: TraceEntry, name: str) -> Recorded:
+def _recorded(traced: TraceEntry, name: str) -> RecordedEvent:
     data = traced.data
     place = f"{name}: event {data['seq']}"
     try:
@@ -139,7 +139,7 @@ def _recorded(traced: TraceEntry, name: str) -> Recorded:
     if body.version > type(body).model_fields["version"].default:
         raise BadInput(f"{place} was written by a newer Podium (version {body.version})")
     line = event.line()
-    return Recorded(event.seq, event.at, body, line, line == data and list(line) == list(data))
+    return RecordedEvent(event.seq, event.at, body, line, line == data and list(line) == list(data))
 
 
 def _refuse_others(recording: Recording) -> None:
@@ -195,7 +195,7 @@ class FieldDifference:
 
 
 @dataclass(frozen=True)
-class Difference:
+class EventDifference:
     """The first event that did not come again as it was recorded."""
 
     seq: int
@@ -210,8 +210,8 @@ class Difference:
             "type": self.type,
             "why": self.why,
             "fields": [
-                {"field": each.field, "recorded": each.recorded, "now": each.now}
-                for each in self.fields
+                {"field": field.field, "recorded": field.recorded, "now": field.now}
+                for field in self.fields
             ],
         }
 
@@ -225,12 +225,12 @@ def as_recorded(now: Json, then: Json, event_type: str) -> dict[str, Json]:
     }
 
 
-def difference(now: dict[str, Json], then: dict[str, Json]) -> Difference | None:
+def difference(now: dict[str, Json], then: dict[str, Json]) -> EventDifference | None:
     """What is not the same. None: nothing."""
     if now == then:
         return None
     fields = tuple(_differing(now, then, ""))[:MOST_FIELDS]
-    return Difference(seq=then["seq"], type=then["type"], fields=fields)
+    return EventDifference(seq=then["seq"], type=then["type"], fields=fields)
 
 
 def _near(now: Json, then: Json) -> Json:
@@ -284,11 +284,11 @@ class Tape:
         self.place = 0
         """Number of events that have happened again."""
         self.lines: list[dict[str, Json]] = []
-        self.difference: Difference | None = None
+        self.difference: EventDifference | None = None
         self._news = asyncio.Event()
 
     @property
-    def next(self) -> Recorded | None:
+    def next(self) -> RecordedEvent | None:
         return self.events[self.place] if self.place < len(self.events) else None
 
     @property
@@ -306,7 +306,7 @@ class Tape:
             self.place += len(lines)
             self.stir()
 
-    def differs(self, difference: Difference) -> None:
+    def differs(self, difference: EventDifference) -> None:
         """Only the first counts: what comes behind it follows from it."""
         self.difference = self.difference or difference
         self.stir()

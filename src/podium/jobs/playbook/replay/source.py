@@ -15,8 +15,8 @@ from podium.core.events import Event, PlaybookEnded
 from podium.core.model import Json
 from podium.core.work import Run, StepRecord
 from podium.jobs.playbook.loader import load_playbook, load_profile
-from podium.jobs.playbook.models import PROFILE_FILE, Playbook, Profile
-from podium.jobs.playbook.replay.recording import Difference, Recording, difference
+from podium.jobs.playbook.models import PROFILE_FILE, Playbook, PluginProfile
+from podium.jobs.playbook.replay.recording import EventDifference, Recording, difference
 from podium.jobs.playbook.run_models import PlaybookJob
 from podium.ports import EventQuery, StoreView
 
@@ -31,10 +31,10 @@ def with_texts_of_today(recording: Recording, folders: Iterable[Path]) -> Playbo
     changed = _changed_in(recording)
     if changed is None:
         return job
-    places = [_Place(folder, changed) for folder in dict.fromkeys(folders)]
+    places = [_SourceFolder(folder, changed) for folder in dict.fromkeys(folders)]
     playbook = next(_playbooks(job, places), job.playbook)
     profile = next(_profiles(job, places), job.profile)
-    update: dict[str, Playbook | Profile] = {}
+    update: dict[str, Playbook | PluginProfile] = {}
     if playbook.digest() != job.playbook.digest():
         update["playbook"] = playbook
     if profile.digest() != job.profile.digest():
@@ -50,7 +50,7 @@ def _changed_in(recording: Recording) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _SourceFolder:
     """A folder to look in for files that the run did not change."""
 
     folder: Path
@@ -61,7 +61,7 @@ class _Place:
         return path if path.is_file() and name not in self.changed else None
 
 
-def _playbooks(job: PlaybookJob, places: list[_Place]) -> Iterator[Playbook]:
+def _playbooks(job: PlaybookJob, places: list[_SourceFolder]) -> Iterator[Playbook]:
     """Those of its name. A page that it includes has another, or none."""
     files = dict.fromkeys(step.file for step in job.playbook.steps if step.file)
     for place in places:
@@ -84,7 +84,7 @@ def _loaded(folder: Path, file: Path) -> Playbook:
     return found.model_copy(update={"steps": tuple(steps)})
 
 
-def _profiles(job: PlaybookJob, places: list[_Place]) -> Iterator[Profile]:
+def _profiles(job: PlaybookJob, places: list[_SourceFolder]) -> Iterator[PluginProfile]:
     for place in places:
         with suppress(ConfigInvalid, OSError):
             file = place.file(PROFILE_FILE)
@@ -97,7 +97,7 @@ PAGE = 1_000
 
 
 @dataclass(frozen=True)
-class Found:
+class ReplaySource:
     """A trace, and how to replay it."""
 
     recording: Recording
@@ -110,17 +110,17 @@ class Found:
     """Whether it is the trace that this project's journal keeps, rather than one that came from elsewhere."""
 
 
-async def found_run(podium: Podium, recording: Recording, run: Run) -> Found:
+async def found_run(podium: Podium, recording: Recording, run: Run) -> ReplaySource:
     """A run of this project: its folder and its terms are in the record."""
     store = await podium.store()
     prepared = await store.read(lambda view: view.step(run.id, "prepare"))
     given = run.input if isinstance(run.input, dict) else {}
     root = str(given.get("root", podium.folders.project))
     job = with_texts_of_today(recording, [Path(root), podium.folders.project])
-    return Found(recording, job, (_ground(prepared), root), run.settings, is_own=True)
+    return ReplaySource(recording, job, (_ground(prepared), root), run.settings, is_own=True)
 
 
-def found_file(podium: Podium, recording: Recording, file: Path | None) -> Found:
+def found_file(podium: Podium, recording: Recording, file: Path | None) -> ReplaySource:
     """A trace alone. It may lie in a project's state, beside its playbook, or anywhere."""
     project = podium.folders.project.resolve()
     above = file.resolve().parents if file else ()
@@ -129,10 +129,10 @@ def found_file(podium: Podium, recording: Recording, file: Path | None) -> Found
     job = with_texts_of_today(recording, [*own, *beside])
     roots = tuple(str(each) for each in (*own, project))
     is_own = podium.folders.state.resolve() in above
-    return Found(recording, job, roots, podium.configuration.terms(), is_own)
+    return ReplaySource(recording, job, roots, podium.configuration.terms(), is_own)
 
 
-async def journal_difference(podium: Podium, recording: Recording) -> Difference | None:
+async def journal_difference(podium: Podium, recording: Recording) -> EventDifference | None:
     """The first event of a trace that the journal has otherwise. None: there is none, or no such run here.
 
     What tools gave back is believed in a replay. Where the record is at hand, nobody has to believe it.

@@ -13,11 +13,11 @@ from podium.app.app import Podium
 from podium.core.errors import BadInput
 from podium.core.model import Json
 from podium.jobs.playbook.composition import registry_for
-from podium.jobs.playbook.replay.driver import Driver
-from podium.jobs.playbook.replay.recorded_store import Room
+from podium.jobs.playbook.replay.driver import ReplayDriver
+from podium.jobs.playbook.replay.recorded_store import ReplayState
 from podium.jobs.playbook.replay.recorded_tools import RecordedClock, wishes_in
-from podium.jobs.playbook.replay.recording import Difference, Recording, Tape, read_recording
-from podium.jobs.playbook.replay.source import Found
+from podium.jobs.playbook.replay.recording import EventDifference, Recording, Tape, read_recording
+from podium.jobs.playbook.replay.source import ReplaySource
 from podium.jobs.playbook.run_models import PlaybookJob
 from podium.testing import MemoryStore
 
@@ -26,13 +26,13 @@ NEUTRAL_ROOT = "/podium/plugin"
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayVerdict:
     """What came of a replay."""
 
     recording: Recording
     lines: tuple[dict[str, Json], ...]
     """The events that happened again, as a trace would have them."""
-    difference: Difference | None = None
+    difference: EventDifference | None = None
     root: str = ""
     """The folder that it happened in again; there need not be one."""
 
@@ -53,14 +53,14 @@ async def replay(
     job: PlaybookJob,
     roots: Sequence[str],
     settings: Mapping[str, Json],
-) -> Replayed:
+) -> ReplayVerdict:
     """Let the run happen again under today's tools, prompts and policy. Nothing outside of memory is changed.
 
     Digests of calls cover the folder they are made in, which a trace does not name: of `roots`, where it
     may have been, the first that fits is taken. `job` is what the run is given, `settings` are the terms that
     it is started under. Raises `BadInput` for a trace that cannot be replayed.
     """
-    tried: list[Replayed] = []
+    tried: list[ReplayVerdict] = []
     for root in dict.fromkeys((*filter(None, roots), NEUTRAL_ROOT)):
         tried.append(await replay_at(podium, recording, job, root, settings))
         if not _is_about_digests(tried[-1].difference):
@@ -76,7 +76,7 @@ async def replay_at(
     settings: Mapping[str, Json],
     *,
     rebuilt: tuple[str, ...] = (),
-) -> Replayed:
+) -> ReplayVerdict:
     """The same in one folder. Fields that are `rebuilt` may differ, and are then as they are now."""
     tape = Tape(recording)
     clean = podium.redactor.json_text
@@ -84,15 +84,15 @@ async def replay_at(
     wishes = wishes_in(recording, registry_for(job.profile).specs())
     placed = job.model_copy(update={"root": root})
     try:
-        room = Room(tape, memory, clean, rebuilt)
-        await Driver(podium, room, placed, settings, wishes).drive()
+        room = ReplayState(tape, memory, clean, rebuilt)
+        await ReplayDriver(podium, room, placed, settings, wishes).drive()
     finally:
         await memory.close()
-    return Replayed(recording, tuple(tape.lines), tape.difference, root)
+    return ReplayVerdict(recording, tuple(tape.lines), tape.difference, root)
 
 
-def _is_about_digests(difference: Difference | None) -> bool:
-    return difference is not None and any(each.field == "digest" for each in difference.fields)
+def _is_about_digests(difference: EventDifference | None) -> bool:
+    return difference is not None and any(field.field == "digest" for field in difference.fields)
 
 
 HOME = "/podium/home"
@@ -101,7 +101,7 @@ HOST = "host"
 PREFIX = "/usr"
 
 
-async def exported(podium: Podium, found: Found, root: str) -> bytes:
+async def exported(podium: Podium, found: ReplaySource, root: str) -> bytes:
     """The trace of a run that worked in `root`. Raises `BadInput` when it cannot do without that name."""
     job, terms = found.job, found.settings
     there = _recording(_renamed(found.recording, _names(podium, root)), found.recording.name)
