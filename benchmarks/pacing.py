@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from benchmarks.crew import Member
 
 LOOK_SECONDS = 0.2
-MOST_SECONDS = 180.0
+MAX_SECONDS = 180.0
 MIDDLE = (0.15, 0.85)
 """Between these parts of all steps everybody is at work: nobody starts any more, nobody is done yet."""
 
@@ -48,8 +48,8 @@ async def pace(url: str, counting: str, runs: int, steps: int, members: Sequence
             marks.append((time.perf_counter() - began, done))
             if ended >= runs:
                 return Pace(middle_rate(marks, runs * steps), runs / marks[-1][0])
-            if marks[-1][0] > MOST_SECONDS:
-                raise SystemExit(f"{ended} of {runs} runs were over after {MOST_SECONDS:g} s")
+            if marks[-1][0] > MAX_SECONDS:
+                raise SystemExit(f"{ended} of {runs} runs were over after {MAX_SECONDS:g} s")
 
 
 def middle_rate(marks: Sequence[Mark], steps: int) -> float:

@@ -26,7 +26,7 @@ FEW_FILES = 20
 ROUNDS = 25
 IDLE_TICKS = 10_000
 NEW_PROCESSES = 7
-MOST_GROWN_MB = 2.0
+MAX_GROWN_MB = 2.0
 """What allocators keep back now and then. A leak of 250 bytes a tick would show."""
 OPTIONS = SenseOptions()
 LAYOUT = OPTIONS.layout
@@ -72,7 +72,7 @@ def _idle_figures(idle: Idled) -> list[Figure]:
         Figure(f"one {ticks}", idle.milliseconds, "ms"),
         Figure(f"planner calls {ticks}", idle.planner_calls, "", most=0),
         Figure(f"tokens {ticks}", idle.tokens, "", most=0),
-        Figure(f"memory grown, {ticks}", idle.grown_bytes / 1e6, "MB", most=MOST_GROWN_MB),
+        Figure(f"memory grown, {ticks}", idle.grown_bytes / 1e6, "MB", most=MAX_GROWN_MB),
     ]
 
 

@@ -17,7 +17,7 @@ from benchmarks.clockwork import Bell, Clockwork, Place, Process
 from benchmarks.figures import percentile
 from benchmarks.loads import Cost, Costs, Load, Outcome, Site
 from podium.engine.distributed import DISTRIBUTED
-from podium.store.writer import LARGEST_BATCH
+from podium.store.writer import MAX_BATCH
 
 GATHER_SECONDS = DISTRIBUTED.gather_seconds
 TICK_SECONDS = DISTRIBUTED.tick_seconds
@@ -120,7 +120,7 @@ class _Worker:
             if not self._asked:
                 yield self._work_came
             yield database.lock
-            batch = [self._asked.popleft() for _ in range(min(len(self._asked), LARGEST_BATCH))]
+            batch = [self._asked.popleft() for _ in range(min(len(self._asked), MAX_BATCH))]
             size = sum(works for works, _ in batch)
             yield from self._spend(self._costs.commit)
             yield from self._spend(self._costs.work.times(size))

@@ -30,7 +30,7 @@ FIRST_AGENT = "run, until its first agent starts"
 AGENT_PROGRAM = "scripted/player.py"
 """What the command line of a scripted agent's process holds."""
 POLL_SECONDS = 0.002
-LONGEST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 
 TARGETS = {
     "--version": 1.2,
@@ -133,7 +133,7 @@ def _seconds_until_agent(command: Sequence[str], repository: Path, env: dict[str
     process = subprocess.Popen(
         command, cwd=repository, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    give_up_at = time.monotonic() + LONGEST_SECONDS
+    give_up_at = time.monotonic() + MAX_SECONDS
     try:
         while process.poll() is None and time.monotonic() < give_up_at:
             tree = list(_tree(process.pid))

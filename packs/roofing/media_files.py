@@ -22,7 +22,7 @@ from podium.core.errors import ToolBroke
 if TYPE_CHECKING:
     from podium.tools.packs import PackScope
 
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 
 _STORED_AS = re.compile(r"([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60}\.[a-z0-9]{1,5})")
 
@@ -143,13 +143,13 @@ def _store(
 
 def _decoded(content: str | bytes) -> bytes:
     if isinstance(content, str):
-        if len(content) > MOST_BYTES * 4 // 3 + 4:
+        if len(content) > MAX_BYTES * 4 // 3 + 4:
             raise _too_large()
         try:
             content = base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError):
             raise ToolBroke("the content is not base64; encode it, or give a path") from None
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         raise _too_large()
     return content
 
@@ -166,10 +166,10 @@ def _read_file(path: str) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise ToolBroke(f"{path!r} is no regular file; give the path of one")
-        if found.st_size > MOST_BYTES:
+        if found.st_size > MAX_BYTES:
             raise _too_large()
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES)
+            return file.read(MAX_BYTES)
     finally:
         os.close(descriptor)
 
@@ -244,4 +244,4 @@ def _aside(state: Path, stored_as: str) -> Path:
 
 
 def _too_large() -> ToolBroke:
-    return ToolBroke(f"the file is larger than {MOST_BYTES // 1_000_000} MB; give a smaller one")
+    return ToolBroke(f"the file is larger than {MAX_BYTES // 1_000_000} MB; give a smaller one")

@@ -27,7 +27,7 @@ from .maybe import MaybeSent
 if TYPE_CHECKING:
     from podium.tools.packs import PackScope
 
-MOST_BYTES = 15_000_000
+MAX_BYTES = 15_000_000
 """Of text and files together: about 20 MB when encoded, which most servers take."""
 
 _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
@@ -67,8 +67,8 @@ async def send_mail(mail: Mail, scope: PackScope) -> SentMail:
     certainly was not taken. The Message-ID is made from the call's key, so that a copy is known as one.
     """
     settings = mail_settings(scope.settings)
-    if len(mail.body) + sum(len(each.content) for each in mail.attachments) > MOST_BYTES:
-        raise ToolBroke(f"the message is larger than {MOST_BYTES // 1_000_000} MB; send less")
+    if len(mail.body) + sum(len(each.content) for each in mail.attachments) > MAX_BYTES:
+        raise ToolBroke(f"the message is larger than {MAX_BYTES // 1_000_000} MB; send less")
     content = _composed(mail, settings, scope).as_bytes()
     post = _Post(settings, mail.to, content, message_id_of(scope.key, settings.domain))
     # Ends before the call does, so that what is said of it is known and not guessed.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from podium.tools.packs import PackScope
 
 DEFAULT_URL = "https://api.twilio.com"
-MOST_CHARACTERS = 1600
+MAX_CHARACTERS = 1600
 """Twilio's limit for one message."""
 
 _PHONE = re.compile(r"\+[1-9][0-9]{6,14}")
@@ -107,9 +107,9 @@ def _check(sms: Sms) -> None:
         raise ToolBroke(f"{sms.to!r:.40} is no number such as +61400123456; correct it")
     if not sms.text.strip():
         raise ToolBroke("the text message is empty; say what to send")
-    if len(sms.text) > MOST_CHARACTERS:
+    if len(sms.text) > MAX_CHARACTERS:
         raise ToolBroke(
-            f"the text message has {len(sms.text)} characters; {MOST_CHARACTERS} is the most"
+            f"the text message has {len(sms.text)} characters; {MAX_CHARACTERS} is the most"
         )
     if "\0" in sms.text or any("\ud800" <= each <= "\udfff" for each in sms.text):
         raise ToolBroke("the text message holds a character that cannot be sent; take it out")

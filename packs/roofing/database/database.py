@@ -16,7 +16,7 @@ from .preparing import prepared, query_of
 from .schema import TABLES, table_named
 from .values import moment, plain, stored
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 
 
 class Database:
@@ -46,8 +46,8 @@ class Database:
         A value of `where` is what the column must be (None: empty), a list of what it may be,
         `Contains` or `Between`.
         """
-        if not 1 <= limit <= MOST_ROWS:
-            raise ToolBroke(f"limit must be from 1 to {MOST_ROWS}, not {limit}")
+        if not 1 <= limit <= MAX_ROWS:
+            raise ToolBroke(f"limit must be from 1 to {MAX_ROWS}, not {limit}")
         query = query_of(table, where or {}, order=order, descending=descending, limit=limit)
         if query.is_empty:
             return []

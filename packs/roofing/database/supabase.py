@@ -15,8 +15,8 @@ from . import statements
 from .backend import Batch, Condition, Query
 from .postgres_words import IN_THE_WAY, NO_TABLES, refused
 
-MOST_EXPORTED_BYTES = 256_000_000
-_MOST_ANSWERED_BYTES = 64_000_000
+MAX_EXPORTED_BYTES = 256_000_000
+_MAX_ANSWERED_BYTES = 64_000_000
 _COUNTED = {"Prefer": "count=exact"}
 _NO_MORE_ROWS = 416
 """PostgREST's answer to an offset beyond the last row."""
@@ -95,7 +95,7 @@ class SupabaseBackend:
         return [row["name"] for row in _json_of(self._ask("GET", f"roofing_migrations?{asked}"))]
 
     def copy_to(self, file: Path) -> None:
-        answer = self._ask("POST", "rpc/roofing_export", {}, most_bytes=MOST_EXPORTED_BYTES)
+        answer = self._ask("POST", "rpc/roofing_export", {}, most_bytes=MAX_EXPORTED_BYTES)
         everything = _json_of(answer)
         file.write_text(json.dumps(everything, indent=1, sort_keys=True), encoding="utf-8")
 
@@ -106,7 +106,7 @@ class SupabaseBackend:
         given: Any = None,
         *,
         headers: dict[str, str] | None = None,
-        most_bytes: int = _MOST_ANSWERED_BYTES,
+        most_bytes: int = _MAX_ANSWERED_BYTES,
     ) -> Answer:
         body = None if given is None else json.dumps(given).encode()
         typed = {} if body is None else {"Content-Type": "application/json"}

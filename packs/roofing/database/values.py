@@ -13,8 +13,8 @@ from podium.core.errors import ToolBroke
 
 from .schema import Kind, Table
 
-LONGEST_TEXT = 1_000_000
-_LARGEST_INTEGER = 2**63 - 1
+MAX_TEXT = 1_000_000
+_MAX_INTEGER = 2**63 - 1
 
 
 def moment(when: datetime) -> str:
@@ -56,8 +56,8 @@ def _out(kind: Kind, value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"it must be text, not {type(value).__name__}")
-    if len(value) > LONGEST_TEXT:
-        raise ValueError(f"it is longer than {LONGEST_TEXT} characters")
+    if len(value) > MAX_TEXT:
+        raise ValueError(f"it is longer than {MAX_TEXT} characters")
     if "\0" in value:
         raise ValueError("it holds a NUL character")
     # A lone surrogate has no bytes; the plain message of the codec would name a position only.
@@ -69,7 +69,7 @@ def _text(value: Any) -> str:
 def _integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"it must be a whole number, not {value!r:.40}")
-    if abs(value) > _LARGEST_INTEGER:
+    if abs(value) > _MAX_INTEGER:
         raise ValueError("it is too large a number")
     return value
 
@@ -108,8 +108,8 @@ def _moment(value: Any) -> str:
 
 def _json(value: Any) -> Any:
     said = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    if len(said) > LONGEST_TEXT:
-        raise ValueError(f"it is longer than {LONGEST_TEXT} characters")
+    if len(said) > MAX_TEXT:
+        raise ValueError(f"it is longer than {MAX_TEXT} characters")
     if "\\u0000" in json.dumps(value).replace("\\\\", ""):
         raise ValueError("it holds a NUL character")
     _text(said)

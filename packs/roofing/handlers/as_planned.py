@@ -17,7 +17,7 @@ from ..database import Between, Database
 from .records import Row
 
 _CONTACT = {"name", "phone", "email"}
-_MOST = 10_000
+_MAX_COUNT = 10_000
 _PLAN_AGAIN = "nothing was sent: look at it, then plan this again"
 
 
@@ -34,8 +34,8 @@ async def must_be_as_planned(
         return
     # In the form of the rows' own moments, which sort as text.
     since = scope.planned_at.astimezone(UTC).isoformat(timespec="microseconds")
-    found = await db.rows("performed", {"created_at": Between(scope.planned_at)}, limit=_MOST)
-    if len(found) == _MOST:
+    found = await db.rows("performed", {"created_at": Between(scope.planned_at)}, limit=_MAX_COUNT)
+    if len(found) == _MAX_COUNT:
         raise ToolBroke(f"very much was changed after this was planned; {_PLAN_AGAIN}")
     later = [call for call in found if call["created_at"] > since]
     own = scope.key.partition(":")[0] + ":"

@@ -16,7 +16,7 @@ from .quotes import lines_of
 from .records import Arguments, Row, must_be, the
 from .sending import Letter, sending
 
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 _IN_NAMES = " '\u2019&().-"
 _IN_NO_NAME = re.compile(r"\w\w\.\w\w|\d{4}")
 """Addresses of pages, and numbers to ring."""
@@ -141,7 +141,7 @@ def _called(lead: Row) -> str:
     name = str(lead["name"])
     # Letters of all scripts, with their marks, and digits.
     spelt = all(each in _IN_NAMES or category(each)[0] in "LMN" for each in name)
-    is_name = spelt and len(name) <= _LONGEST_NAME and not _IN_NO_NAME.search(name)
+    is_name = spelt and len(name) <= _MAX_NAME and not _IN_NO_NAME.search(name)
     return name if is_name else "there"
 
 

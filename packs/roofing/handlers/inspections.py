@@ -8,7 +8,7 @@ from podium.tools.packs import PackScope
 from ..database import Change, Database, Delete, Insert, Update, new_id
 from . import leads
 from .days import today, upcoming
-from .items import MOST_ITEMS, items_of, new_items, photo_ids
+from .items import MAX_ITEMS, items_of, new_items, photo_ids
 from .records import Arguments, Done, Row, must_be, must_stand, recorded, the
 from .scope_of_works import scope_of_works
 
@@ -102,7 +102,7 @@ async def add_items(arguments: Arguments, scope: PackScope, db: Database) -> Don
     there = await items_of(db, inspection["id"])
     photos = await photo_ids(db, inspection["id"])
     position = max((item["position"] for item in there), default=0) + 1
-    rows = await new_items(db, arguments["items"], photos, MOST_ITEMS - len(there))
+    rows = await new_items(db, arguments["items"], photos, MAX_ITEMS - len(there))
     made = [
         {
             **row,

@@ -14,8 +14,8 @@ from .records import Arguments, Done, Row, must_be, recorded, the
 
 _DAYS_TO_PAY = 14
 _FEW = 5
-_MOST_BILLS = 10_000
-MOST_PAYMENTS = 500
+_MAX_BILLS = 10_000
+MAX_PAYMENTS = 500
 
 
 @recorded
@@ -66,7 +66,7 @@ async def _unbilled(db: Database, job: Row) -> int:
     """What of the quote's total is on no invoice yet. Raises `ToolBroke` when that is nothing."""
     quote = await the(db, "quotes", job["quote_id"])
     live = {"job_id": job["id"], "status": ("open", "paid")}
-    bills = await db.rows("invoices", live, limit=_MOST_BILLS)
+    bills = await db.rows("invoices", live, limit=_MAX_BILLS)
     left: int = quote["total_cents"] - sum(bill["amount_cents"] for bill in bills)
     if left <= 0:
         listed = ", ".join(repr(bill["id"]) for bill in bills[:_FEW]) or "a quote of nothing"

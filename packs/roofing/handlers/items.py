@@ -10,35 +10,35 @@ from podium.core.errors import ToolBroke
 from ..database import Database
 from .records import Row, must_be, the
 
-MOST_ITEMS = 1000
-_MOST_AT_ONCE = 500
+MAX_ITEMS = 1000
+_MAX_AT_ONCE = 500
 """More ids than this would not fit on a receipt, and could then not be taken back."""
 
 
 async def items_of(db: Database, inspection_id: str) -> list[Row]:
     return await db.rows(
-        "inspection_items", {"inspection_id": inspection_id}, order="position", limit=MOST_ITEMS
+        "inspection_items", {"inspection_id": inspection_id}, order="position", limit=MAX_ITEMS
     )
 
 
 async def photo_ids(db: Database, inspection_id: str) -> dict[str, str]:
     """File name → id of the stored photos of an inspection; of two with one name, the newer."""
     where = {"inspection_id": inspection_id, "status": "stored"}
-    found = await db.rows("media_assets", where, limit=MOST_ITEMS)
+    found = await db.rows("media_assets", where, limit=MAX_ITEMS)
     return {asset["file_name"]: asset["id"] for asset in found}
 
 
 async def new_items(
-    db: Database, given: list[Any], photos: dict[str, str], room: int = MOST_ITEMS
+    db: Database, given: list[Any], photos: dict[str, str], room: int = MAX_ITEMS
 ) -> list[Row]:
     """Rows without ids. `given` are items, or lists of them. Raises `ToolBroke` for the first fault."""
     items = list(_flat(given))
     if not items:
         raise ToolBroke("there are no items; give at least one measurement or defect")
-    if len(items) > _MOST_AT_ONCE:
-        raise ToolBroke(f"{len(items)} items at once are too many; add at most {_MOST_AT_ONCE}")
+    if len(items) > _MAX_AT_ONCE:
+        raise ToolBroke(f"{len(items)} items at once are too many; add at most {_MAX_AT_ONCE}")
     if len(items) > room:
-        raise ToolBroke(f"an inspection has at most {MOST_ITEMS} items; there is room for {room}")
+        raise ToolBroke(f"an inspection has at most {MAX_ITEMS} items; there is room for {room}")
     return [await _row(db, item, photos) for item in items]
 
 

@@ -10,7 +10,7 @@ from . import leads
 from .money import cents, dollars, said, times
 from .records import Arguments, Done, Row, must_be, must_stand, recorded, the
 
-MOST_LINES = 500
+MAX_LINES = 500
 _REOPEN = "reopen it with quote.reopen first"
 
 
@@ -54,8 +54,8 @@ async def _inspection_of(db: Database, lead: Row, inspection_id: str) -> None:
 async def add_line(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     quote = await _draft(db, arguments["quote_id"])
     lines = await lines_of(db, quote["id"])
-    if len(lines) >= MOST_LINES:
-        raise ToolBroke(f"quote {quote['id']!r} has {MOST_LINES} lines; start another quote")
+    if len(lines) >= MAX_LINES:
+        raise ToolBroke(f"quote {quote['id']!r} has {MAX_LINES} lines; start another quote")
     unit_price, quantity = (
         cents(arguments["unit_price"], "unit_price"),
         arguments.get("quantity", 1),
@@ -124,7 +124,7 @@ def _totalled(quote: Row, total_cents: int) -> Change:
 
 
 async def lines_of(db: Database, quote_id: str) -> list[Row]:
-    return await db.rows("quote_lines", {"quote_id": quote_id}, order="position", limit=MOST_LINES)
+    return await db.rows("quote_lines", {"quote_id": quote_id}, order="position", limit=MAX_LINES)
 
 
 @recorded

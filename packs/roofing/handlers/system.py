@@ -10,14 +10,14 @@ from podium.tools.packs import PackScope
 
 from ..database import Between, Database
 from .days import day_of, end_of, start_of, today
-from .invoices import MOST_PAYMENTS, balance_of
+from .invoices import MAX_PAYMENTS, balance_of
 from .items import items_of
 from .money import dollars
 from .quotes import lines_of
 from .records import Arguments, Row, looking, shown, the
 
 _MANY = 200
-_MOST = 10_000
+_MAX_COUNT = 10_000
 
 
 @looking
@@ -56,7 +56,7 @@ async def list_invoices(arguments: Arguments, scope: PackScope, db: Database) ->
     """The first to be paid come first. `total` is what is owed on all of them."""
     status = arguments.get("status", "open")
     where = {} if status == "all" else {"status": "open" if status == "overdue" else status}
-    found = await db.rows("invoices", where, order="due", limit=_MOST)
+    found = await db.rows("invoices", where, order="due", limit=_MAX_COUNT)
     if status == "overdue":
         this_day = today(scope).isoformat()
         found = [invoice for invoice in found if invoice["due"] and invoice["due"] < this_day]
@@ -96,7 +96,7 @@ async def get_job(arguments: Arguments, scope: PackScope, db: Database) -> dict[
 @looking
 async def get_invoice(arguments: Arguments, scope: PackScope, db: Database) -> dict[str, Any]:
     invoice = await the(db, "invoices", arguments["invoice_id"])
-    payments = await db.rows("payments", {"invoice_id": invoice["id"]}, limit=MOST_PAYMENTS)
+    payments = await db.rows("payments", {"invoice_id": invoice["id"]}, limit=MAX_PAYMENTS)
     whole = _with_balance(invoice)
     return {
         "invoice_id": invoice["id"],
@@ -153,9 +153,11 @@ async def _sum(db: Database, table: str, where: dict[str, Any], column: str) -> 
 
 
 async def _all(db: Database, table: str, where: dict[str, Any]) -> list[Row]:
-    found = await db.rows(table, where, limit=_MOST)
-    if len(found) == _MOST:
-        raise ToolBroke(f"there are more than {_MOST} {table} in this span; ask for a shorter one")
+    found = await db.rows(table, where, limit=_MAX_COUNT)
+    if len(found) == _MAX_COUNT:
+        raise ToolBroke(
+            f"there are more than {_MAX_COUNT} {table} in this span; ask for a shorter one"
+        )
     return found
 
 

@@ -28,7 +28,7 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 TOO_BUSY = -32000
 
-MOST_ANSWERS_AT_ONCE = 64
+MAX_ANSWERS_AT_ONCE = 64
 """More calls of the other side than this are turned down until some are answered."""
 REFUSAL_SECONDS = 30.0
 """How long the other side may leave such a refusal unread. Nothing of it is heard meanwhile."""
@@ -135,7 +135,7 @@ class RpcPeer:
             answered.set_result(message.get("result"))
 
     async def _take_call(self, number: Json, method: str, params: Params) -> None:
-        if len(self._answers) >= MOST_ANSWERS_AT_ONCE:
+        if len(self._answers) >= MAX_ANSWERS_AT_ONCE:
             await self._turn_down(number)
             return
         # In a task of its own: the other side goes on talking while a call is judged.

@@ -21,17 +21,17 @@ from podium.core.errors import (
 from podium.core.processes import ProcessExit
 from podium.core.turns import Finish, Reply, Turn, TurnLimits
 
-LONGEST_WORDS = 500
+MAX_WORDS = 500
 
 _OVERFLOW = re.compile(
     r"context[ _](window|length)|prompt is too long|maximum context|too many (input )?tokens|"
     r"input token count .{0,40}exceed|exceeds the (model|maximum).{0,40}token",
     re.IGNORECASE,
 )
-_LONGEST_WAIT = timedelta(days=31)
+_MAX_WAIT = timedelta(days=31)
 
 
-def plain_words(text: str, longest: int = LONGEST_WORDS) -> str:
+def plain_words(text: str, longest: int = MAX_WORDS) -> str:
     """Words of a program on one line, without escapes and control characters, cut."""
     without = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text[: longest * 20])
     line = " ".join(without.split())
@@ -113,7 +113,7 @@ def reset_time(words: str, now: datetime) -> datetime | None:
         found = _told_reset(words[:20_000], now)
     except (ValueError, OverflowError, OSError):
         return None  # a date there is none of
-    return found if found is not None and now <= found <= now + _LONGEST_WAIT else None
+    return found if found is not None and now <= found <= now + _MAX_WAIT else None
 
 
 def _told_reset(text: str, now: datetime) -> datetime | None:
@@ -131,7 +131,7 @@ def _told_reset(text: str, now: datetime) -> datetime | None:
 
 def after_seconds(seconds: float, now: datetime) -> datetime | None:
     """So many seconds from now; None for what no provider means."""
-    if not 0 <= seconds <= _LONGEST_WAIT.total_seconds():
+    if not 0 <= seconds <= _MAX_WAIT.total_seconds():
         return None
     return now + timedelta(seconds=seconds)
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
 
-LONGEST_NAME = 80
+MAX_NAME = 80
 
 
 def plain_name(name: str) -> str:
     """The name as that of a folder. Different names never become the same one."""
     kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-    if kept == name and 0 < len(name) <= LONGEST_NAME:
+    if kept == name and 0 < len(name) <= MAX_NAME:
         return name
-    return f"{kept[:LONGEST_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
+    return f"{kept[:MAX_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def write_private(target: Path, content: bytes, *, survives: bool = True) -> None:

@@ -48,10 +48,10 @@ Prepare = Callable[[], Awaitable[bool]]
 ASK_HUMAN = "ask_human"
 ANSWERED = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
 """States of a question that a person has answered."""
-MOST_TURNS = 10
-LONGEST_LIMIT = timedelta(hours=6)
+MAX_TURNS = 10
+MAX_LIMIT = timedelta(hours=6)
 """A rate limit that ends later is not waited for: the run is let go of, and can be resumed then."""
-MOST_LIMITS = 10
+MAX_LIMITS = 10
 """Rate limits that one turn waits out."""
 MAX_LOSSES = 6
 """How often in a row a turn's agent may be lost before a person is asked."""
@@ -303,7 +303,7 @@ def _until(
     if not max_losses:
         return None
     known = error.retry_at
-    if known is not None and now < known <= now + LONGEST_LIMIT:
+    if known is not None and now < known <= now + MAX_LIMIT:
         return known
     return now + timedelta(seconds=FIRST_PAUSE_SECONDS * 2.0 ** (tries.losses % max_losses))
 
@@ -311,7 +311,7 @@ def _until(
 def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime | None:
     """Until when. None: that is not known, too far off, or was in vain too often."""
     ends = error.retry_at
-    if ends is None or ends > now + LONGEST_LIMIT or limits >= MOST_LIMITS:
+    if ends is None or ends > now + MAX_LIMIT or limits >= MAX_LIMITS:
         return None
     # What a provider says may be in the past.
     return max(ends, now + timedelta(seconds=2.0**limits))
@@ -359,7 +359,7 @@ class Conversation:
         name: str,
         workspace: str | Workspace,
         go_on: str = GO_ON,
-        most_turns: int = MOST_TURNS,
+        most_turns: int = MAX_TURNS,
         earlier: Reply | None = None,
         prepare: Prepare | None = None,
         **options: Unpack[AskOptions],
@@ -433,7 +433,7 @@ async def ask_until_answered(
     name: str,
     workspace: str | Workspace,
     go_on: str = GO_ON,
-    most_turns: int = MOST_TURNS,
+    most_turns: int = MAX_TURNS,
     earlier: Reply | None = None,
     prepare: Prepare | None = None,
     **options: Unpack[AskOptions],

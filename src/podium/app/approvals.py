@@ -28,7 +28,7 @@ from podium.ports import Clock, Ids, Store, StoreView, Transaction
 
 QUESTION = "ask_human"
 """The tool whose approval is an answer in words."""
-LONGEST_ANSWER = 4_000
+MAX_ANSWER = 4_000
 _NEW_PLAN = "say again what is wanted: that makes a new plan, which is asked about anew"
 _ENDS = {
     RunStatus.SUCCEEDED: "succeeded",
@@ -94,10 +94,8 @@ async def approve(
 def answer_to(approval: Approval, said: str) -> str:
     """The words as they are kept. Raises `BadInput` when they do not answer what is asked."""
     words = said.strip()
-    if len(words) > LONGEST_ANSWER:
-        raise BadInput(
-            f"{len(words)} characters were said, and {LONGEST_ANSWER} are kept; say less"
-        )
+    if len(words) > MAX_ANSWER:
+        raise BadInput(f"{len(words)} characters were said, and {MAX_ANSWER} are kept; say less")
     words = "".join(char for char in words if char.isprintable() or char in "\n\t")
     if approval.tool == QUESTION and not words:
         raise BadInput(
@@ -227,9 +225,9 @@ def store_rejection(tx: Transaction, refused: Approval, now: datetime, ids: Ids)
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
 """What can still expire."""
-MOST_OPEN = 5_000
+MAX_OPEN = 5_000
 """As many are looked at for their deadlines, and counted."""
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
 class NewestApprovals(FrozenModel):
@@ -237,7 +235,7 @@ class NewestApprovals(FrozenModel):
 
     shown: tuple[Approval, ...] = ()
     more: int = 0
-    """Those that are not shown, counted up to `MOST_OPEN` in all."""
+    """Those that are not shown, counted up to `MAX_OPEN` in all."""
 
 
 async def list_approvals(
@@ -269,8 +267,8 @@ async def newest_approvals(
     run_id: str | None = None,
 ) -> NewestApprovals:
     """As `list_approvals`, for people and programs who are told what is left out."""
-    found = await list_approvals(store, clock, statuses=statuses, run_id=run_id, limit=MOST_OPEN)
-    shown = tuple(found[:MOST_LISTED])
+    found = await list_approvals(store, clock, statuses=statuses, run_id=run_id, limit=MAX_OPEN)
+    shown = tuple(found[:MAX_LISTED])
     return NewestApprovals(shown=shown, more=len(found) - len(shown))
 
 
@@ -309,6 +307,6 @@ async def _mark_due(store: Store, clock: Clock) -> None:
 
 def _open_and_ended(view: StoreView) -> tuple[list[Approval], set[str]]:
     """What may be due, and the runs among theirs that have ended."""
-    still_open = view.approvals(statuses=OPEN, limit=MOST_OPEN)
+    still_open = view.approvals(statuses=OPEN, limit=MAX_OPEN)
     runs = (view.run(run_id) for run_id in {approval.run_id for approval in still_open})
     return still_open, {run.id for run in runs if run is not None and run.status.ended}

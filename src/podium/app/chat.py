@@ -95,11 +95,11 @@ def _about(verb: Verb, target: str, words: str) -> ChatWish | str:
 
 HEARD_FOR = timedelta(days=3)
 """How long a message is known again: services try on for about a day."""
-LONGEST_TEXT = 20_000
-LONGEST_ANSWER = 1_800
+MAX_TEXT = 20_000
+MAX_ANSWER = 1_800
 """Below the 2,000 characters that Discord takes."""
-LONGEST_LINE = 200
-MOST_LISTED = 8
+MAX_LINE = 200
+MAX_LISTED = 8
 GOING_ON = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 
 
@@ -111,8 +111,8 @@ class ChatDesk:
 
     async def answer(self, sender: SenderSettings, text: str, credential: str = "chat") -> str:
         """`credential` names what proved who speaks. What came of it, in words without secrets. What cannot be done is said, never raised."""
-        if len(text) > LONGEST_TEXT:
-            return f"{len(text)} characters are too many for a chat; {LONGEST_TEXT} are heard."
+        if len(text) > MAX_TEXT:
+            return f"{len(text)} characters are too many for a chat; {MAX_TEXT} are heard."
         wish = understood(text)
         if isinstance(wish, str):
             return wish
@@ -179,7 +179,7 @@ class ChatDesk:
     async def _status(self) -> str:
         store = await self._podium.store()
         waiting = await list_approvals(store, self._podium.clock)
-        runs = await list_runs(store, RunQuery(statuses=GOING_ON, limit=MOST_LISTED + 1))
+        runs = await list_runs(store, RunQuery(statuses=GOING_ON, limit=MAX_LISTED + 1))
         lines = [
             *_listed("waits", [_waiting(each) for each in waiting]),
             *_listed("goes on", await self._standings(runs)),
@@ -200,7 +200,7 @@ class ChatDesk:
 
     def _safe(self, text: str) -> str:
         shown = shown_text(self._podium.redactor.text(text))
-        return shown if len(shown) <= LONGEST_ANSWER else shown[: LONGEST_ANSWER - 1] + "…"
+        return shown if len(shown) <= MAX_ANSWER else shown[: MAX_ANSWER - 1] + "…"
 
 
 def _approver(sender: SenderSettings, credential: str) -> Approver:
@@ -234,8 +234,8 @@ def _operator_lines(answer: OperatorAnswer, asked: Approval | None) -> Iterator[
 
 
 def _listed(heading: str, lines: list[str]) -> list[str]:
-    more = ["and more; the console shows all"] if len(lines) > MOST_LISTED else []
-    return [f"{heading}: {line}" for line in lines[:MOST_LISTED]] + more
+    more = ["and more; the console shows all"] if len(lines) > MAX_LISTED else []
+    return [f"{heading}: {line}" for line in lines[:MAX_LISTED]] + more
 
 
 def _waiting(approval: Approval) -> str:
@@ -247,4 +247,4 @@ def _run_line(run: Run, status: str) -> str:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"

@@ -18,7 +18,7 @@ DAYS = 30
 """So many days are told of, today included. A day is one in UTC."""
 PAGE = 5_000
 """Records that one read brings."""
-MOST_FAILED = 200
+MAX_FAILED = 200
 
 
 class Sum(FrozenModel):
@@ -152,7 +152,7 @@ class Cause(FrozenModel):
     """What the newest says of it."""
 
 
-async def see_causes(store: Store, *, most: int = MOST_FAILED) -> tuple[Cause, ...]:
+async def see_causes(store: Store, *, most: int = MAX_FAILED) -> tuple[Cause, ...]:
     """Why the newest failed runs failed, and those that need a person stopped; the most frequent first."""
     return await store.read(lambda view: _causes(view, most))
 

@@ -128,7 +128,7 @@ BATCH_RUNS = 500
 PAUSE_SECONDS = 0.02
 """Between two of them, for those who wait: SQLite keeps no order among them."""
 
-MOST_COUNTED = 1_000_000
+MAX_COUNTED = 1_000_000
 """Runs that are counted when nothing is to be removed."""
 
 
@@ -158,7 +158,7 @@ async def prune(
     except OverflowError:
         raise BadInput(f"{older_than.days} days ago there was no calendar; name fewer") from None
     if dry_run:
-        found = await store.read(lambda view: view.ended_before(before, MOST_COUNTED))
+        found = await store.read(lambda view: view.ended_before(before, MAX_COUNTED))
         return Pruned(before=before, runs=len(found), dry_run=True)
     runs = 0
     while gone := await store.write(lambda tx: _forget_some(tx, before)):

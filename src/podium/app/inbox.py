@@ -24,10 +24,10 @@ from podium.core.work import Run
 from podium.jobs.sense.candidate_lookup import CANDIDATE
 from podium.ports import Clock, Engine, EventQuery, Store, StoreView
 
-MOST_CARDS = 100
+MAX_CARDS = 100
 """Shown at once; the rest is counted."""
-MOST_LOOKED_AT = 5_000
-MOST_BLOCKED = 100
+MAX_LOOKED_AT = 5_000
+MAX_BLOCKED = 100
 STUCK = (ShownStatus.NEEDS_HUMAN, ShownStatus.INTERRUPTED)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -100,12 +100,12 @@ class Inbox(FrozenModel):
 async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
     """Cards by tier and then by deadline, and the runs that are stuck."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
-    stuck = await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
+    stuck = await list_standings(store, engine, STUCK, limit=MAX_BLOCKED)
     left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
 
     def look(view: StoreView) -> Inbox:
-        pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MOST_LOOKED_AT)
-        first = sorted(pending, key=_urgency)[:MOST_CARDS]
+        pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MAX_LOOKED_AT)
+        first = sorted(pending, key=_urgency)[:MAX_CARDS]
         return Inbox(
             cards=tuple(card_of(view, each) for each in first),
             more=len(pending) - len(first),

@@ -38,7 +38,7 @@ def said_not_to_have_happened(step: StepContext, view: StoreView) -> int:
 
 CALL = "call"
 """The flow's name."""
-MOST_ASKED = 5
+MAX_ASKED = 5
 """How often a person is asked about it: a question whose time ran out is put again."""
 
 
@@ -72,7 +72,7 @@ def calling(kit: CallKit) -> FlowBody:
             )
             if isinstance(found, CallOutcome):
                 return _result(found)
-            if found.approval_id is None or asked >= MOST_ASKED:
+            if found.approval_id is None or asked >= MAX_ASKED:
                 raise CallRefused(found.say)
             signal = f"approval:{found.approval_id}"
             await ctx.wait(signal, index=asked, until=found.deadline)

@@ -42,10 +42,10 @@ What = Literal["waits", "ended"]
 WAITS = ("approval_requested", "run_needed_human")
 ENDED = ("run_succeeded", "run_failed", "run_cancelled")
 
-MOST_AT_ONCE = 10
+MAX_AT_ONCE = 10
 """Things in one message: a burst becomes few messages, and nobody's chat a flood."""
 PAGE = 200
-LONGEST_FAULT = 300
+MAX_FAULT = 300
 PAUSES_SECONDS = (1.0, 5.0, 30.0, 120.0, 300.0)
 """Before each other try; the last one again and again, for nothing is given up."""
 
@@ -125,9 +125,7 @@ class Teller:
 
     def stumbled(self, error: Exception) -> None:
         """Take note that catching up raised, such as when the record could not be read."""
-        self._report(
-            DeliveryStatus(done=False, why=f"{type(error).__name__}: {error}"[:LONGEST_FAULT])
-        )
+        self._report(DeliveryStatus(done=False, why=f"{type(error).__name__}: {error}"[:MAX_FAULT]))
 
     async def close(self, seconds: float) -> None:
         """Wait for a message that is on its way, so that its end is known. Call it when nobody catches up."""
@@ -176,7 +174,7 @@ def _page(wish: NoticeWish, mark: DeliveryPosition, view: StoreView) -> tuple[li
     found: list[Happening] = []
     for event in events:
         found.extend(_told_of(view, wish, event, perhaps_told=event.position <= mark.telling))
-        if len(found) == MOST_AT_ONCE:
+        if len(found) == MAX_AT_ONCE:
             return found, event.position
     return found, events[-1].position if events else mark.told
 
@@ -202,8 +200,8 @@ def _told_of(
         yield Happening(what="ended", event=event, run=run, perhaps_told=perhaps_told)
 
 
-LONGEST_WHAT = 300
-LONGEST_TASK = 120
+MAX_WHAT = 300
+MAX_TASK = 120
 MAX_DIFF_LINES = 8
 MAX_DIFF_LINE_CHARS = 100
 _ENDS = {"run_succeeded": "succeeded", "run_failed": "failed", "run_cancelled": "was cancelled"}
@@ -236,9 +234,9 @@ def _waits(happening: Happening) -> list[str]:
     approval, body = happening.approval, happening.event.body
     if approval is None:
         reason = body.reason if isinstance(body, RunNeededHuman) else ""
-        return [f"{_run(happening.run)} needs a person: {shown_line(reason, LONGEST_WHAT)}"]
+        return [f"{_run(happening.run)} needs a person: {shown_line(reason, MAX_WHAT)}"]
     cut = what_line(approval)
-    what = cut if len(cut) <= LONGEST_WHAT else cut[: LONGEST_WHAT - 1] + "…"
+    what = cut if len(cut) <= MAX_WHAT else cut[: MAX_WHAT - 1] + "…"
     until = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     return [
         f"{approval.tier} waits for a yes: {what}",
@@ -261,12 +259,12 @@ def _replaced(diff: str) -> list[str]:
 def _outcome_lines(happening: Happening) -> list[str]:
     body = happening.event.body
     why = f"{body.failure.kind}: {body.failure.message}" if isinstance(body, RunFailed) else ""
-    said = f": {shown_line(why, LONGEST_WHAT)}" if why else ""
+    said = f": {shown_line(why, MAX_WHAT)}" if why else ""
     return [f"{_run(happening.run)} {_ENDS[body.type]}{said}"]
 
 
 def _run(run: Run) -> str:
-    task = f" “{shown_line(run.task, LONGEST_TASK)}”" if run.task else ""
+    task = f" “{shown_line(run.task, MAX_TASK)}”" if run.task else ""
     return f"run {short_id(run.id)} ({run.flow}){task}"
 
 

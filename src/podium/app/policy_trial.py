@@ -56,7 +56,7 @@ def check_policy(
     return gate.decide(call, context)
 
 
-MOST_CASES = 20_000
+MAX_CASES = 20_000
 
 
 class PolicyCase(FrozenModel):
@@ -110,8 +110,8 @@ def policy_cases(data: Json, source: str) -> tuple[PolicyCase, ...]:
         data, defaults = listed.cases, listed.defaults
     if not isinstance(data, list) or not data:
         raise BadInput(f"{source}: write a list of cases, each with `command` and `decision`")
-    if len(data) > MOST_CASES:
-        raise BadInput(f"{source}: {len(data)} cases; at most {MOST_CASES} are tried at once")
+    if len(data) > MAX_CASES:
+        raise BadInput(f"{source}: {len(data)} cases; at most {MAX_CASES} are tried at once")
     return tuple(_case(item, defaults, f"{source}: case {at}") for at, item in enumerate(data, 1))
 
 
@@ -163,7 +163,7 @@ def try_policy(
         yield Tried(case, said.effect, said.rule, said.reason)
 
 
-_MOST_BYTES = 5_000_000
+_MAX_BYTES = 5_000_000
 
 
 def shipped_cases() -> Iterator[tuple[str, Json]]:
@@ -178,9 +178,9 @@ def read_yaml(path: Path) -> Json:
     """The content of a file. Raises `BadInput` that says what is wrong with it."""
     try:
         with path.open("rb") as file:
-            raw = file.read(_MOST_BYTES + 1)
-        if len(raw) > _MOST_BYTES:
-            raise BadInput(f"{str(path)!r} is larger than {_MOST_BYTES} bytes; split the list")
+            raw = file.read(_MAX_BYTES + 1)
+        if len(raw) > _MAX_BYTES:
+            raise BadInput(f"{str(path)!r} is larger than {_MAX_BYTES} bytes; split the list")
         return _parsed(raw.decode("utf-8"), str(path))
     except OSError as error:
         raise BadInput(f"{str(path)!r} cannot be read: {error.strerror}") from None

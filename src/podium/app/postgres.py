@@ -112,7 +112,7 @@ KEPT_AS = "repository"
 """The name in the table `meta` under which the project's first commits are kept."""
 
 SHORT = 10
-MOST_ROOTS = 50
+MAX_ROOTS = 50
 
 
 async def admit(
@@ -144,7 +144,7 @@ async def first_commits(git: Git, project: Path) -> tuple[str, ...]:
         roots = await git.text("rev-list", "--max-parents=0", "HEAD", cwd=cwd)
     except (GitFailed, ToolMissing):
         return ()
-    return tuple(sorted(roots.split())[:MOST_ROOTS])
+    return tuple(sorted(roots.split())[:MAX_ROOTS])
 
 
 def _refuse_missing_key(key: Path | None) -> None:

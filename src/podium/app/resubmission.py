@@ -77,8 +77,8 @@ def _reject(
     store_rejection(tx, rejected, now, ids)
 
 
-MOST_CHARACTERS = 100_000
-LONGEST_REASON = 20_000
+MAX_CHARACTERS = 100_000
+MAX_REASON = 20_000
 """What an agent is told of an edited call."""
 
 
@@ -222,8 +222,8 @@ async def _tell_agent(podium: Podium, approval: Approval, text: str, by: Approve
         f"edited by {by.name}. Ask for {approval.tool} again, with exactly these arguments: "
         + _line(arguments)
     )
-    if len(why) > LONGEST_REASON:
-        raise BadInput(f"an agent is told {LONGEST_REASON} characters at most; change less")
+    if len(why) > MAX_REASON:
+        raise BadInput(f"an agent is told {MAX_REASON} characters at most; change less")
     store = await podium.store()
     return await reject(store, podium.clock, podium.ids, approval.id, by=by, why=why)
 
@@ -255,8 +255,8 @@ def _object(text: str, what: str) -> dict[str, Json]:
 
 
 def _refuse_huge(given: Mapping[str, str]) -> None:
-    if sum(map(len, given.values())) > MOST_CHARACTERS:
-        raise BadInput(f"an edit has {MOST_CHARACTERS} characters at most; say less")
+    if sum(map(len, given.values())) > MAX_CHARACTERS:
+        raise BadInput(f"an edit has {MAX_CHARACTERS} characters at most; say less")
 
 
 def _json(value: Json) -> str:

@@ -26,7 +26,7 @@ class ShownStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-MOST_RUNNING = 10_000
+MAX_RUNNING = 10_000
 """So many of the runs that are stored as running are looked at to tell who is hosted."""
 
 
@@ -73,7 +73,7 @@ async def list_standings(
     """Runs that stand in one of the shown `statuses`, newest first. No statuses: all runs."""
     stored = {RunStatus.RUNNING if each == INTERRUPTED else RunStatus(each) for each in statuses}
     # Whether one of these is hosted is not stored, so it cannot be asked for.
-    most = max(limit, MOST_RUNNING) if RunStatus.RUNNING in stored else limit
+    most = max(limit, MAX_RUNNING) if RunStatus.RUNNING in stored else limit
     query = RunQuery(statuses=tuple(sorted(stored)), flow=flow, limit=most)
     found = await how_they_stand(await list_runs(store, query), engine)
     return [each for each in found if not statuses or each.shown_status in statuses][:limit]

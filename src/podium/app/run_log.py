@@ -84,7 +84,7 @@ async def list_steps(store: Store, run: str, *, after: int = -1, limit: int) -> 
     return await store.read(look)
 
 
-MOST_BYTES = 400_000
+MAX_BYTES = 400_000
 
 
 async def transcript_of(podium: Podium, run_id: str, name: str) -> tuple[str, bool]:
@@ -103,7 +103,7 @@ def _read(folder: Path, name: str) -> tuple[str, bool]:
     try:
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
-            said = file.read(MOST_BYTES + 1)
+            said = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise NotPossibleNow(f"transcript {name!r} cannot be read ({error.strerror})") from None
-    return said[:MOST_BYTES].decode(errors="replace"), len(said) > MOST_BYTES
+    return said[:MAX_BYTES].decode(errors="replace"), len(said) > MAX_BYTES

@@ -25,9 +25,9 @@ from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 TAIL = 40
 """Events at the end of a run among which is looked for what it is at."""
-MOST_LOOKED_THROUGH = 2000
+MAX_LOOKED_THROUGH = 2000
 """Running runs that are looked at for those that nobody hosts."""
-MOST_READ = 10_000
+MAX_READ = 10_000
 """Runs that are read for words at a time: no index knows the words of tasks."""
 
 _TOLD_BY = (
@@ -123,7 +123,7 @@ def fits(row: RunRow, wish: RunsWish) -> bool:
 
 
 def _page(view: StoreView, wish: RunsWish, alive: Collection[str]) -> RunsPage:
-    read_to = view.run_back(wish.before or None, MOST_READ) if wish.text else None
+    read_to = view.run_back(wish.before or None, MAX_READ) if wish.text else None
     found = list(islice(_runs(view, wish, alive, read_to), wish.limit + 1))
     rows = tuple(_row(view, run, alive) for run in found[: wish.limit])
     if len(found) > wish.limit:
@@ -146,7 +146,7 @@ def _runs(
         from_id=read_to,
         limit=wish.limit + 1,
     )
-    looked, most = 0, MOST_READ if wish.text else MOST_LOOKED_THROUGH
+    looked, most = 0, MAX_READ if wish.text else MAX_LOOKED_THROUGH
     while looked < most and (page := view.runs(query)):
         for run in page:
             if wish.status in ("", Standing.among(run, alive).shown_status):

@@ -18,8 +18,8 @@ from podium.core.model import FrozenModel, UtcDatetime
 from podium.core.work import TIMER, Run, WorkerHeartbeat
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
-MOST_CHILDREN = 50
-MOST_STEPS = 200
+MAX_CHILDREN = 50
+MAX_STEPS = 200
 """Steps of which a person can choose where a run goes again."""
 WINDOW = 800
 """Events that are looked through first; each time that this was not enough, twice as many."""
@@ -116,7 +116,7 @@ def _head(view: StoreView, text: str, alive: Collection[str]) -> RunHead:
         asks=() if run.status.ended else _asks(view, run_id),
         children=tuple(
             Standing.among(child, alive)
-            for child in view.runs(RunQuery(parent_id=run_id, limit=MOST_CHILDREN))
+            for child in view.runs(RunQuery(parent_id=run_id, limit=MAX_CHILDREN))
         ),
         last_seq=view.last_seq(run_id),
     )
@@ -130,7 +130,7 @@ def _steps(view: StoreView, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]
     """Those in flight, and the last ones that ended."""
     begun: dict[str, None] = {}
     done: dict[str, None] = {}
-    for event in newest_in(view, run.id, _FLIGHT, MOST_STEPS):
+    for event in newest_in(view, run.id, _FLIGHT, MAX_STEPS):
         match event.body:
             case RunStarted():
                 begun.clear()
@@ -142,7 +142,7 @@ def _steps(view: StoreView, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]
     return () if run.status.ended else tuple(begun), tuple(done)
 
 
-MOST_BARS = 150
+MAX_BARS = 150
 """The last ones are shown."""
 PODIUM, CHECKS, PERSON, TIME = "podium", "checks", "a person", "time"
 """Lanes that are no role's."""
@@ -216,7 +216,7 @@ async def run_timeline(store: Store, run_id: str) -> Timeline:
 
 
 def _timeline(view: StoreView, run_id: str) -> Timeline:
-    most = 3 * MOST_BARS
+    most = 3 * MAX_BARS
     events = newest_in(view, run_id, (*_STAGES, *_LEGS, *_OF_ALL), most)
     if not any(event.body.type in (*_STAGES, *_LEGS) for event in events):
         events = newest_in(view, run_id, (*_STEPS, *_OF_ALL), most)
@@ -228,7 +228,7 @@ def drawn(events: Iterable[e.Event], *, cut: bool = False) -> Timeline:
     drawing = _Drawing()
     for event in events:
         drawing.hear(event)
-    left_out = max(0, len(drawing.bars) - MOST_BARS)
+    left_out = max(0, len(drawing.bars) - MAX_BARS)
     bars = tuple(drawing.bars[left_out:])
     return Timeline(
         lanes=_lanes(bars),

@@ -13,7 +13,7 @@ from podium.platform import make_private_folder
 
 SWEEP_SECONDS = 600.0
 """How often what is over is forgotten, and how long after: a file that is just made has no time of its own yet."""
-MOST_ANSWER_BYTES = 20_000
+MAX_ANSWER_BYTES = 20_000
 
 
 class OnceBook:
@@ -50,7 +50,7 @@ class OnceBook:
         """What came of it; empty while nothing is known, or was never taken."""
         try:
             with self._file(key).open("rb") as file:
-                return file.read(MOST_ANSWER_BYTES).decode(errors="replace")
+                return file.read(MAX_ANSWER_BYTES).decode(errors="replace")
         except FileNotFoundError:
             return ""
 

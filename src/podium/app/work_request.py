@@ -15,11 +15,11 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import QueueSpec
 
 QUEUE = "default"
-MOST_PRIORITY = 1_000_000
-MOST_DELAY_SECONDS = 366 * 86_400.0
+MAX_PRIORITY = 1_000_000
+MAX_DELAY_SECONDS = 366 * 86_400.0
 
-Priority = Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)]
-Delay = Annotated[float, Field(ge=0, le=MOST_DELAY_SECONDS, allow_inf_nan=False)]
+Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
+Delay = Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS, allow_inf_nan=False)]
 
 
 class Place(FrozenModel):
@@ -98,17 +98,17 @@ FlowName = Annotated[
 """Name of a job that takes requests."""
 
 Few = Field(max_length=1000)
-DEEPEST = 40
+MAX_DEPTH = 40
 
 
 def _shallow(told: dict[str, Json]) -> dict[str, Json]:
     """Refuse what is nested beyond what anybody writes, before it is walked through by itself again and again."""
     level: list[Json] = [told]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [inner for each in level for inner in _within(each)]
         if not level:
             return told
-    raise ValueError(f"nested more than {DEEPEST} deep; write it flatter")
+    raise ValueError(f"nested more than {MAX_DEPTH} deep; write it flatter")
 
 
 def _within(value: Json) -> Iterable[Json]:

@@ -22,7 +22,7 @@ from podium.core.work import QueueCounts, QueueSpec, Run, RunStatus, WorkerHeart
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 HELD = (RunStatus.RUNNING, RunStatus.WAITING)
-MOST_HELD = 10_000
+MAX_HELD = 10_000
 """So many of the runs that are not at an end are looked at, newest first."""
 
 
@@ -63,7 +63,7 @@ async def see_workers(store: Store, engine: Callable[[], Awaitable[Engine]]) -> 
     alive = await (await engine()).alive()
 
     def look(view: StoreView) -> WorkersSeen:
-        held = view.runs(RunQuery(statuses=HELD, limit=MOST_HELD))
+        held = view.runs(RunQuery(statuses=HELD, limit=MAX_HELD))
         return WorkersSeen(at=view.now(), workers=tuple(seen_among(view.workers(), alive, held)))
 
     return await store.read(look)
@@ -230,9 +230,9 @@ def _nobody(spec: QueueSpec, configured: bool) -> str:
     return f"nobody serves `{spec.name}`: {start}"
 
 
-MOST_RUNS = 100
+MAX_RUNS = 100
 """Running runs that are looked at, newest first."""
-MOST_EVENTS = 1000
+MAX_EVENTS = 1000
 """Events read for one look. When there are more, what was missed is looked up run by run."""
 LOOKED_UP = 3
 """Runs that one look, but for the first, learns anew."""
@@ -304,7 +304,7 @@ class WorkWatch:
         engine: Callable[[], Awaitable[Engine]],
         specs: Sequence[QueueSpec],
         *,
-        most_runs: int = MOST_RUNS,
+        most_runs: int = MAX_RUNS,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -345,11 +345,11 @@ class WorkWatch:
 
     def _follow(self, view: StoreView) -> None:
         after, last = self._after, view.last_position()
-        query = EventQuery(after_position=after or 0, types=_TOLD_BY, limit=MOST_EVENTS)
+        query = EventQuery(after_position=after or 0, types=_TOLD_BY, limit=MAX_EVENTS)
         events = view.events(query) if after is not None else []
         # From here on nothing is read: a look that is made again after a lost connection goes on here.
         self._after = last
-        if len(events) == MOST_EVENTS:
+        if len(events) == MAX_EVENTS:
             self._doing.clear()
             return
         for event in events:

@@ -14,7 +14,7 @@ from podium.core.errors import BadInput, UserMustAct
 HEAD_BYTES = 8192
 REQUEST_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 
 _REASONS = {
     200: "OK",
@@ -107,7 +107,7 @@ class _Desk:
         self._busy: set[asyncio.Task[None]] = set()
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._busy) >= MOST_CONNECTIONS:
+        if len(self._busy) >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
         task = asyncio.create_task(self._serve(reader, writer))

@@ -23,8 +23,8 @@ from podium.render.event import event_line
 from podium.telemetry.event_feed import ListenerThread
 
 UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
-MOST_WAITING = 10_000
-MOST_EVENTS = 1_000
+MAX_WAITING = 10_000
+MAX_EVENTS = 1_000
 SOON = timedelta(minutes=1)
 """A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
 LOOK_SECONDS = 1.0
@@ -114,14 +114,14 @@ class _Hosted:
     async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
         """Look at all there are by now. Gives whether nothing went on in these queues after the last of them."""
         while True:
-            after = EventQuery(types=("run_started",), after_position=self._seen, limit=MOST_EVENTS)
+            after = EventQuery(types=("run_started",), after_position=self._seen, limit=MAX_EVENTS)
             # Of one moment: no run that was taken is left out.
             events, idle = await self._store.read(partial(_look, after, queues))
             for event in events:
                 self._seen = event.position
                 if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
                     self.runs.add(event.run_id)
-            if len(events) < MOST_EVENTS:
+            if len(events) < MAX_EVENTS:
                 return idle
 
 
@@ -145,7 +145,7 @@ def _idle(view: StoreView, queues: Sequence[QueueSpec]) -> bool:
 
 
 def _sleeps(view: StoreView, queue: QueueSpec) -> bool:
-    waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MOST_WAITING)
+    waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MAX_WAITING)
     far = view.now() + SOON if queue.name in LOOP_QUEUES else None
     return any(run.only_sleeps and _wakes_before(run, far) for run in view.runs(waiting))
 

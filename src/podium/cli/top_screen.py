@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FOLDING = frozenset({"HOST", "QUEUES", "LABELS", "QUEUE", "FLOW", "STEP", "TASK"})
 """Columns that give way when the terminal is narrow."""
-MOST_TROUBLES = 3
+MAX_TROUBLES = 3
 _BARE_LINES = 8
 """Lines that are no rows: the first and the last, three heads and what is left free between them."""
 
@@ -63,7 +63,7 @@ class TopScreen:
         width = max(20, self._console.size.width)
         told = [
             line
-            for each in ([away] if away else troubles(seen)[:MOST_TROUBLES])
+            for each in ([away] if away else troubles(seen)[:MAX_TROUBLES])
             for line in wrap(safe_line(each), width, break_on_hyphens=False)
         ]
         room = max(3, self._console.size.height - _BARE_LINES - len(told))

@@ -241,7 +241,7 @@ def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:
 
 
 MARK = "database"
-_MOST_BYTES = 500
+_MAX_BYTES = 500
 
 
 def leave_mark(folders: Folders, url: str) -> None:
@@ -282,7 +282,7 @@ def record_server(folders: Folders) -> str:
         return ""
     try:
         with _file(folders).open("rb") as file:
-            lines = file.read(_MOST_BYTES).decode(errors="replace").splitlines()
+            lines = file.read(_MAX_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return ""
     return lines[0].strip() if lines else ""

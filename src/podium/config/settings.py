@@ -48,13 +48,13 @@ def _tighter(mine: Limit | None, theirs: Limit | None, own: Limit | None) -> Lim
     return min(before, theirs)
 
 
-_MOST = 1_000_000_000
+_MAX_COUNT = 1_000_000_000
 """Beyond what machines have, and as bytes still a number that the kernel takes."""
 
 
 def _to_be_had(amount: int) -> int:
-    if amount > _MOST:
-        raise ValueError(f"is more than {_MOST}, which no machine has; 0 means no limit")
+    if amount > _MAX_COUNT:
+        raise ValueError(f"is more than {_MAX_COUNT}, which no machine has; 0 means no limit")
     return amount
 
 

@@ -9,10 +9,10 @@ from pydantic import Field
 from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 
 HOLD_SECONDS = 900.0
-LONGEST_HOLD_SECONDS = 14_400.0
+MAX_HOLD_SECONDS = 14_400.0
 """Nobody keeps a keyboard for longer, however often he asks for more time."""
-MOST_NAME_CHARACTERS = 200
-PersonName = Annotated[NonEmpty, Field(max_length=MOST_NAME_CHARACTERS)]
+MAX_NAME_CHARACTERS = 200
+PersonName = Annotated[NonEmpty, Field(max_length=MAX_NAME_CHARACTERS)]
 
 
 class KeyboardHold(FrozenModel):

@@ -198,7 +198,7 @@ _AGENTS = (
 AUTOMATION = (*_CI, *_HOOKS, *_FOLDERS, *_AGENTS)
 """Run elsewhere, or here by themselves when a person commits, enters a folder or opens an editor or agent."""
 GUARDED = (*SETTINGS, *AUTOMATION)
-_LONGEST = 1 + max(pattern.count("/") for pattern in GUARDED)
+_MAX_LENGTH = 1 + max(pattern.count("/") for pattern in GUARDED)
 _LONGER = tuple(tuple(pattern.split("/")) for pattern in GUARDED if "/" in pattern)
 GIT_SETTINGS = ".gitconfig"
 """Guarded, and so is what it includes."""
@@ -272,7 +272,7 @@ def is_guarded(path: str, further: ExtraProtectedPaths | None = None) -> bool:
         return True
     for start, name in enumerate(names):
         if _begins_pattern(name):
-            following = names[start : start + _LONGEST]
+            following = names[start : start + _MAX_LENGTH]
             if any(len(p) <= len(following) and all(map(_fits, following, p)) for p in _LONGER):
                 return True
     return further is not None and further.cover(path)
@@ -280,7 +280,7 @@ def is_guarded(path: str, further: ExtraProtectedPaths | None = None) -> bool:
 
 def is_above_guarded(path: str) -> bool:
     """Whether a guarded pattern of several names begins with the last of this path: a link there leads to another."""
-    names = _names_of(path)[-_LONGEST:]
+    names = _names_of(path)[-_MAX_LENGTH:]
     return any(
         len(names) >= count and all(map(_fits, names[-count:], pattern))
         for pattern in _LONGER

@@ -10,26 +10,26 @@ from podium.core.decisions import Approval, CallRecord, Receipt
 from podium.core.errors import BadInput
 from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerHeartbeat
 
-LONGEST_KEY_BYTES = 1_000
+MAX_KEY_BYTES = 1_000
 """Two of them must fit into one entry of an index, which PostgreSQL ends at 2,704 bytes."""
 
-LARGEST_JSON = 4_000_000
+MAX_JSON = 4_000_000
 """Characters of a noun's JSON. To take many secrets out of so many takes about a second, and all
 processes on the database wait meanwhile."""
 
 _WRAPPING = 100_000
 """Room around what is passed on: a child's end is a signal that holds its run, and becomes a step."""
 
-_LONGEST: Mapping[type[BaseModel], int] = {
-    Run: LONGEST_KEY_BYTES + 100,
-    StepRecord: LONGEST_KEY_BYTES + 100,
-    CallRecord: LONGEST_KEY_BYTES + 200,
+_MAX_LENGTH: Mapping[type[BaseModel], int] = {
+    Run: MAX_KEY_BYTES + 100,
+    StepRecord: MAX_KEY_BYTES + 100,
+    CallRecord: MAX_KEY_BYTES + 200,
 }
 """Keys that are made of others: of a schedule's name, a signal's, a step's."""
 
-_LARGEST: Mapping[type[BaseModel], int] = {
-    Signal: LARGEST_JSON + _WRAPPING,
-    StepRecord: LARGEST_JSON + 2 * _WRAPPING,
+_MAX_SIZE: Mapping[type[BaseModel], int] = {
+    Signal: MAX_JSON + _WRAPPING,
+    StepRecord: MAX_JSON + 2 * _WRAPPING,
 }
 
 _KEYS: Mapping[type[BaseModel], tuple[str, ...]] = {
@@ -56,11 +56,11 @@ def refuse_long_keys(noun: BaseModel) -> None:
     for field in _KEYS.get(type(noun), ()):
         value = getattr(noun, field)
         if value is not None:
-            longest = _LONGEST.get(type(noun), LONGEST_KEY_BYTES)
+            longest = _MAX_LENGTH.get(type(noun), MAX_KEY_BYTES)
             refuse_long_key(f"{_name(noun)}'s {field}", value, longest)
 
 
-def refuse_long_key(what: str, key: str, longest: int = LONGEST_KEY_BYTES) -> None:
+def refuse_long_key(what: str, key: str, longest: int = MAX_KEY_BYTES) -> None:
     # Counting bytes takes longer than all the rest: most keys are too short for it to matter.
     if 4 * len(key) <= longest:
         return
@@ -74,7 +74,7 @@ def refuse_long_key(what: str, key: str, longest: int = LONGEST_KEY_BYTES) -> No
 
 def refuse_heavy(noun: BaseModel, serialised: str) -> None:
     """Raises `BadInput` when the noun's JSON is too much to be kept in the record."""
-    largest = _LARGEST.get(type(noun), LARGEST_JSON)
+    largest = _MAX_SIZE.get(type(noun), MAX_JSON)
     if len(serialised) > largest:
         raise BadInput(
             f"this {_name(noun)} is {len(serialised) / 1e6:.1f} MB of JSON, and at most "

@@ -88,16 +88,16 @@ def _surely(kind: str, value: Any) -> int:
     return _union(1 << code for code in range(low, min(high, 127) + 1))
 
 
-MOST_STEPS = 10_000_000
+MAX_STEPS = 10_000_000
 """That one search may take: about a tenth of a second."""
-LONGEST_PATTERN = 1_000
+MAX_PATTERN = 1_000
 _SHORTEST_USEFUL = 50
 """A pattern that is slow on texts shorter than this is of no use."""
 _OPEN = 1_000
 """A repetition with so many more than it needs counts as one without an end."""
 _LONG = 100
 """A repetition that can take so many characters counts as one along the whole text."""
-_MOST_TIMES = 20
+_MAX_TIMES = 20
 """How often something that fits in several ways may be repeated."""
 
 # Its public name, `sre_parse`, warns of its age since Python 3.11.
@@ -120,7 +120,7 @@ class PatternCost:
         """The longest text that may be searched. None: any."""
         if self.degree == 0 or (self.degree == 1 and self.factor == 1):
             return None
-        return int((MOST_STEPS / self.factor) ** (1 / self.degree))
+        return int((MAX_STEPS / self.factor) ** (1 / self.degree))
 
     def steps(self, length: int) -> int:
         steps: int = self.factor * (length + 1) ** self.degree
@@ -130,8 +130,8 @@ class PatternCost:
 @lru_cache(maxsize=2_000)
 def pattern_cost(pattern: str) -> PatternCost:
     """What it costs to search with this. Raises `RegexTooCostly` when it may take too long, or is no pattern."""
-    if len(pattern) > LONGEST_PATTERN:
-        raise RegexTooCostly(f"is longer than {LONGEST_PATTERN} characters; make it shorter")
+    if len(pattern) > MAX_PATTERN:
+        raise RegexTooCostly(f"is longer than {MAX_PATTERN} characters; make it shorter")
     try:
         re.compile(pattern)
         parsed = _parse(pattern)
@@ -191,7 +191,7 @@ class _WaysToMatch:
             cost = self._of_one(item, follow, in_loop).then(cost)
             first, empty = self._first_of(item)
             follow = first | (follow if empty else 0)
-        if cost.factor > MOST_STEPS:
+        if cost.factor > MAX_STEPS:
             raise RegexTooCostly("fits a text in too many ways; make it simpler")
         return cost
 
@@ -237,7 +237,7 @@ class _WaysToMatch:
         return _ANY_END if is_open else _Cost(most - least + 1, 0, 0).then(whole)
 
     def _repeated(self, within: _Cost, times: int) -> _Cost:
-        if times > _MOST_TIMES:
+        if times > _MAX_TIMES:
             raise RegexTooCostly("repeats what fits in several ways; let the next character decide")
         peak = within.ways * (times - 1) + within.peak
         return _Cost(within.factor**times, within.ways * times, peak)

@@ -8,8 +8,8 @@ from pydantic import Field, field_validator
 
 from podium.core.keyboards import (
     HOLD_SECONDS,
-    LONGEST_HOLD_SECONDS,
-    MOST_NAME_CHARACTERS,
+    MAX_HOLD_SECONDS,
+    MAX_NAME_CHARACTERS,
     KeyboardHold,
     KeyboardState,
     PersonName,
@@ -23,11 +23,11 @@ TerminalStatus = Literal["gone", "starting", "ready", "busy", "asking", "unknown
 Columns = Annotated[int, Field(ge=20, le=4000)]
 Rows = Annotated[int, Field(ge=5, le=4000)]
 
-MOST_KEYS = 1000
-MOST_KEY_CHARACTERS = 10_000
-MOST_PRESSED_CHARACTERS = 500_000
+MAX_KEYS = 1000
+MAX_KEY_CHARACTERS = 10_000
+MAX_PRESSED_CHARACTERS = 500_000
 """Of all keys together: they travel in one message of the typed API, which can have four megabytes."""
-MOST_PASTED_CHARACTERS = 200_000
+MAX_PASTED_CHARACTERS = 200_000
 
 
 class Terminal(FrozenModel):
@@ -76,7 +76,7 @@ class KeyboardRequest(FrozenModel):
 
     terminal: Terminal
     who: PersonName
-    seconds: float = Field(default=HOLD_SECONDS, gt=0, le=LONGEST_HOLD_SECONDS)
+    seconds: float = Field(default=HOLD_SECONDS, gt=0, le=MAX_HOLD_SECONDS)
 
 
 class PaneFrame(FrozenModel):
@@ -106,10 +106,10 @@ class KeysPressed(FrozenModel):
     """Keys for a program, one after another."""
 
     terminal: Terminal
-    who: str = Field(default="", max_length=MOST_NAME_CHARACTERS)
+    who: str = Field(default="", max_length=MAX_NAME_CHARACTERS)
     """Pressed only while this person has the keyboard. Empty: only while nobody has taken it."""
-    keys: tuple[Annotated[NonEmpty, Field(max_length=MOST_KEY_CHARACTERS)], ...] = Field(
-        min_length=1, max_length=MOST_KEYS
+    keys: tuple[Annotated[NonEmpty, Field(max_length=MAX_KEY_CHARACTERS)], ...] = Field(
+        min_length=1, max_length=MAX_KEYS
     )
     """By tmux's names, as `Escape`, `C-c` and `Enter`; any other word is typed as it stands."""
 
@@ -117,9 +117,9 @@ class KeysPressed(FrozenModel):
     @classmethod
     def _fit_one_call(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         count = sum(map(len, keys))
-        if count > MOST_PRESSED_CHARACTERS:
+        if count > MAX_PRESSED_CHARACTERS:
             raise ValueError(
-                f"they are {count:,} characters, and {MOST_PRESSED_CHARACTERS:,} can be pressed at once"
+                f"they are {count:,} characters, and {MAX_PRESSED_CHARACTERS:,} can be pressed at once"
             )
         return keys
 
@@ -129,7 +129,7 @@ class TextPasted(FrozenModel):
 
     terminal: Terminal
     who: PersonName
-    text: Annotated[NonEmpty, Field(max_length=MOST_PASTED_CHARACTERS)]
+    text: Annotated[NonEmpty, Field(max_length=MAX_PASTED_CHARACTERS)]
 
 
 class PairSize(FrozenModel):

@@ -21,13 +21,13 @@ INTERNAL = "x-internal"
 REQUIRED = "x-required"
 """Keyword of an object's schema: what models are told to give, where `required` is less."""
 _NOT_OFFERED = ("propertyNames", "prefixItems", "minLength", "examples")
-LONGEST_STREAM = 10_000
+MAX_STREAM = 10_000
 """Characters of a command's output, or of its errors, that are shown."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _HASH = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
 _WORDS_OF_A_CUT = 80
 _SHORT_COMMIT = 10
-_LONGEST_LAST_WORDS = 200
+_MAX_LAST_WORDS = 200
 
 
 def offered_names(names: Iterable[str], longest: int) -> dict[str, str]:
@@ -246,7 +246,7 @@ def _counted(number: int, noun: str, nouns: str = "") -> str:
 def _command(result: Fields, longest: int) -> str:
     streams = [(name, str(result[name]).rstrip("\n")) for name in ("stdout", "stderr")]
     parts = [f"exit code {result['exit_code']}"] if result["exit_code"] == 0 else []
-    parts += [f"{name}:\n{cut_to(LONGEST_STREAM, text)}" for name, text in streams if text]
+    parts += [f"{name}:\n{cut_to(MAX_STREAM, text)}" for name, text in streams if text]
     if not any(text for _, text in streams):
         parts.append("no output")
     if result.get("dropped_bytes"):
@@ -276,7 +276,7 @@ def _checked(result: Fields, longest: int) -> str:
 def _last_words(output: str) -> str:
     """How a check that passed ended: `Ran 0 tests` is worth knowing."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
-    return f" ({' / '.join(lines[-2:])[-_LONGEST_LAST_WORDS:]})" if lines else ""
+    return f" ({' / '.join(lines[-2:])[-_MAX_LAST_WORDS:]})" if lines else ""
 
 
 def _status(result: Fields, longest: int) -> str:

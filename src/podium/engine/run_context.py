@@ -47,7 +47,7 @@ _SPINS = 200
 A branch that starts tasks within tasks needs one or two for each; this is a millisecond in all.
 """
 
-LONGEST_MESSAGE = 20_000
+MAX_MESSAGE = 20_000
 """Characters that are kept of what an error says: some quote all they were given."""
 
 
@@ -431,7 +431,7 @@ def _disk_full(error: OSError) -> StoreFull:
 def failure_of(error: BaseException) -> Failure:
     """An error as it is kept."""
     said = str(error)
-    message = said if len(said) <= LONGEST_MESSAGE else f"{said[:LONGEST_MESSAGE]}…"
+    message = said if len(said) <= MAX_MESSAGE else f"{said[:MAX_MESSAGE]}…"
     if isinstance(error, StepFailed):
         return Failure(kind=error.kind, message=message, exit_code=error.exit_code)
     code = error.exit_code if isinstance(error, PodiumError) else 1

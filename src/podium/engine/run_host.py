@@ -33,11 +33,11 @@ from podium.engine.run_context import RunContext, failure_of
 from podium.engine.run_hold import RunHold
 from podium.ports import Ids, Store, Transaction
 
-MOST_SETBACKS = 6
+MAX_SETBACKS = 6
 """So often in a row a queue's run may be let go of by passing errors before a person is asked."""
 
-LONGEST_WAIT = timedelta(days=31)
-LONGEST_PAUSE_SECONDS = 60.0
+MAX_WAIT = timedelta(days=31)
+MAX_PAUSE_SECONDS = 60.0
 
 _SPINS = 5
 """Turns of the event loop that a branch between two waits needs at most."""
@@ -257,18 +257,18 @@ class RunHost:
             tx.save_run(counted)
             self._let_go(tx, str(error))
             return
-        if setbacks >= MOST_SETBACKS:
+        if setbacks >= MAX_SETBACKS:
             failure = failure_of(error)
             update = {"status": RunStatus.NEEDS_HUMAN, "owner": None, "failure": failure}
             tx.save_run(counted.model_copy(update=update))
             reason = f"tried {setbacks} times without getting further: {failure.message}"
             tx.append(self.run_id, RunNeededHuman(reason=reason))
             return
-        pause = timedelta(seconds=min(2.0 ** (setbacks - 1), LONGEST_PAUSE_SECONDS))
+        pause = timedelta(seconds=min(2.0 ** (setbacks - 1), MAX_PAUSE_SECONDS))
         known = error.retry_at if isinstance(error, Passing) else None
         now = self.hold.clock.now()
         # What a provider says may be in the past, or beyond all reason.
-        later = min(max(known or now, now + pause), now + LONGEST_WAIT)
+        later = min(max(known or now, now + pause), now + MAX_WAIT)
         tx.save_run(
             counted.model_copy(
                 update={"status": RunStatus.QUEUED, "owner": None, "not_before": later}

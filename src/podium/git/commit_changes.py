@@ -28,7 +28,7 @@ LINK = "120000"
 NO_FILE = "000000"
 _MODULES = ".gitmodules"
 _PLAIN = ("100644", "100755", "100664", LINK, NO_FILE)
-_LONGEST_PATH_BYTES = 4000
+_MAX_PATH_BYTES = 4000
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def fault_of(change: CommitChange) -> str:
         return f"{change.path!r} sets up submodules, which may not be changed"
     if ".." in parts or any(piece in ("", ".") for piece in change.path.split("/")):
         return f"{change.path!r} leads out of the repository on some system"
-    if len(change.path.encode(errors="surrogateescape")) > _LONGEST_PATH_BYTES:
+    if len(change.path.encode(errors="surrogateescape")) > _MAX_PATH_BYTES:
         return f"the path {change.path[:80]!r}… is too long"
     if change.new_mode not in _PLAIN:
         return f"{change.path!r} has the odd mode {change.new_mode}"
@@ -119,11 +119,11 @@ def hidden_by_link(links: Sequence[str], paths: Iterable[str]) -> str:
     return ""
 
 
-_LONGEST_TARGET_BYTES = 4096
-_MOST_OUTPUT_BYTES = 200_000_000
+_MAX_TARGET_BYTES = 4096
+_MAX_OUTPUT_BYTES = 200_000_000
 INCLUDES = r"^include(if\..*)?\.path$"
 """Keys of git settings that name further files of settings."""
-MOST_LINKS = 5000
+MAX_LINKS = 5000
 """That one delivery may make or change."""
 _PARENTS = ("rev-list", "--topo-order", "--reverse", "--format=%H %P", "--stdin")
 
@@ -142,7 +142,7 @@ class CommitHistory:
     async def _lines(self, *words: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
         try:
             ended = await self._git.run(
-                *words, git_dir=self._git_dir, env=self._env, stdin=stdin, output_bytes=_MOST_OUTPUT_BYTES
+                *words, git_dir=self._git_dir, env=self._env, stdin=stdin, output_bytes=_MAX_OUTPUT_BYTES
             )  # fmt: skip
         except GitFailed as failed:
             raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
@@ -215,7 +215,7 @@ class CommitHistory:
         async def ask(words: tuple[str, ...], stdin: bytes) -> ProcessExit:
             return await self._git.run(
                 *words, git_dir=self._git_dir, env=self._env, stdin=stdin, settings=FRUGAL,
-                output_bytes=_MOST_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES, cut=True,
+                output_bytes=_MAX_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES, cut=True,
             )  # fmt: skip
 
         trees = await read_trees(ask, [base, *commits])
@@ -252,13 +252,13 @@ class CommitHistory:
 
     async def targets(self, blobs: Sequence[str], sizes: dict[str, int]) -> dict[str, str]:
         """Texts of links."""
-        if len(blobs) > MOST_LINKS:
+        if len(blobs) > MAX_LINKS:
             raise ImportRefused(
-                f"the commits make or change {len(blobs)} links, and no more than {MOST_LINKS} may come back "
+                f"the commits make or change {len(blobs)} links, and no more than {MAX_LINKS} may come back "
                 "at once; leave out what an installation makes, or deliver in parts"
             )
         for blob in dict.fromkeys(blobs):
-            if sizes.get(blob, 0) > _LONGEST_TARGET_BYTES:
+            if sizes.get(blob, 0) > _MAX_TARGET_BYTES:
                 raise ImportRefused("a link's target is too long; take the link out")
         ended = await self._git.run(
             "cat-file", "--batch", "--buffer",
@@ -304,7 +304,7 @@ class CommitHistory:
         askable = [path for path in links if "\n" not in path]
         ended = await self._git.run(
             "cat-file", "--batch-check", "--follow-symlinks",
-            git_dir=self._git_dir, env=self._env, output_bytes=_MOST_OUTPUT_BYTES,
+            git_dir=self._git_dir, env=self._env, output_bytes=_MAX_OUTPUT_BYTES,
             stdin="".join(f"{commit}:{path}\n" for path in askable).encode(errors="surrogateescape"),
         )  # fmt: skip
         verdicts = await asyncio.to_thread(_followed, ended.stdout)

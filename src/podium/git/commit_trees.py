@@ -19,12 +19,12 @@ from podium.core.processes import ProcessExit
 from podium.core.workspaces import WorkspaceRecord
 from podium.git.git_command import Git, GitFailed
 
-MOST_PATHS = 200_000
+MAX_PATHS = 200_000
 """Beyond those of the base."""
 FRUGAL = ("core.packedGitLimit=512m", "core.packedGitWindowSize=32m")
 MEMORY_BYTES = 8_000_000_000
 """For a git outside of any confinement that reads what an agent made."""
-_MOST_BYTES = 400_000_000
+_MAX_BYTES = 400_000_000
 _LISTING = (
     "rev-list", "--objects", "--no-object-names", "--filter=blob:none", "--no-walk=unsorted",
     "--format=%H %T", "--stdin",
@@ -59,7 +59,7 @@ class CommitTrees:
     def larger_than_may_be(self, commits: Sequence[str], base: str) -> str:
         """The first commit with too many paths, in words; empty when there is none."""
         counts = self._counts()
-        most = counts[self.roots[base]] + MOST_PATHS
+        most = counts[self.roots[base]] + MAX_PATHS
         for commit in commits:
             if (count := counts[self.roots[commit]]) > most:
                 return f"commit {commit[:12]} has {count} paths, and {most} are the most"
@@ -110,7 +110,7 @@ async def check_size(git: Git, record: WorkspaceRecord, commit: str) -> None:
 
     async def ask(words: tuple[str, ...], stdin: bytes) -> ProcessExit:
         return await git.run(
-            *words, git_dir=record.git_dir, stdin=stdin, output_bytes=_MOST_BYTES,
+            *words, git_dir=record.git_dir, stdin=stdin, output_bytes=_MAX_BYTES,
             settings=FRUGAL, memory_bytes=MEMORY_BYTES, cut=True,
         )  # fmt: skip
 

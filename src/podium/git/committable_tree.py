@@ -20,7 +20,7 @@ from podium.git.records import WorkspaceRecords, write_whole
 from podium.git.worktree_objects import add_all, in_words, too_large
 from podium.platform import make_private_folder
 
-_MOST_BYTES = 400_000_000
+_MAX_BYTES = 400_000_000
 
 
 async def kept_committable(git: Git, record: WorkspaceRecord, head: str) -> str:
@@ -48,7 +48,7 @@ async def committable_tree(
             cwd=record.path,
             settings=("core.sparseCheckout=true", "advice.addEmbeddedRepo=false", *FRUGAL),
             stdin=stdin,
-            output_bytes=_MOST_BYTES,
+            output_bytes=_MAX_BYTES,
             memory_bytes=MEMORY_BYTES,
             accept=accept,
         )
@@ -95,7 +95,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 SET_UP = "set-up"
-_LARGEST_BYTES = 20_000_000
+_MAX_BYTES_SIZE = 20_000_000
 
 
 async def note_set_up(git: Git, record: WorkspaceRecord) -> None:
@@ -108,7 +108,7 @@ async def note_set_up(git: Git, record: WorkspaceRecord) -> None:
             *RAW_DIFFERENCE, f"{record.base}^{{tree}}", tree,
             git_dir=record.git_dir, env={"GIT_OBJECT_DIRECTORY": str(scratch / "objects")},
         )  # fmt: skip
-        if ended.stdout and len(ended.stdout) <= _LARGEST_BYTES:
+        if ended.stdout and len(ended.stdout) <= _MAX_BYTES_SIZE:
             write_whole(Path(record.private, SET_UP), ended.stdout)
 
 

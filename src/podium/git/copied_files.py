@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 
 from podium.core.errors import BadInput
 
-LARGEST_FILE_BYTES = 16_000_000
-LARGEST_IN_ALL_BYTES = 64_000_000
+MAX_FILE_BYTES = 16_000_000
+MAX_IN_ALL_BYTES = 64_000_000
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: opening a named pipe would wait for its other end.
@@ -33,9 +33,9 @@ def check_files(checkout: Path, names: Sequence[str]) -> None:
     for name in names:
         with _opened(checkout, name) as handle:
             total += os.fstat(handle).st_size
-    if total > LARGEST_IN_ALL_BYTES:
+    if total > MAX_IN_ALL_BYTES:
         raise BadInput(
-            f"the files to copy have {total} bytes in all, and {LARGEST_IN_ALL_BYTES} may be copied; "
+            f"the files to copy have {total} bytes in all, and {MAX_IN_ALL_BYTES} may be copied; "
             "fetch or build what is large by an `after_create` command"
         )
 
@@ -99,9 +99,9 @@ def _must_be_plain(found: os.stat_result, name: str) -> None:
         raise BadInput(f"cannot copy {name!r}: it is a folder; list the files in it one by one")
     if not stat.S_ISREG(found.st_mode):
         raise BadInput(f"cannot copy {name!r}: it is not a plain file; take it off the list")
-    if found.st_size > LARGEST_FILE_BYTES:
+    if found.st_size > MAX_FILE_BYTES:
         raise BadInput(
-            f"cannot copy {name!r}: it has {found.st_size} bytes, and {LARGEST_FILE_BYTES} may be "
+            f"cannot copy {name!r}: it has {found.st_size} bytes, and {MAX_FILE_BYTES} may be "
             "copied; fetch or build it by an `after_create` command"
         )
 
@@ -109,8 +109,8 @@ def _must_be_plain(found: os.stat_result, name: str) -> None:
 def _content(handle: int, name: str) -> bytes:
     """All of it, at most a byte more than may be: it can grow while it is read."""
     with open(handle, "rb", closefd=False) as file:
-        content = file.read(LARGEST_FILE_BYTES + 1)
-    if len(content) > LARGEST_FILE_BYTES:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
         raise BadInput(f"cannot copy {name!r}: it grew while it was read; try again")
     return content
 

@@ -28,7 +28,7 @@ from podium.git.workspace_spec import same_name
 from podium.platform import make_private_folder, tighten
 from podium.platform.folder_tree import clear_away, remove_if_empty
 
-_LARGEST_POINTER_BYTES = 5000
+_MAX_POINTER_BYTES = 5000
 
 
 def admin_of(record: WorkspaceRecord) -> str:
@@ -78,7 +78,7 @@ def points_at(record: WorkspaceRecord, admin: Path) -> bool:
 
 def _read(path: Path) -> str:
     with suppress(OSError), path.open("rb") as file:
-        return os.fsdecode(file.read(_LARGEST_POINTER_BYTES)).strip()
+        return os.fsdecode(file.read(_MAX_POINTER_BYTES)).strip()
     return ""
 
 

@@ -18,12 +18,12 @@ from podium.git.git_command import Git, GitFailed, clear_stale_lock, no_object
 from podium.git.guarded_changes import Guarded, GuardedReview, named_by_settings, none_more
 from podium.git.import_gate import ImportGate
 from podium.git.private_dir import make_borrower, mend_private_dir, read_head, read_ref
-from podium.git.quarantine import LARGEST_PACK_BYTES, quarantined, read_bundle
+from podium.git.quarantine import MAX_PACK_BYTES, quarantined, read_bundle
 from podium.git.records import RemovedWorkspaces, WorkspaceRecords, merged_bases, write_whole
 from podium.git.turns import OWN_REFS
 from podium.git.worktree_objects import ObjectKeeper
 
-_MOST_OUTPUT_BYTES = 200_000_000
+_MAX_OUTPUT_BYTES = 200_000_000
 _INTENT = "delivering"
 """Says where the branch was about to go, so that a killed delivery is known for ours."""
 
@@ -121,7 +121,7 @@ class Deliveries:
                 cwd=record.path,
                 confinement=confinement,
                 env={"HOME": str(Path(record.private, "home"))},
-                output_bytes=LARGEST_PACK_BYTES,
+                output_bytes=MAX_PACK_BYTES,
             )
         except GitFailed as failed:
             raise _not_bundled(record, failed) from failed
@@ -132,7 +132,7 @@ class Deliveries:
         with tempfile.TemporaryDirectory(prefix="podium-", dir=record.private) as folder:
             await asyncio.to_thread(make_borrower, Path(folder), record, tip)
             ended = await self._git.run(
-                *_bundle(before, record.branch), git_dir=folder, output_bytes=LARGEST_PACK_BYTES
+                *_bundle(before, record.branch), git_dir=folder, output_bytes=MAX_PACK_BYTES
             )
         return ended.stdout
 
@@ -236,7 +236,7 @@ class Deliveries:
         wanted = "".join([*(f"{each}\n" for each in kept), *(f"^{each}\n" for each in judged)])
         ended = await self._git.run(
             "rev-list", "--ignore-missing", "--stdin",
-            git_dir=record.git_dir, stdin=wanted.encode(), output_bytes=_MOST_OUTPUT_BYTES,
+            git_dir=record.git_dir, stdin=wanted.encode(), output_bytes=_MAX_OUTPUT_BYTES,
         )  # fmt: skip
         return set(ended.stdout.decode().split())
 
@@ -313,6 +313,6 @@ def _not_bundled(record: WorkspaceRecord, failed: GitFailed) -> ImportRefused:
     if "empty bundle" in failed.stderr:
         return _rewritten(record, "the newest commit")
     return ImportRefused(
-        f"the commits could not be taken out of the workspace (at most {LARGEST_PACK_BYTES} bytes): "
+        f"the commits could not be taken out of the workspace (at most {MAX_PACK_BYTES} bytes): "
         f"{failed.stderr[-300:]}"
     )

@@ -22,7 +22,7 @@ from podium.git.worktree_files import kind_of, open_folders, remove_file
 
 _ASIDE = "aside"
 """What was there before a folder was put back; numbered, newest last."""
-_MOST_TOLD = 5
+_MAX_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -231,6 +231,6 @@ def _sign(now: FolderContent) -> str:
 
 
 def _some(paths: Sequence[str]) -> str:
-    more = len(paths) - _MOST_TOLD
-    told = ", ".join(repr(shown(path)) for path in paths[:_MOST_TOLD])
+    more = len(paths) - _MAX_TOLD
+    told = ", ".join(repr(shown(path)) for path in paths[:_MAX_TOLD])
     return f"{told} and {more} more" if more > 0 else told

@@ -180,8 +180,8 @@ def _entries(listing: bytes) -> dict[str, str]:
 
 REFS = "refs/grounds"
 SCRATCH = "looking-"
-_MOST_BYTES = 100_000_000
-_LARGEST_INDEX_BYTES = 100_000_000
+_MAX_BYTES = 100_000_000
+_MAX_INDEX_BYTES = 100_000_000
 # What Linux takes for a name is kept, also where Windows and macOS would take it for another.
 _SETTINGS = (
     *BYTE_EXACT,
@@ -348,7 +348,7 @@ class FolderShadow:
             settings=_SETTINGS,
             env={"GIT_INDEX_FILE": str(index)} if index else None,
             stdin=stdin,
-            output_bytes=_MOST_BYTES,
+            output_bytes=_MAX_BYTES,
         )
         return ended.stdout
 
@@ -376,7 +376,7 @@ class FolderShadow:
 def _bring_own_lists(own: Path, tracked: Path, exclude: Path) -> None:
     """What the folder's own repository tracks and ignores, read as plain data."""
     exclude.write_bytes(read_plain(own / "info/exclude"))
-    if content := read_plain(own / "index", _LARGEST_INDEX_BYTES):
+    if content := read_plain(own / "index", _MAX_INDEX_BYTES):
         tracked.write_bytes(content)
 
 

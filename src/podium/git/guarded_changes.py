@@ -35,12 +35,12 @@ from podium.git.commit_changes import (
 from podium.git.commit_trees import TreeEntry
 from podium.git.git_command import Git
 
-_MOST_HOPS = 40
+_MAX_HOPS = 40
 """No system opens a path that goes through more links."""
-_MOST_CHARACTERS = 4_000_000
-_DEEPEST_INCLUDE = 10
+_MAX_CHARACTERS = 4_000_000
+_MAX_INCLUDE = 10
 """As deep as git itself goes."""
-_MOST_SETTINGS = 100
+_MAX_SETTINGS = 100
 _MAX_LINKED_CONTENT_BYTES = 16_000_000
 
 
@@ -54,7 +54,7 @@ async def add_indirections(
     entries = await history.tree(commit)
     links = CommitLinks(await _targets(history, entries))
     waiting = [*settings, *(path for path in entries if is_git_settings(path))]
-    for _ in range(_DEEPEST_INCLUDE):
+    for _ in range(_MAX_INCLUDE):
         waiting = await _included(history, entries, links, waiting)
         for path in waiting:
             further.add(path)
@@ -94,7 +94,7 @@ class CommitLinks:
         for path in list(further):
             self._add_route(path, further)
         waiting = self._paths
-        for _ in range(_MOST_HOPS):
+        for _ in range(_MAX_HOPS):
             reached = {
                 path for path in waiting if is_guarded(path, further) or is_above_guarded(path)
             }
@@ -127,7 +127,7 @@ class CommitLinks:
                 folders.append(folder)
                 continue
             hops += 1
-            if hops > _MOST_HOPS or folder.target.startswith("/"):
+            if hops > _MAX_HOPS or folder.target.startswith("/"):
                 return
             ahead += folder.target.split("/")[::-1]
             yield posixpath.normpath("/".join([*done, *ahead[::-1]]))
@@ -136,7 +136,7 @@ class CommitLinks:
     def _add_route(self, path: str, further: ExtraProtectedPaths) -> None:
         for place in self.route(path):
             self._characters += len(place)
-            if self._characters > _MOST_CHARACTERS:
+            if self._characters > _MAX_CHARACTERS:
                 raise _too_many()
             if is_inside(place):
                 further.add(place)
@@ -178,9 +178,9 @@ async def _included(
         for path, place in places.items()
         if b"include" in contents[entries[place].blob].lower()
     }
-    if len(naming) > _MOST_SETTINGS:
+    if len(naming) > _MAX_SETTINGS:
         raise ImportRefused(
-            f"more than {_MOST_SETTINGS} files of git settings include others; include them in fewer"
+            f"more than {_MAX_SETTINGS} files of git settings include others; include them in fewer"
         )
     found: dict[str, None] = {}
     for path, place in naming.items():

@@ -18,7 +18,7 @@ from podium.git.commit_changes import (
     own_changes,
 )
 
-_MOST_THEIRS = 500
+_MAX_THEIRS = 500
 
 
 def users_commits(new: dict[str, list[str]]) -> dict[str, frozenset[str]]:
@@ -43,9 +43,9 @@ class MergeCheck:
 
     async def wrong_path(self, commit: str, theirs: Collection[str]) -> str:
         """A forbidden path that is not as the user's newest commits have it; empty when there is none."""
-        if len(theirs) > _MOST_THEIRS:
+        if len(theirs) > _MAX_THEIRS:
             raise ImportRefused(
-                f"commit {commit[:12]} merges more than {_MOST_THEIRS} branches; merge fewer"
+                f"commit {commit[:12]} merges more than {_MAX_THEIRS} branches; merge fewer"
             )
         newest = await self._history.independent(sorted(theirs)) if theirs else []
         differing = {each: await self._zone_paths(each, commit) for each in newest}
@@ -191,9 +191,9 @@ def repository_part(path: str, repositories: set[Folder]) -> Folder:
     return ()
 
 
-LARGEST_FILE_BYTES = 500_000_000
-_MOST_CHANGES = 500_000
-_MOST_MERGED = 1000
+MAX_FILE_BYTES = 500_000_000
+_MAX_CHANGES = 500_000
+_MAX_MERGED = 1000
 
 Parents = dict[str, list[str]]
 
@@ -214,9 +214,9 @@ class ImportGate:
         """
         await self._history.refuse_endless(list(new), base)
         changes = await self._history.changes(list(new))
-        if len(changes) > _MOST_CHANGES:
+        if len(changes) > _MAX_CHANGES:
             raise ImportRefused(
-                f"the commits change more than {_MOST_CHANGES} paths; split the work"
+                f"the commits change more than {_MAX_CHANGES} paths; split the work"
             )
         made = own_changes(changes, new)
         for change in made:
@@ -248,7 +248,7 @@ class ImportGate:
         blobs = list(dict.fromkeys(each.blob for each in own if each.new_mode != "000000"))
         sizes = await self._history.sizes(blobs) if blobs else {}
         for change in own:
-            if sizes.get(change.blob, 0) > LARGEST_FILE_BYTES:
+            if sizes.get(change.blob, 0) > MAX_FILE_BYTES:
                 raise _refused(change.commit, f"{change.path!r} is larger than 500 MB")
         links = [change for change in own if change.makes_link]
         targets = await self._history.targets([link.blob for link in links], sizes) if links else {}

@@ -174,7 +174,7 @@ def _listed(paths: Sequence[str]) -> bytes:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_MOST_TOLD = 5000
+_MAX_TOLD = 5000
 
 
 class Merger:
@@ -296,4 +296,4 @@ class Merger:
 
 def _told(ended: ProcessExit) -> str:
     words = (ended.stdout + b"\n" + ended.stderr).decode(errors="replace")
-    return _CONTROL.sub("", words).strip()[:_MOST_TOLD]
+    return _CONTROL.sub("", words).strip()[:_MAX_TOLD]

@@ -25,7 +25,7 @@ from podium.platform.folder_tree import carry, entries_within, files_within
 QUARANTINE = "quarantine"
 _BORROWED = stat.S_ISUID | stat.S_ISGID
 _BARE_PARTS = ("head", "config", "config.worktree", "commondir")
-_LONGEST_PATH_BYTES = 3500
+_MAX_PATH_BYTES = 3500
 """Of a folder that is looked into. Linux takes paths of 4096 bytes, with a name in that folder too."""
 
 
@@ -62,7 +62,7 @@ def find_planted(worktree: Path) -> PlantedScan:
     no path leads into it counts as planted itself: nothing could look into it, git least of all.
     """
     found, unread = [], []
-    deepest = _LONGEST_PATH_BYTES - len(os.fsencode(worktree))
+    deepest = _MAX_PATH_BYTES - len(os.fsencode(worktree))
     waiting = [""]
     while waiting:
         inner = waiting.pop()
@@ -111,7 +111,7 @@ def too_deep_for_paths(folder: Path) -> set[str]:
     return {
         entry.path[top:].split("/", 1)[0]
         for entry in entries_within(folder)
-        if len(os.fsencode(entry.path)) > _LONGEST_PATH_BYTES
+        if len(os.fsencode(entry.path)) > _MAX_PATH_BYTES
     }
 
 
@@ -225,7 +225,7 @@ def _noted(quarantine: Path, path: str, number: int) -> Path:
         number += 1
 
 
-LARGEST_BYTES = 100_000_000
+MAX_BYTES = 100_000_000
 _LONG_AGO = "946684800 +0000"
 """The same content makes the same commit, whenever it is kept."""
 
@@ -242,7 +242,7 @@ async def kept_planted(
     if not size:
         return [], []
     words = f"repositories that were planted in the worktree, in {str(folder)!r}"
-    if size > LARGEST_BYTES:
+    if size > MAX_BYTES:
         return [], [f"{words}: {size} bytes"]
     left_out = [f"{words}: {name!r} lies too deep" for name in deep]
     try:

@@ -31,7 +31,7 @@ PRIVATE_HOOKS = "hooks"
 GIVEN = "given"
 """Commits that the directory was made with."""
 
-_LARGEST_EXCLUDE_BYTES = 1_000_000
+_MAX_EXCLUDE_BYTES = 1_000_000
 _CARRIED = (
     "core.filemode",
     "core.ignorecase",
@@ -157,7 +157,7 @@ def _excluded(repository: RepositoryState) -> str:
 def _texts(places: Iterable[Path]) -> Iterable[str]:
     for place in places:
         with suppress(OSError), place.open("rb") as file:
-            yield file.read(_LARGEST_EXCLUDE_BYTES).decode(errors="surrogateescape")
+            yield file.read(_MAX_EXCLUDE_BYTES).decode(errors="surrogateescape")
 
 
 def _write(path: Path, text: str) -> None:
@@ -169,16 +169,16 @@ def _copy_if_there(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-_LARGEST_BYTES = 50_000_000
+_MAX_BYTES_SIZE = 50_000_000
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REFLOG = re.compile(rb"^(?:[0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) ", re.MULTILINE)
-_MOST_LOGS = 1000
-_LARGEST_LOGS_BYTES = 100_000_000
-_MOST_STRAYS = 200_000
-_MOST_REFS = 20_000
+_MAX_LOGS = 1000
+_MAX_LOGS_BYTES = 100_000_000
+_MAX_STRAYS = 200_000
+_MAX_REFS = 20_000
 
 
-def read_plain(path: Path, limit: int = _LARGEST_BYTES) -> bytes:
+def read_plain(path: Path, limit: int = _MAX_BYTES_SIZE) -> bytes:
     """The content of a real file; nothing for links, pipes and whatever else could be there."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -206,7 +206,7 @@ def read_ref(git: Path, name: str) -> str:
 def read_refs(git: Path) -> dict[str, str]:
     """All refs, loose ones before packed ones."""
     refs = _packed(git)
-    for place in _files(git / "refs", _MOST_REFS):
+    for place in _files(git / "refs", _MAX_REFS):
         text = read_plain(place, 5000).decode(errors="replace").strip()
         if _OBJECT.fullmatch(text):
             refs[str(place.relative_to(git))] = text
@@ -224,22 +224,22 @@ class LoggedCommits(NamedTuple):
 def logged_commits(git: Path, admin: str) -> LoggedCommits:
     """Every commit that a ref or HEAD ever stood for; of very many, some."""
     seen: dict[str, None] = {}
-    left = _LARGEST_LOGS_BYTES
+    left = _MAX_LOGS_BYTES
     logs = [*_logs(git / "worktrees" / admin / "logs"), *_logs(git / "logs")]
-    for log in logs[:_MOST_LOGS]:
+    for log in logs[:_MAX_LOGS]:
         content = read_plain(log, left + 1)
         left -= len(content)
         if left < 0:
             break
         for found in reversed(_REFLOG.findall(content)):
             seen[found.decode()] = None
-    return LoggedCommits(list(seen), whole=left >= 0 and len(logs) <= _MOST_LOGS)
+    return LoggedCommits(list(seen), whole=left >= 0 and len(logs) <= _MAX_LOGS)
 
 
 def _logs(folder: Path) -> list[Path]:
     """Each once, under whatever names it has."""
     found: dict[tuple[int, int], Path] = {}
-    for log in _files(folder, _MOST_LOGS + 1):
+    for log in _files(folder, _MAX_LOGS + 1):
         with suppress(OSError):
             about = log.lstat()
             found.setdefault((about.st_dev, about.st_ino), log)
@@ -252,11 +252,11 @@ def stray_objects(git: Path) -> LoggedCommits:
     for folder in sorted((git / "objects").glob("[0-9a-f][0-9a-f]")):
         if folder.is_symlink():
             continue
-        found += [f"{folder.name}{file.name}" for file in _files(folder, _MOST_STRAYS)]
-        if len(found) > _MOST_STRAYS:
+        found += [f"{folder.name}{file.name}" for file in _files(folder, _MAX_STRAYS)]
+        if len(found) > _MAX_STRAYS:
             break
     fitting = [name for name in found if _OBJECT.fullmatch(name)]
-    return LoggedCommits(fitting[:_MOST_STRAYS], whole=len(found) <= _MOST_STRAYS)
+    return LoggedCommits(fitting[:_MAX_STRAYS], whole=len(found) <= _MAX_STRAYS)
 
 
 def _files(folder: Path, most: int) -> Iterator[Path]:
@@ -272,7 +272,7 @@ def _packed(git: Path) -> dict[str, str]:
     return refs
 
 
-_DEEPEST = 5
+_MAX_DEPTH = 5
 """git follows no further either."""
 _MAX_ALTERNATES_BYTES = 1_000_000
 
@@ -281,7 +281,7 @@ def alternates_of(objects: str) -> list[tuple[str, str]]:
     """Each folder as git names it and its real path, nearest first."""
     found: dict[str, str] = {}
     level = [objects]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [path for folder in level for path in _named_in(folder) if path not in found]
         for path in level:
             found[path] = os.path.realpath(path)

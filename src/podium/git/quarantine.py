@@ -15,8 +15,8 @@ from pathlib import Path
 from podium.core.errors import ImportRefused
 from podium.git.git_command import Git, GitFailed
 
-LARGEST_PACK_BYTES = 512_000_000
-_LARGEST_MEMORY_BYTES = 8_000_000_000
+MAX_PACK_BYTES = 512_000_000
+_MAX_MEMORY_BYTES = 8_000_000_000
 _FRUGAL = ("core.packedGitLimit=512m", "core.packedGitWindowSize=32m", "pack.threads=2")
 
 
@@ -38,9 +38,9 @@ class Quarantine:
         try:
             await self._git.run(
                 "index-pack", "--strict", "--stdin", "--fix-thin",
-                f"--max-input-size={LARGEST_PACK_BYTES}",
+                f"--max-input-size={MAX_PACK_BYTES}",
                 git_dir=self._git_dir, env=self.env, stdin=pack, settings=_FRUGAL,
-                memory_bytes=_LARGEST_MEMORY_BYTES,
+                memory_bytes=_MAX_MEMORY_BYTES,
             )  # fmt: skip
         except GitFailed as failed:
             if "No space left" in failed.stderr or failed.timed_out:
@@ -78,7 +78,7 @@ async def quarantined(git: Git, git_dir: str) -> AsyncIterator[Quarantine]:
         await asyncio.to_thread(shutil.rmtree, folder, True)
 
 
-_LONGEST_HEADER_BYTES = 100_000
+_MAX_HEADER_BYTES = 100_000
 _LINE = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/[^\x00-\x20]+)")
 _NEEDED = re.compile(rb"-([0-9a-f]{40}|[0-9a-f]{64})( .*)?")
 
@@ -94,7 +94,7 @@ class QuarantineBundle:
 
 def read_bundle(content: bytes, branch: str) -> QuarantineBundle:
     """Raises `ImportRefused` for anything but one ref of that name."""
-    head, separator, _ = content[: _LONGEST_HEADER_BYTES + 4].partition(b"\n\n")
+    head, separator, _ = content[: _MAX_HEADER_BYTES + 4].partition(b"\n\n")
     lines = head.split(b"\n")
     if not separator or lines[0] not in (b"# v2 git bundle", b"# v3 git bundle"):
         raise ImportRefused("what the workspace gave out is no bundle of commits; commit again")

@@ -29,7 +29,7 @@ DELIVERED = "delivered"
 LOCK = "lock"
 
 _ID = re.compile(r"[a-z]+_[0-9a-f]{32}")
-_LARGEST_RECORD_BYTES = 1_000_000
+_MAX_RECORD_BYTES = 1_000_000
 _PATIENCE_SECONDS = 0.2
 
 
@@ -172,7 +172,7 @@ class WorkspaceRecords:
     def _parsed(self, path: Path) -> WorkspaceRecord | None:
         try:
             with path.open("rb") as file:
-                content = file.read(_LARGEST_RECORD_BYTES)
+                content = file.read(_MAX_RECORD_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -241,7 +241,7 @@ def _taken(handle: int) -> bool:
     return True
 
 
-_LARGEST_BYTES = 1_000_000
+_MAX_BYTES_SIZE = 1_000_000
 
 
 class RemovalRecord(FrozenModel):
@@ -285,7 +285,7 @@ class RemovedWorkspaces:
 def _read(file: Path) -> RemovalRecord | None:
     try:
         with file.open("rb") as opened:
-            return RemovalRecord.model_validate(json.loads(opened.read(_LARGEST_BYTES)))
+            return RemovalRecord.model_validate(json.loads(opened.read(_MAX_BYTES_SIZE)))
     except (OSError, ValueError, ValidationError):
         return None
 

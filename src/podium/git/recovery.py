@@ -33,7 +33,7 @@ from podium.git.snapshots import Snapshots
 from podium.git.workspace_reset import is_within, keep_tip, refuse_missing
 from podium.git.workspace_spec import folder_of, forbidden_paths
 
-_MOST_TOLD = 20
+_MAX_TOLD = 20
 
 
 class SnapshotRecovery:
@@ -107,8 +107,8 @@ class SnapshotRecovery:
             branch=branch,
             commit=commit,
             snapshot=newest,
-            only_in_snapshot=tuple(apart[:_MOST_TOLD]),
-            more=max(0, len(apart) - _MOST_TOLD),
+            only_in_snapshot=tuple(apart[:_MAX_TOLD]),
+            more=max(0, len(apart) - _MAX_TOLD),
         )
 
     async def _refuse_unsafe(
@@ -209,7 +209,7 @@ class SnapshotRecovery:
         return record
 
 
-_MOST_FOLDERS = 20
+_MAX_FOLDERS = 20
 
 
 class WorkspaceRebuild:
@@ -328,7 +328,7 @@ class WorkspaceRebuild:
         if record.repository == repository.checkout and not os.path.lexists(record.path):
             return record.path
         claims = RecordLookup(self._records)
-        for number in range(1, _MOST_FOLDERS):
+        for number in range(1, _MAX_FOLDERS):
             behind = f"-{number}" if number > 1 else ""
             named = {
                 "task": f"{wish.task}{behind}",

@@ -176,7 +176,7 @@ def _refuse_partial_clone(found: RepositoryState) -> None:
         )
 
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 _OUTPUT_BYTES = 4_000_000
 
 
@@ -208,7 +208,7 @@ async def look_at(git: Git, folder: str) -> CheckoutStatus:
         checkout=checkout,
         head=told["oid"],
         branch="" if told["head"] == "(detached)" else told["head"],
-        changed=tuple(changed[:_MOST_LISTED]),
+        changed=tuple(changed[:_MAX_LISTED]),
         changed_count=len(changed),
         sparse=sparse.stdout.strip() == b"true",
     )

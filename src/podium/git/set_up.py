@@ -113,7 +113,7 @@ _LINE_CHARACTERS = 500
 _LINE_BYTES = 64_000
 _STDERR_BYTES = 20_000
 _FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
+_MAX_PAUSE_SECONDS = 5.0
 
 Tell = Callable[[str], None]
 """Takes a line of progress."""
@@ -231,7 +231,7 @@ class SetupCommands:
             if ended.timed_out or self._left() <= pause:
                 raise self._never_ready(argv, tail)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            pause = min(pause * 2, _MAX_PAUSE_SECONDS)
 
     def _left(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()

@@ -33,13 +33,13 @@ from podium.git.private_dir import (
     read_refs,
     stray_objects,
 )
-from podium.git.quarantine import LARGEST_PACK_BYTES, quarantined
+from podium.git.quarantine import MAX_PACK_BYTES, quarantined
 from podium.git.records import WorkspaceRecords
 from podium.git.worktree_objects import ObjectKeeper
 from podium.ports.engine import Clock
 
-_MOST_LOGGED = 5000
-_MOST_TIPS = 50_000
+_MAX_LOGGED = 5000
+_MAX_TIPS = 50_000
 
 
 class KnownTips(NamedTuple):
@@ -59,16 +59,16 @@ def known_tips(record: WorkspaceRecord) -> KnownTips:
     logged, strays = logged_commits(private, record.admin), stray_objects(private)
     tips = [read_ref(private, record.branch), read_head(private, record.admin)]
     # Logs first: the refs are mostly copies of the user's, however many he has.
-    tips += [*logged.commits[:_MOST_LOGGED], *read_refs(private).values()]
+    tips += [*logged.commits[:_MAX_LOGGED], *read_refs(private).values()]
     fitting = (tip for tip in tips if len(tip) == len(record.base) and "/" not in tip)
     named = list(dict.fromkeys(tip for tip in fitting if tip.strip("0")))
     unread = []
-    if not logged.whole or len(logged.commits) > _MOST_LOGGED or len(named) > _MOST_TIPS:
+    if not logged.whole or len(logged.commits) > _MAX_LOGGED or len(named) > _MAX_TIPS:
         unread.append("commits: its logs and refs name more than can be looked at")
     if not strays.whole:
         unread.append("commits: it has more objects than can be looked at")
     also = (name for name in strays.commits if len(name) == len(record.base))
-    return KnownTips(list(dict.fromkeys([*named[:_MOST_TIPS], *also])), unread)
+    return KnownTips(list(dict.fromkeys([*named[:_MAX_TIPS], *also])), unread)
 
 
 class LooseCommits:
@@ -136,12 +136,12 @@ class LooseCommits:
             return await self._git.run(
                 *words, cwd=self._record.path, stdin=stdin, confinement=self._confinement,
                 env={"HOME": str(Path(self._record.private, "home"))},
-                output_bytes=LARGEST_PACK_BYTES,
+                output_bytes=MAX_PACK_BYTES,
             )  # fmt: skip
         with tempfile.TemporaryDirectory(prefix="podium-", dir=self._record.private) as folder:
             await asyncio.to_thread(make_borrower, Path(folder), self._record, self._record.base)
             return await self._git.run(
-                *words, git_dir=folder, stdin=stdin, output_bytes=LARGEST_PACK_BYTES
+                *words, git_dir=folder, stdin=stdin, output_bytes=MAX_PACK_BYTES
             )
 
 

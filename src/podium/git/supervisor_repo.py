@@ -33,8 +33,8 @@ _MADE = "made"
 _MERGING = "merging"
 """The tip and what was about to be merged into it."""
 _EVERYWHERE = "info/everywhere"
-_LARGEST_BYTES = 1_000_000
-_LARGEST_INDEX_BYTES = 2_000_000_000
+_MAX_BYTES_SIZE = 1_000_000
+_MAX_INDEX_BYTES = 2_000_000_000
 _STATE_OF_A_MERGE = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "ORIG_HEAD")
 _SETTINGS = (
     "core.logAllRefUpdates=false",
@@ -192,7 +192,7 @@ class SupervisorRepo:
         git = Path(self._record.private, "git")
         remove_file(git, f"{own}/index.lock")  # of a killed git: no process lives here
         remove_file(git, f"{own}/HEAD.lock")
-        index = read_plain(self.folder / "index", _LARGEST_INDEX_BYTES)
+        index = read_plain(self.folder / "index", _MAX_INDEX_BYTES)
         write_files(git, {f"{own}/index": index})
         for name, text in (files or {}).items():
             write_files(git, {f"{own}/{name}": text.encode(errors="replace")})
@@ -212,7 +212,7 @@ class SupervisorRepo:
         """Variables for git to look at a copy of the agent's own index."""
         own = Path(self._record.private, "git/worktrees", self._record.admin, "index")
         copy = self.folder / "agents.index"
-        copy.write_bytes(read_plain(own, _LARGEST_INDEX_BYTES))
+        copy.write_bytes(read_plain(own, _MAX_INDEX_BYTES))
         return {"GIT_INDEX_FILE": str(copy)}
 
     def _make(self) -> None:
@@ -233,8 +233,8 @@ class SupervisorRepo:
     def ignore(self, more: Sequence[str] = ()) -> None:
         """What git does not see: what the user ignores, what was copied in, and further paths."""
         texts = [
-            read_plain(Path(self._record.git_dir, "info/exclude"), _LARGEST_BYTES),
-            read_plain(self.folder / _EVERYWHERE, _LARGEST_BYTES),
+            read_plain(Path(self._record.git_dir, "info/exclude"), _MAX_BYTES_SIZE),
+            read_plain(self.folder / _EVERYWHERE, _MAX_BYTES_SIZE),
             os.fsencode(ignoring((*self._record.copied, *more))),
         ]
         (self.folder / "info/exclude").write_bytes(b"\n".join(texts))
@@ -253,7 +253,7 @@ class SupervisorRepo:
 
 def _beginning(named: str) -> bytes:
     with suppress(OSError, RuntimeError), Path(named).expanduser().open("rb") as file:
-        return file.read(_LARGEST_BYTES)
+        return file.read(_MAX_BYTES_SIZE)
     return b""
 
 
@@ -263,7 +263,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 _AT_ONCE = 200
-_MOST_BYTES = 20_000_000
+_MAX_BYTES = 20_000_000
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 
@@ -278,7 +278,7 @@ async def ignored_in(desk: SupervisorRepo) -> list[str]:
 
 
 async def _listed(desk: SupervisorRepo, *options: str) -> list[str]:
-    ended = await desk.run("ls-files", *options, output_bytes=_MOST_BYTES, cut=True)
+    ended = await desk.run("ls-files", *options, output_bytes=_MAX_BYTES, cut=True)
     names = ended.stdout.decode(errors="surrogateescape").split("\0")
     return [name for name in names if name]
 

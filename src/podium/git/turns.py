@@ -28,7 +28,7 @@ from podium.ports.engine import Clock
 OWN_REFS = "refs/podium/"
 BASE_REFS = f"{OWN_REFS}bases/"
 """Where fetched commits of the remote's base branch are kept from being collected."""
-_LARGEST_BYTES = 20_000_000
+_MAX_BYTES_SIZE = 20_000_000
 _FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
 _FOLDERS = ("hooks", "info")
 _OF_WORKTREE = ("gitdir", "commondir", "config.worktree", "locked")
@@ -86,7 +86,7 @@ def _digest(path: Path) -> str:
     if path.is_dir():
         return "folder"
     mode = "x" if os.access(path, os.X_OK) else "-"
-    return f"{mode}{hashlib.sha256(read_plain(path, _LARGEST_BYTES)).hexdigest()}"
+    return f"{mode}{hashlib.sha256(read_plain(path, _MAX_BYTES_SIZE)).hexdigest()}"
 
 
 def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
@@ -131,7 +131,7 @@ def put_back_file(git_dir: Path, before: Path, after: Path, name: str) -> None:
 
 
 _COPIES = "turn"
-_LARGEST_COPY_BYTES = 20_000_000
+_MAX_COPY_BYTES = 20_000_000
 
 
 class TurnBoundary:
@@ -250,7 +250,7 @@ class TurnBoundary:
             *watched_files(git_dir),
             *(git_dir / name for name in (*heads_of(self._record), "packed-refs")),
         ):
-            if path.is_symlink() or (path.is_file() and path.stat().st_size <= _LARGEST_COPY_BYTES):
+            if path.is_symlink() or (path.is_file() and path.stat().st_size <= _MAX_COPY_BYTES):
                 target = copies / path.relative_to(git_dir)
                 make_private_folder(target.parent)
                 shutil.copy2(path, target, follow_symlinks=False)

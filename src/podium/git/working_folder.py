@@ -20,7 +20,7 @@ from podium.platform import make_private_folder
 from podium.platform.folder_tree import clear_away
 
 START, LEFT = "start", "left"
-LARGEST_DIFF_BYTES = 200_000
+MAX_DIFF_BYTES = 200_000
 KEPT_RUNS = 20
 _KEPT_SECONDS = 14 * 86_400
 _SCRATCH_SECONDS = 86_400
@@ -98,7 +98,7 @@ class GitWorkingFolders:
                 )
             now = await self.shadow.read(Path(ground.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
-            diff, whole = await self.shadow.difference(then, now, LARGEST_DIFF_BYTES)
+            diff, whole = await self.shadow.difference(then, now, MAX_DIFF_BYTES)
             is_ignored = await self.shadow.ignores(Path(ground.root))
         except (NotPossibleNow, OSError) as error:
             return FolderChanges(trespasses=planted, unknown=f"{error}")

@@ -81,7 +81,7 @@ def _swap(private: Path) -> None:
     finish_swap(private)
 
 
-_MOST_ROUNDS = 50
+_MAX_ROUNDS = 50
 """What git ignored comes to light when its list is put back, and of very many files only the first are seen."""
 
 
@@ -156,7 +156,7 @@ class WorkspaceReset:
     async def _put_files_back(
         self, commit: str, why: str, kept: Collection[str], off: tuple[list[str], list[str]]
     ) -> None:
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             await asyncio.to_thread(self._delete, off[1])
             await self._write(off)
             before, off = off, await self._off(commit, kept)

@@ -220,8 +220,8 @@ def _there(folder: int | None) -> int:
     return folder
 
 
-MOST_LOOKED_AT = 200_000
-MOST_CLOSED = 500
+MAX_LOOKED_AT = 200_000
+MAX_CLOSED = 500
 
 
 def closed_places(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
@@ -232,9 +232,9 @@ def closed_places(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
     found: list[str] = []
     for path in _walk(root, is_closed):
         found.append(path)
-        if len(found) > MOST_CLOSED:
+        if len(found) > MAX_CLOSED:
             raise NotPossibleNow(
-                f"more than {MOST_CLOSED} places here are closed to the agent, by the profile or as files of secrets; name "
+                f"more than {MAX_CLOSED} places here are closed to the agent, by the profile or as files of secrets; name "
                 "the folders they are in, or work in a smaller folder with --root"
             )
     return sorted(found)
@@ -252,9 +252,9 @@ def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
         closed = {name for name in folders if is_memory(name)}
         for name in (*folders, *names):
             looked_at += 1
-            if looked_at > MOST_LOOKED_AT:
+            if looked_at > MAX_LOOKED_AT:
                 raise NotPossibleNow(
-                    f"the folder holds more than {MOST_LOOKED_AT} files, too many to look for closed paths among; "
+                    f"the folder holds more than {MAX_LOOKED_AT} files, too many to look for closed paths among; "
                     "work in a smaller one"
                 )
             path = name if place == "." else f"{place}/{name}"

@@ -80,9 +80,9 @@ async def _put_submodules_back(run: GitRunner, submodules: dict[bytes, bytes]) -
         await run("update-index", "-z", "--index-info", stdin=b"".join(r + b"\0" for r in free))
 
 
-LARGEST_IN_ALL_BYTES = 4_000_000_000
+MAX_IN_ALL_BYTES = 4_000_000_000
 _LARGE_BYTES = 10_000_000
-_MOST = 20_000
+_MAX_COUNT = 20_000
 _MAX_LARGE_NAMED = 5
 
 
@@ -92,7 +92,7 @@ async def too_large(run: GitRunner, worktree: Path, head: str) -> dict[str, int]
     What git ignores is not read anyway; nor, in all likelihood, what has the size that it has in the head.
     """
     found = await asyncio.to_thread(_large, worktree)
-    if sum(found.values()) <= LARGEST_IN_ALL_BYTES:
+    if sum(found.values()) <= MAX_IN_ALL_BYTES:
         return {}
     names = b"".join(os.fsencode(path) + b"\0" for path in found)
     ignored = await run("check-ignore", "-z", "--stdin", stdin=names, accept=(0, 1))
@@ -102,7 +102,7 @@ async def too_large(run: GitRunner, worktree: Path, head: str) -> dict[str, int]
     total, left_out = 0, dict[str, int]()
     for path, size in sorted(found.items(), key=lambda each: each[1]):
         total += 0 if committed.get(path) == size else size
-        if total > LARGEST_IN_ALL_BYTES and committed.get(path) != size:
+        if total > MAX_IN_ALL_BYTES and committed.get(path) != size:
             left_out[path] = size
     return left_out
 
@@ -125,10 +125,10 @@ async def _sizes(run: GitRunner, head: str, paths: Sequence[str]) -> dict[str, i
 
 
 def _large(worktree: Path) -> dict[str, int]:
-    found = dict(islice(_sizes_of(worktree), _MOST + 1))
-    if len(found) > _MOST:
+    found = dict(islice(_sizes_of(worktree), _MAX_COUNT + 1))
+    if len(found) > _MAX_COUNT:
         raise NotPossibleNow(
-            f"there are more than {_MOST} large files in {str(worktree)!r}; delete what is not needed"
+            f"there are more than {_MAX_COUNT} large files in {str(worktree)!r}; delete what is not needed"
         )
     return found
 
@@ -144,13 +144,13 @@ def _sizes_of(worktree: Path) -> Iterator[tuple[str, int]]:
             yield entry.path[skipped:], about.st_size
 
 
-LARGEST_FILE_BYTES = 1_000_000
-LARGEST_FOLDER_BYTES = 1_000_000
-MOST_IN_FOLDER = 100
-LARGEST_TOTAL_BYTES = 20_000_000
+MAX_FILE_BYTES = 1_000_000
+MAX_FOLDER_BYTES = 1_000_000
+MAX_IN_FOLDER = 100
+MAX_TOTAL_BYTES = 20_000_000
 
 
-_MOST_TOLD = 20
+_MAX_TOLD = 20
 
 
 def sorted_ignored(worktree: Path, names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -169,7 +169,7 @@ def small_and_large(worktree: Path, names: Sequence[str]) -> tuple[list[str], li
     total = 0
     for name in names:
         sizes = _folder(worktree, name) if name.endswith("/") else _file(worktree, name)
-        if sizes is None or total + sum(sizes.values()) > LARGEST_TOTAL_BYTES:
+        if sizes is None or total + sum(sizes.values()) > MAX_TOTAL_BYTES:
             large.append(name)
         else:
             kept += sizes
@@ -179,8 +179,8 @@ def small_and_large(worktree: Path, names: Sequence[str]) -> tuple[list[str], li
 
 def told_large(worktree: Path, names: Sequence[str]) -> list[str]:
     """The large ones in words, with sizes; of many the first."""
-    told = [f"ignored: {name!r} ({_size(worktree, name)})" for name in names[:_MOST_TOLD]]
-    more = len(names) - _MOST_TOLD
+    told = [f"ignored: {name!r} ({_size(worktree, name)})" for name in names[:_MAX_TOLD]]
+    more = len(names) - _MAX_TOLD
     return [*told, f"ignored: {more} more"] if more > 0 else told
 
 
@@ -198,7 +198,7 @@ def _file(worktree: Path, name: str) -> dict[str, int] | None:
         return {}
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
         return {}
-    return {name: found.st_size} if found.st_size <= LARGEST_FILE_BYTES else None
+    return {name: found.st_size} if found.st_size <= MAX_FILE_BYTES else None
 
 
 def _folder(worktree: Path, name: str) -> dict[str, int] | None:
@@ -209,12 +209,12 @@ def _folder(worktree: Path, name: str) -> dict[str, int] | None:
         if one is None:
             return None
         sizes |= one
-        if len(sizes) > MOST_IN_FOLDER or sum(sizes.values()) > LARGEST_FOLDER_BYTES:
+        if len(sizes) > MAX_IN_FOLDER or sum(sizes.values()) > MAX_FOLDER_BYTES:
             return None
     return sizes
 
 
-_MOST_BYTES = 400_000_000
+_MAX_BYTES = 400_000_000
 NO_CONVERSION = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
 BYTE_EXACT = (
     "core.autocrlf=false",
@@ -326,7 +326,7 @@ class ObjectKeeper:
                 "GIT_INDEX_FILE": str(index or self._folder / "index"),
             },
             stdin=stdin,
-            output_bytes=_MOST_BYTES,
+            output_bytes=_MAX_BYTES,
             memory_bytes=MEMORY_BYTES,
             accept=accept,
         )

@@ -27,7 +27,7 @@ _BEGUN = (
     "rebase-apply",
     "sequencer",
 )
-_MOST_BYTES = 20_000_000
+_MAX_BYTES = 20_000_000
 """Of paths that are not as committed; whoever has more is told the first of them."""
 _ID = re.compile(r"[0-9a-f]+")
 _STATUS = (
@@ -128,7 +128,7 @@ async def changes_since(
 ) -> WorktreeChanges:
     """Of the worktree. Of very many, the first."""
     await desk.stand_at(commit)
-    ended = await desk.run(*_STATUS, output_bytes=_MOST_BYTES, cut=True)
+    ended = await desk.run(*_STATUS, output_bytes=_MAX_BYTES, cut=True)
     whole = ended.stdout.rsplit(b"\0", 1)[0] if ended.stdout_dropped_bytes else ended.stdout
     rows = whole.decode(errors="surrogateescape").split("\0")
     tracked, untracked = _paths(rows, {"1": 8, "u": 10}), _paths(rows, {"?": 1})

@@ -10,7 +10,7 @@ import mcp_types as types
 from pydantic import BaseModel, ValidationError
 
 from podium.app.app import Podium
-from podium.app.approvals import MOST_OPEN, list_approvals
+from podium.app.approvals import MAX_OPEN, list_approvals
 from podium.app.run_list import Standing, how_they_stand
 from podium.app.submission import asked_by
 from podium.core.decisions import Approval, ApprovalStatus
@@ -22,7 +22,7 @@ from podium.render.approval import what_line
 
 PROVENANCE = ("mcp",)
 """What comes in here was said by a program: it raises tiers, and is nobody's yes."""
-LONGEST_WORDS = 500
+MAX_WORDS = 500
 
 Served = Callable[[Podium, Run], Awaitable[str]]
 """Sees to it that somebody serves the run's queue, and says who."""
@@ -86,7 +86,7 @@ async def run_lines(desk: Desk, runs: list[Run]) -> list[RunLine]:
     podium = desk.podium
     standings = await how_they_stand(runs, podium.engine)
     waiting: dict[str, list[str]] = {}
-    for each in await list_approvals(await podium.store(), podium.clock, limit=MOST_OPEN):
+    for each in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
         waiting.setdefault(each.run_id, []).append(each.id)
     return [_line(each, tuple(waiting.get(each.run.id, ()))) for each in standings]
 
@@ -101,7 +101,7 @@ def _line(standing: Standing, approvals: tuple[str, ...]) -> RunLine:
     return RunLine(
         run_id=run.id,
         flow=run.flow,
-        task=run.task[:LONGEST_WORDS],
+        task=run.task[:MAX_WORDS],
         status=standing.shown_status,
         ended=run.status.ended,
         queue=run.queue,
@@ -149,7 +149,7 @@ def bounded(value: Json, longest: int) -> Json:
     return value if len(text) <= longest else cut_to(longest, text)
 
 
-LONGEST_TEXT = 100_000
+MAX_TEXT = 100_000
 """Characters of one answer: a model reads it."""
 
 Changes = Literal["nothing", "something", "much"]
@@ -204,7 +204,7 @@ def hints(title: str, changes: Changes, *, idempotent: bool) -> types.ToolAnnota
 
 def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
     """An answer for programs, and the same as text for models."""
-    text = cut_to(LONGEST_TEXT, answer.model_dump_json())
+    text = cut_to(MAX_TEXT, answer.model_dump_json())
     return types.CallToolResult(
         content=[types.TextContent(text=text)],
         structured_content=answer.model_dump(mode="json"),
@@ -214,7 +214,7 @@ def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
 
 def failed(words: str) -> types.CallToolResult:
     """Nothing came of a call; the words say why and what to do."""
-    text = cut_to(LONGEST_TEXT, words)
+    text = cut_to(MAX_TEXT, words)
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 

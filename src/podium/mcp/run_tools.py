@@ -38,8 +38,8 @@ from podium.mcp.context import (
 )
 from podium.render.event import event_line
 
-LONGEST_RESULT = 60_000
-LONGEST_LINE = 1_000
+MAX_RESULT = 60_000
+MAX_LINE = 1_000
 RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.", max_length=100)]
 
 
@@ -129,7 +129,7 @@ async def _result(desk: Desk, wish: OneRun) -> Result:
     receipts = await store.read(lambda view: view.receipts(run.id))
     return Result(
         run=await run_line(desk, run),
-        result=bounded(run.result, LONGEST_RESULT),
+        result=bounded(run.result, MAX_RESULT),
         receipts=len(receipts),
     )
 
@@ -144,7 +144,7 @@ async def _logs(desk: Desk, wish: LogsWish) -> Logs:
         async for event in logs:
             if len(lines) == wish.limit:
                 return Logs(lines=tuple(lines), next_after_seq=reached, ended=False)
-            lines.append(cut_to(LONGEST_LINE, event_line(event)))
+            lines.append(cut_to(MAX_LINE, event_line(event)))
             reached = event.seq
     return Logs(lines=tuple(lines), next_after_seq=reached, ended=run.status.ended)
 
@@ -214,7 +214,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
 )  # fmt: skip
 
 
-MOST_RECEIPTS = 500
+MAX_RECEIPTS = 500
 
 
 class PlanWish(FrozenModel):
@@ -251,7 +251,7 @@ class Approvals(FrozenModel):
 
 class ReceiptsWish(FrozenModel):
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
-    limit: Annotated[int, Field(ge=1, le=MOST_RECEIPTS)] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_RECEIPTS)] = 100
 
 
 class ReceiptLine(FrozenModel):

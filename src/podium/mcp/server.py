@@ -30,7 +30,7 @@ from podium.mcp.context import Desk, DoorTool, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval
 
-LARGEST_ARGUMENTS_BYTES = 1_000_000
+MAX_ARGUMENTS_BYTES = 1_000_000
 
 INSTRUCTIONS = (
     "Podium puts agents to work under a deterministic supervisor. Hand over work with `submit`; it answers with a run id at "
@@ -89,14 +89,14 @@ def build_server(desk: Desk) -> Server[Any]:
 
 def _refuse_huge(given: Mapping[str, Any]) -> None:
     size = len(json.dumps(given, ensure_ascii=False).encode(errors="replace"))
-    if size > LARGEST_ARGUMENTS_BYTES:
+    if size > MAX_ARGUMENTS_BYTES:
         raise BadInput(
-            f"the arguments have {size} bytes and {LARGEST_ARGUMENTS_BYTES} are taken; nothing was done, put it into a "
+            f"the arguments have {size} bytes and {MAX_ARGUMENTS_BYTES} are taken; nothing was done, put it into a "
             "file of the project and name that"
         )
 
 
-LONGEST_LINE_BYTES = 4_000_000
+MAX_LINE_BYTES = 4_000_000
 _CHUNK_BYTES = 1 << 16
 _TOO_LONG = "the line is too long\n"
 """No JSON, so that the client is told that it cannot be read."""
@@ -150,14 +150,14 @@ async def _bounded(reader: asyncio.StreamReader) -> AsyncIterator[str]:
         for line in lines:
             yield _TOO_LONG if skipping else line.decode(errors="replace")
             skipping = False
-        if len(rest) > LONGEST_LINE_BYTES:
+        if len(rest) > MAX_LINE_BYTES:
             rest, skipping = b"", True
 
 
 PATH = "/mcp"
-LARGEST_REQUEST_BYTES = 2_000_000
+MAX_REQUEST_BYTES = 2_000_000
 LEAVING_SECONDS = 2
-MOST_CONNECTIONS = 200
+MAX_CONNECTIONS = 200
 LEAST_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "PODIUM_MCP_TOKEN"  # noqa: S105 — its name, not its value
 
@@ -210,7 +210,7 @@ async def served_over_http(
     name = f"[{host}]" if ":" in host else host
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        max_request_body_size=LARGEST_REQUEST_BYTES,
+        max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=TransportSecuritySettings(
             allowed_hosts=[f"{each}:{port}" for each in (name, "localhost")],
             allowed_origins=[f"http://{each}:{port}" for each in (name, "localhost")],
@@ -223,7 +223,7 @@ async def served_over_http(
         access_log=False,
         lifespan="on",
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=LEAVING_SECONDS,
     )
     serving = _Server(config)

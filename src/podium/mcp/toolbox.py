@@ -32,9 +32,9 @@ from podium.mcp.context import (
 from podium.ports import StoreView
 
 ASK_HUMAN = "ask_human"
-LONGEST_NAME = 48
-LONGEST_RESULT = 60_000
-MOST_WAITING = 50
+MAX_NAME = 48
+MAX_RESULT = 60_000
+MAX_WAITING = 50
 """Calls that have not come to their end."""
 PATIENCE_SECONDS = 25.0
 """Clients give a call a minute or so; what takes longer is asked for again."""
@@ -71,9 +71,7 @@ class GatedToolbox:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         specs = {spec.name: spec for spec in callable_specs() if spec.name != ASK_HUMAN}
-        self._specs = {
-            name: specs[real] for name, real in offered_names(specs, LONGEST_NAME).items()
-        }
+        self._specs = {name: specs[real] for name, real in offered_names(specs, MAX_NAME).items()}
         self._told_to_wait: dict[str, str] = {}
         """Fingerprint of a call → its run, until its end was told."""
 
@@ -143,16 +141,16 @@ class GatedToolbox:
 
     async def _refuse_too_many(self) -> None:
         """Raises `NotPossibleNow` where people owe so many answers that another question helps nobody."""
-        if len(self._told_to_wait) < MOST_WAITING:
+        if len(self._told_to_wait) < MAX_WAITING:
             return
         store = await self._desk.podium.store()
         for key, run_id in list(self._told_to_wait.items()):
             run = await store.read(partial(_run_of, run_id))
             if run is None or run.status.ended:
                 del self._told_to_wait[key]
-        if len(self._told_to_wait) >= MOST_WAITING:
+        if len(self._told_to_wait) >= MAX_WAITING:
             raise NotPossibleNow(
-                f"{MOST_WAITING} calls wait already, for people or for their end; nothing was done. `approvals` "
+                f"{MAX_WAITING} calls wait already, for people or for their end; nothing was done. `approvals` "
                 "lists what people owe; try again when they have answered"
             )
 
@@ -180,7 +178,7 @@ class GatedToolbox:
         return CallAnswer(
             status="done",
             run_id=run.id,
-            result=bounded(run.result, LONGEST_RESULT),
+            result=bounded(run.result, MAX_RESULT),
             receipt=receipts[-1].number if receipts else None,
         )
 

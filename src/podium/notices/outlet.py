@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from apprise import Apprise, AppriseResult
 
 
-LONGEST_TITLE = 120
-LONGEST_TEXT = 700
+MAX_TITLE = 120
+MAX_TEXT = 700
 """Of one part."""
 
 _TAMED = {
@@ -38,7 +38,7 @@ _TAMED = {
 
 
 def title_of(notice: Notice) -> str:
-    return tamed(notice.title)[:LONGEST_TITLE]
+    return tamed(notice.title)[:MAX_TITLE]
 
 
 def body_of(notice: Notice) -> str:
@@ -55,12 +55,12 @@ def tamed(text: str) -> str:
 
 def _part(part: NoticeItem) -> str:
     text = tamed(part.text)
-    shown = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    shown = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
     return f"{shown}\n{part.link}" if part.link else shown
 
 
 SEND_SECONDS = 30.0
-LONGEST_REASON = 300
+MAX_REASON = 300
 _REFUSED = re.compile(r"error=4\d\d")
 """How apprise writes that a service itself said no."""
 NO_SERVICE = "its value is no URL that apprise knows; its pages list them"
@@ -145,7 +145,7 @@ class AppriseChannel:
 
     def _safe(self, text: str) -> str:
         hidden = self._redact(text.replace(self._url, "…"))
-        return " ".join(hidden.split())[:LONGEST_REASON]
+        return " ".join(hidden.split())[:MAX_REASON]
 
 
 def _service(url: str) -> Apprise | None:

@@ -200,7 +200,7 @@ def remove_if_empty(folder: Path) -> None:
 
 _CARRIED_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_DEEPEST = 100
+_MAX_DEPTH = 100
 """Folders within folders; nothing that anybody works with is deeper."""
 
 
@@ -230,7 +230,7 @@ def _rename(source: Path, target: Path) -> None:
 def _copy_over(source: Path, target: Path) -> None:
     try:
         with _opened(os.open(source.parent, _CARRIED_FOLDER)) as folder:
-            _copy(folder, source.name, target, _DEEPEST)
+            _copy(folder, source.name, target, _MAX_DEPTH)
     except (OSError, PodiumError) as error:
         if os.path.lexists(target):
             _drop(target)

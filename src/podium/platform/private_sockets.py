@@ -11,16 +11,16 @@ from pathlib import Path
 from podium.core.errors import BadInput, LockHeld
 from podium.platform import make_private_folder
 
-LONGEST_SOCKET_BYTES = 100
+MAX_SOCKET_BYTES = 100
 """The kernel takes no path of a socket beyond 103 bytes on macOS and 107 on Linux."""
 
 
 def refuse_long(socket: Path) -> None:
     length = len(os.fsencode(socket.absolute()))
-    if length > LONGEST_SOCKET_BYTES:
+    if length > MAX_SOCKET_BYTES:
         raise BadInput(
             f"the socket {str(socket)!r} has {length} bytes in its path, and a socket can have "
-            f"{LONGEST_SOCKET_BYTES}; choose a shorter folder"
+            f"{MAX_SOCKET_BYTES}; choose a shorter folder"
         )
 
 

@@ -20,7 +20,7 @@ from podium.policy.shell import ANY, COMPUTED, SimpleCommand, plainly, shown
 from podium.policy.shell.wrappers import found_name, places
 from podium.policy.zones import HARMLESS_PATHS, TouchedPath, relative_to, resolve
 
-_MOST_LETTERS = 32
+_MAX_LETTERS = 32
 """Options bundled in one word; of more, each of which may begin a value, none is read."""
 _BUNDLE = re.compile(r"-([A-Za-z0-9]*)")
 _WHOLE = re.compile(r"[A-Za-z0-9_./~+][A-Za-z0-9_./~+-]*")
@@ -160,10 +160,10 @@ def _values(word: str) -> Iterator[str]:
         word = word.partition("=")[2]
     elif bundle := _BUNDLE.match(word):
         letters = bundle.end(1)
-        if letters > _MOST_LETTERS:
+        if letters > _MAX_LETTERS:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"the option {word[:_MOST_LETTERS]!r}… has too many letters to be read; shorten it",
+                f"the option {word[:_MAX_LETTERS]!r}… has too many letters to be read; shorten it",
             )
         for at in range(2, letters):
             yield word[at:]

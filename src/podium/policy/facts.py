@@ -11,13 +11,13 @@ from podium.policy.command_paths import CommandLocation
 from podium.policy.refusal import CallDenied
 from podium.policy.shell import (
     COMPUTED,
-    MOST_WORDS,
+    MAX_WORDS,
     ParsedLine,
     SimpleCommand,
     read_line,
     read_words,
 )
-from podium.policy.shell.command_line import LONGEST_PLAIN_LINE
+from podium.policy.shell.command_line import MAX_PLAIN_LINE
 from podium.policy.shell.simple_command import unreadable
 from podium.policy.zones import (
     CompiledZone,
@@ -30,7 +30,7 @@ from podium.policy.zones import (
     resolve,
 )
 
-_MOST_FOLDERS = 16
+_MAX_FOLDERS = 16
 _HARMLESS = frozenset({"-L", "-P", "--"})
 
 
@@ -132,7 +132,7 @@ def _targets(command: SimpleCommand) -> list[str]:
 
 
 def _few(folders: tuple[str, ...]) -> tuple[str, ...]:
-    if len(folders) > _MOST_FOLDERS:
+    if len(folders) > _MAX_FOLDERS:
         raise CallDenied(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
     return folders
 
@@ -148,7 +148,7 @@ FOLDER_ARGUMENT = "cwd"
 ENVIRONMENT_ARGUMENT = "env"
 """An argument of this name that is an object sets variables for the call's commands."""
 
-_MOST_PATHS = 6_000
+_MAX_PATHS = 6_000
 """Paths that the commands of one call may name: each is held against every zone."""
 
 
@@ -211,10 +211,10 @@ def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> 
         for command in reading.commands:
             use = _read(command, route, context, variables)
             paths += sum(len(touch.paths) for touch in use.touches)
-            if paths > _MOST_PATHS:
+            if paths > _MAX_PATHS:
                 raise CallDenied(
                     BuiltInRule.UNDECIDABLE_COMMAND,
-                    f"its words may name more than {_MOST_PATHS} paths; do it in several calls",
+                    f"its words may name more than {_MAX_PATHS} paths; do it in several calls",
                 )
             uses.append(use)
         if reading.refusal is not None:
@@ -253,12 +253,12 @@ def _readings(call: Call, tool: ToolSpec | None) -> Iterator[ParsedLine]:
 def _refuse_too_much(call: Call) -> None:
     words = sum(map(len, call.commands))
     if (
-        words > MOST_WORDS
-        or sum(len(word) for argv in call.commands for word in argv) > LONGEST_PLAIN_LINE
+        words > MAX_WORDS
+        or sum(len(word) for argv in call.commands for word in argv) > MAX_PLAIN_LINE
     ):
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
-            f"more than {MOST_WORDS} words or {LONGEST_PLAIN_LINE} characters are not read; use less",
+            f"more than {MAX_WORDS} words or {MAX_PLAIN_LINE} characters are not read; use less",
         )
 
 

@@ -21,7 +21,7 @@ from podium.policy.patterns import CommandPatterns, NamePatterns, command_patter
 from podium.policy.policy import ArgumentMatch, CallMatcher, Origin, PolicyRule
 from podium.policy.zones import CompiledZone, PlaceGlob, TouchedPath, check_glob
 
-_LONGEST_TEXT = 10_000
+_MAX_TEXT = 10_000
 """Longer texts are not put to regular expressions."""
 _MISSING = object()
 Test = Callable[[Json], bool | None]
@@ -123,7 +123,7 @@ def _same_as_one(options: Sequence[Json], value: Json) -> bool:
 
 
 def _fits_regex(regex: re.Pattern[str], value: Json) -> bool | None:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
         return None
     return regex.fullmatch(value) is not None
 

@@ -15,7 +15,7 @@ from podium.core.protected_paths import plain_spelling
 from podium.policy.shell.simple_command import ANY
 
 HARMLESS_PATHS = frozenset({"/dev/null"})
-_DEEPEST = 64
+_MAX_DEPTH = 64
 _BENEATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 """Names beneath a folder, none of which is `.` or `..`."""
 
@@ -273,7 +273,7 @@ def _segment_regex(segment: str) -> str:
 @lru_cache(maxsize=1024)
 def _segments_meet(path: tuple[str, ...], zone: tuple[str, ...], all_names: bool) -> bool:
     """Whether a path with wildcards can lie at or beneath what a zone's glob names."""
-    if not zone or zone == ("**",) or len(path) > _DEEPEST:
+    if not zone or zone == ("**",) or len(path) > _MAX_DEPTH:
         return True
     if not path:
         return False

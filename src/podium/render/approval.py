@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from podium.core.plan_approval import ApprovedCall, PlanQuestion
 
 
-LONGEST_VALUE = 60
-MOST_CALLS = 3
+MAX_VALUE = 60
+MAX_CALLS = 3
 """In a list; one approval is shown whole."""
 
 DELIVERY = "deliver_order"
@@ -148,11 +148,11 @@ def _plan_line(question: PlanQuestion) -> str:
     from podium.render.argument_text import shown
 
     def words(call: ApprovedCall) -> str:
-        given = (f"{name}={shown(call.arguments[name], LONGEST_VALUE)}" for name in call.arguments)
+        given = (f"{name}={shown(call.arguments[name], MAX_VALUE)}" for name in call.arguments)
         return f"{call.tool} ({call.tier}) {', '.join(given)}".rstrip()
 
-    first = "; ".join(map(words, question.calls[:MOST_CALLS]))
-    left = len(question.calls) - MOST_CALLS
+    first = "; ".join(map(words, question.calls[:MAX_CALLS]))
+    left = len(question.calls) - MAX_CALLS
     all_of_it = f"{first}; and {counted(left, 'more call')}" if left > 0 else first
     # First, because lists, notices and chats cut what comes behind.
     marks = ", ".join(marked_names(question))

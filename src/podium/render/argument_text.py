@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from podium.core.model import Json
 from podium.platform.invisible_text import written_out
 
-LONGEST_IN_LINE = 120
+MAX_IN_LINE = 120
 _LOOKS_LIKE_MORE = re.compile(r"[,;] *[^ ,;=]+=|^$|^\s|\s$|^[\"{\[]|^\(from ")
 """A text that could pass for another argument, for a reference, or for nothing."""
 
@@ -77,7 +77,7 @@ def _is_plain(name: str, value: Json) -> bool:
     if isinstance(value, (dict, list)) and not is_reference(value):
         return False
     words = _words(value)
-    return _name(name) == name and "\n" not in words and len(words) <= LONGEST_IN_LINE
+    return _name(name) == name and "\n" not in words and len(words) <= MAX_IN_LINE
 
 
 def _lines(value: Json) -> list[str]:
@@ -86,7 +86,7 @@ def _lines(value: Json) -> list[str]:
         return ["", *(f"| {line}".rstrip() for line in lines)]
     if isinstance(value, (dict, list)) and not is_reference(value):
         words = written_out(json.dumps(value, ensure_ascii=False))
-        if len(words) > LONGEST_IN_LINE:
+        if len(words) > MAX_IN_LINE:
             return written_out(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
         return [words]
     return [_words(value)]
@@ -112,11 +112,11 @@ def _name(name: str) -> str:
     return written_out(name) if name.isidentifier() else written_out(json.dumps(name))
 
 
-LONGEST_VALUE = 120
-LONGEST_CELL = 40
-MOST_ROWS = 50
-MOST_LINES = 40
-_DEEPEST = 4
+MAX_VALUE = 120
+MAX_CELL = 40
+MAX_ROWS = 50
+MAX_LINES = 40
+_MAX_DEPTH = 4
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)")
 _BLANKS = re.compile(r"[ \t\r\n\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 """What is between words. Other characters that Python takes for blanks are controls."""
@@ -139,7 +139,7 @@ def long_values(fields: Mapping[str, Json], indent: int) -> Iterator[str]:
             yield from _written_out(name, value, indent, 1)
 
 
-def shown(value: Json, longest: int = LONGEST_VALUE) -> str:
+def shown(value: Json, longest: int = MAX_VALUE) -> str:
     """One value on a line."""
     if is_reference(value):
         return reference_words(value)
@@ -175,7 +175,7 @@ def _is_long(value: Json) -> bool:
         case list():
             return any(isinstance(each, (dict, list)) for each in value)
         case str():
-            return "\n" in value.strip("\r\n") or len(value) > LONGEST_VALUE
+            return "\n" in value.strip("\r\n") or len(value) > MAX_VALUE
         case _:
             return False
 
@@ -188,7 +188,7 @@ def _written_out(name: str, value: Json, indent: int, depth: int) -> Iterator[st
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         yield start
         yield from _table(value, indent + 2)
-    elif isinstance(value, dict) and depth < _DEEPEST:
+    elif isinstance(value, dict) and depth < _MAX_DEPTH:
         yield f"{start} {in_line(short_values(value))}".rstrip()
         for inner, part in value.items():
             if _is_long(part):
@@ -199,25 +199,25 @@ def _written_out(name: str, value: Json, indent: int, depth: int) -> Iterator[st
 
 def _text(text: str, indent: int) -> Iterator[str]:
     lines = text.rstrip("\r\n").split("\n")
-    for line in lines[:MOST_LINES]:
+    for line in lines[:MAX_LINES]:
         yield f"{' ' * indent}{one_line(line)}".rstrip()
-    if len(lines) > MOST_LINES:
-        yield f"{' ' * indent}… and {len(lines) - MOST_LINES} more lines (--json has them)"
+    if len(lines) > MAX_LINES:
+        yield f"{' ' * indent}… and {len(lines) - MAX_LINES} more lines (--json has them)"
 
 
 def _table(rows: Sequence[Mapping[str, Json]], indent: int) -> Iterator[str]:
     """Columns in the order in which they come up; those that are empty in every row are left out."""
     names = dict.fromkeys(name for row in rows for name in row)
     columns = [name for name in names if any(row.get(name) not in (None, "", []) for row in rows)]
-    cells = [[_cell(row, name) for name in columns] for row in rows[:MOST_ROWS]]
+    cells = [[_cell(row, name) for name in columns] for row in rows[:MAX_ROWS]]
     titles = [one_line(name) for name in columns]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
     for line in (titles, *cells):
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         yield f"{' ' * indent}{'  '.join(padded)}".rstrip()
-    if len(rows) > MOST_ROWS:
-        yield f"{' ' * indent}… and {len(rows) - MOST_ROWS} more (--json has them)"
+    if len(rows) > MAX_ROWS:
+        yield f"{' ' * indent}… and {len(rows) - MAX_ROWS} more (--json has them)"
 
 
 def _cell(row: Mapping[str, Json], name: str) -> str:
-    return shown(row[name], LONGEST_CELL) if name in row else "-"
+    return shown(row[name], MAX_CELL) if name in row else "-"

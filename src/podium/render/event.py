@@ -18,7 +18,7 @@ from podium.render.approval import arguments_line, summary_line
 from podium.render.message_event import of_a_duet
 from podium.render.text import safe_line, shown_line
 
-LONGEST_ARGUMENTS = 200
+MAX_ARGUMENTS = 200
 
 TO_ACT_ON = (e.RunNeededHuman, e.RunWaiting, e.RunFailed, e.ApprovalRequested)
 """Events that name what a person has to type next."""
@@ -56,7 +56,7 @@ def describe(body: e.EventBody) -> str:
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"
         case e.RunSucceeded(result=result) if result is not None:
-            return f"result={shown_line(canonical_json(result), LONGEST_ARGUMENTS)}"
+            return f"result={shown_line(canonical_json(result), MAX_ARGUMENTS)}"
         case e.RunFailed():
             return f"{body.failure.kind}: {body.failure.message}"
         case e.RunParked() | e.RunNeededHuman():
@@ -72,10 +72,10 @@ def describe(body: e.EventBody) -> str:
             again = "" if body.final else "; will be tried again"
             return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
         case e.ToolRequested():
-            words = arguments_line(body.arguments, LONGEST_ARGUMENTS)
+            words = arguments_line(body.arguments, MAX_ARGUMENTS)
             return f"{body.tool} {words} [{body.tier}, {body.rule}]"
         case e.ToolRefused():
-            words = arguments_line(body.arguments, LONGEST_ARGUMENTS)
+            words = arguments_line(body.arguments, MAX_ARGUMENTS)
             return f"{body.tool} {words} [{body.effect}: {shown_line(body.reason)}]"
         case e.ToolCompleted():
             return f"{body.tool} ({body.seconds:.1f} s), receipt {body.receipt}"

@@ -12,11 +12,11 @@ from pydantic_core import to_json
 from podium.core.decisions import canonical_json
 from podium.core.events import read_body
 from podium.core.model import Json
-from podium.render.event import LONGEST_ARGUMENTS, about, describe, shorten
+from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
 from podium.render.text import counted, moment, safe_line, shown_line
 from podium.render.trace_rows import Data, Row, Totals, figures, number
 
-LONGEST_NAME = 60
+MAX_NAME = 60
 _STEPS = {"step_started", "step_completed"}
 
 
@@ -30,7 +30,7 @@ def quick_words(row: Row) -> str | None:
 
 def _step_line(data: Data) -> str | None:
     step = data.get("step")
-    plain = data["type"] in _STEPS and type(step) is str and len(step) <= LONGEST_NAME
+    plain = data["type"] in _STEPS and type(step) is str and len(step) <= MAX_NAME
     return step if plain and data.get("attempt", 1) == 1 else None
 
 
@@ -45,9 +45,9 @@ def _call(row: Row) -> str | None:
         plain = (
             tool
             and step
-            and len(tool) <= LONGEST_NAME
-            and len(tier) + len(rule) + len(step) <= LONGEST_NAME
-            and len(given) <= LONGEST_ARGUMENTS
+            and len(tool) <= MAX_NAME
+            and len(tier) + len(rule) + len(step) <= MAX_NAME
+            and len(given) <= MAX_ARGUMENTS
             and (not given or given[0] == 123)
         )
         if not plain:
@@ -70,7 +70,7 @@ def _proof(data: Data) -> str:
 NARROW_COLUMNS = 100
 """On a terminal with fewer columns a call is shown without its step and rule."""
 
-LONGEST_WORDS = 2000
+MAX_WORDS = 2000
 """More of one event is not shown, also when piped: `--json` has it whole."""
 
 _LEAST_ROOM = 24
@@ -126,7 +126,7 @@ class Timeline:
                 shown, reason = "", shown
         indent = " " * (25 if self._columns > 2 * _LEAST_ROOM + 20 else 2)
         said = wrap(
-            safe_line(reason, LONGEST_WORDS),
+            safe_line(reason, MAX_WORDS),
             max(20, self._columns - len(indent)),
             max_lines=_REASON_LINES,
             placeholder=" …",
@@ -179,16 +179,16 @@ def totals_line(totals: Totals) -> str:
 
 def _on_one_line(row: Row, totals: Totals) -> str:
     if not row.outcome:
-        return _safe(_words(row.data, totals), LONGEST_WORDS)
-    words, reason = _call_words(row, LONGEST_WORDS, 0), _reason(row.data, brief=False)
-    return _safe(f"{words}: {reason}" if reason else words, LONGEST_WORDS)
+        return _safe(_words(row.data, totals), MAX_WORDS)
+    words, reason = _call_words(row, MAX_WORDS, 0), _reason(row.data, brief=False)
+    return _safe(f"{words}: {reason}" if reason else words, MAX_WORDS)
 
 
 def _safe(text: str, longest: int) -> str:
     """`safe_line`, quicker for what most lines are, and for what is much longer than what is seen of it."""
     if len(text) <= longest and text.isascii() and text.isprintable() and "  " not in text:
         return text
-    return safe_line(text[: longest + LONGEST_WORDS], longest)
+    return safe_line(text[: longest + MAX_WORDS], longest)
 
 
 def _type(data: Data) -> str:
@@ -227,12 +227,12 @@ def _arguments(arguments: Json, *, brief: bool) -> str:
         text = to_json(arguments).decode()
     except (ValueError, RecursionError):  # such as half a surrogate pair
         text = repr(arguments)
-    return shown_line(_cut(text), LONGEST_ARGUMENTS)
+    return shown_line(_cut(text), MAX_ARGUMENTS)
 
 
 def _cut(value: Json) -> Json:
     """A text of which not all is seen need not be made safe to its end."""
-    return value[: LONGEST_ARGUMENTS + 1] if isinstance(value, str) else value
+    return value[: MAX_ARGUMENTS + 1] if isinstance(value, str) else value
 
 
 def _tail(data: Data, request: Data, *, brief: bool) -> str:
@@ -272,7 +272,7 @@ def _reason(data: Data, *, brief: bool) -> str:
         return ""
     place = f"{_step(data.get('call'))} {_name(data.get('rule'))}".strip() if brief else ""
     words = f"{place}: {why}" if place else str(why)
-    return shown_line(words[: LONGEST_WORDS + 1], LONGEST_WORDS)
+    return shown_line(words[: MAX_WORDS + 1], MAX_WORDS)
 
 
 def _words(data: Data, totals: Totals) -> str:
@@ -299,7 +299,7 @@ def _described(data: Data) -> str:
 def _plain(data: Data) -> str:
     try:
         rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
-        return shown_line(canonical_json(rest)[: LONGEST_WORDS + 1], LONGEST_WORDS)
+        return shown_line(canonical_json(rest)[: MAX_WORDS + 1], MAX_WORDS)
     except (ValueError, RecursionError):
         return "?"
 

@@ -16,11 +16,11 @@ OPEN = "open"
 BEGUN = "begun"
 """How it is shown to somebody who watches, while it goes on."""
 
-MOST_OPEN = 10_000
-MOST_OPEN_CHARACTERS = 64 * 1024 * 1024
+MAX_OPEN = 10_000
+MAX_OPEN_CHARACTERS = 64 * 1024 * 1024
 """So many calls, and lines so long, may be open before the oldest is given up: memory stays bounded."""
 
-MOST_TOOLS = 100
+MAX_TOOLS = 100
 
 _ENDS = {
     "tool_completed": "completed",
@@ -98,7 +98,7 @@ class Totals:
     def _call(self, data: Data) -> None:
         self.calls += 1
         tool = data.get("tool")
-        if isinstance(tool, str) and len(self.tools) < MOST_TOOLS:
+        if isinstance(tool, str) and len(self.tools) < MAX_TOOLS:
             self.tools.add(tool)
 
     def record(self) -> dict[str, Json]:
@@ -140,7 +140,7 @@ class Folding:
         given_up = [self._taken(call)] if call in self._open else []
         self._open[call] = (data, characters)
         self._open_characters += characters
-        while len(self._open) > MOST_OPEN or self._open_characters > MOST_OPEN_CHARACTERS:
+        while len(self._open) > MAX_OPEN or self._open_characters > MAX_OPEN_CHARACTERS:
             given_up.append(self._taken(next(iter(self._open))))
         if not given_up and not self.live:
             return ()

@@ -14,8 +14,8 @@ from podium.core.work import QueueSpec
 from podium.render.event import shorten
 from podium.render.text import counted, safe_line
 
-LONGEST_TASK = 60
-LONGEST_NAME = 24
+MAX_TASK = 60
+MAX_NAME = 24
 """Characters that are shown of a name somebody else chose."""
 
 _OWN_ID = re.compile(r"[a-z]+_[0-9a-f]{32}")
@@ -32,7 +32,7 @@ def worker_name(worker_id: str) -> str:
     """The short form of an id Podium made, or the name somebody gave."""
     if _OWN_ID.fullmatch(worker_id):
         return short_id(worker_id)
-    return safe_line(worker_id, LONGEST_NAME)
+    return safe_line(worker_id, MAX_NAME)
 
 
 def age(at: datetime | None, now: datetime) -> str:
@@ -54,7 +54,7 @@ def worker_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
     rows = [
         (
             worker_name(beat.id),
-            f"{safe_line(beat.host, LONGEST_NAME)}:{beat.pid}",
+            f"{safe_line(beat.host, MAX_NAME)}:{beat.pid}",
             age(beat.started_at, now),
             " ".join(beat.queues) or "-",
             " ".join(beat.labels) or "-",
@@ -78,8 +78,8 @@ def held_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
             worker_name(worker.id),
             held.status.value,
             age(held.since, now),
-            safe_line(held.flow, LONGEST_NAME),
-            safe_line(held.task, LONGEST_TASK),
+            safe_line(held.flow, MAX_NAME),
+            safe_line(held.task, MAX_TASK),
         )
         for worker in workers
         if worker.alive
@@ -91,7 +91,7 @@ def held_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
 def dead_lines(worker: WorkerSeen, now: datetime) -> list[str]:
     """One that is gone, each run it still owns, and what becomes of that."""
     beat = worker.beat
-    where = f" on {safe_line(beat.host, LONGEST_NAME)}:{beat.pid}" if beat else ""
+    where = f" on {safe_line(beat.host, MAX_NAME)}:{beat.pid}" if beat else ""
     heard = f", last heard {age(beat.beat_at, now)} ago" if beat else ""
     lines = [f"worker {worker_name(worker.id)}{where} is gone{heard}, and still owns:"]
     for what_next, runs in groupby(worker.holds, key=lambda held: held.next):
@@ -101,15 +101,15 @@ def dead_lines(worker: WorkerSeen, now: datetime) -> list[str]:
 
 
 def _held(held: Held) -> str:
-    task = f"  {safe_line(held.task, LONGEST_TASK)}" if held.task else ""
-    return f"{short_id(held.run_id)}  {safe_line(held.flow, LONGEST_NAME)}{task}"
+    task = f"  {safe_line(held.task, MAX_TASK)}" if held.task else ""
+    return f"{short_id(held.run_id)}  {safe_line(held.flow, MAX_NAME)}{task}"
 
 
 def queue_rows(queues: Sequence[QueueSeen], now: datetime) -> Rows:
     headers = ("QUEUE", "QUEUED", "DELAYED", "RUNNING", "WAITING", "PERSON", "/MIN", "OLDEST")
     rows = [
         (
-            safe_line(each.name, LONGEST_NAME),
+            safe_line(each.name, MAX_NAME),
             str(tally.queued),
             str(tally.delayed),
             _of_limit(tally.running, each.spec.concurrency),
@@ -146,11 +146,11 @@ def run_rows(runs: Sequence[RunSeen], now: datetime) -> Rows:
             short_id(run.run_id),
             worker_name(run.owner) if run.hosted and run.owner else "nobody",
             age(run.since, now),
-            safe_line(run.flow, LONGEST_NAME),
-            safe_line(shorten(run.step), LONGEST_TASK) or "-",
+            safe_line(run.flow, MAX_NAME),
+            safe_line(shorten(run.step), MAX_TASK) or "-",
             age(run.step_since, now) or "-",
             "" if run.usd is None else f"${run.usd:.2f}",
-            safe_line(run.task, LONGEST_TASK),
+            safe_line(run.task, MAX_TASK),
         )
         for run in runs
     ]

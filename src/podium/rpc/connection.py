@@ -10,7 +10,7 @@ from podium import __version__
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 class Certificates(FrozenModel):
@@ -43,7 +43,7 @@ class Certificates(FrozenModel):
 def _read(file: Path) -> bytes:
     try:
         with file.open("rb") as opened:
-            content = opened.read(_MOST_BYTES)
+            content = opened.read(_MAX_BYTES)
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}; name a PEM file") from None
     if b"-----BEGIN " not in content:

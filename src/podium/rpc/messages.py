@@ -32,10 +32,10 @@ from podium.core.terminals import Terminal, TerminalPicture, TerminalState, Term
 from podium.core.turns import Side
 from podium.rpc.generated import podium_pb2 as pb
 
-MOST_PICTURE_CHARACTERS = 900_000
+MAX_PICTURE_CHARACTERS = 900_000
 """Four bytes each at most: gRPC takes messages of four megabytes."""
 
-MOST_QUESTION_CHARACTERS = 10_000
+MAX_QUESTION_CHARACTERS = 10_000
 """It is sent beside a picture."""
 
 DEFAULT_PAIR = "main"
@@ -72,7 +72,7 @@ def state_out(state: TerminalState) -> pb.State:
         terminal=terminal_out(state.terminal),
         agent=state.agent,
         status=_STATUSES[state.status],
-        question=whole_text(state.question[:MOST_QUESTION_CHARACTERS]),
+        question=whole_text(state.question[:MAX_QUESTION_CHARACTERS]),
         pane=state.pane,
         pid=state.pid,
         session=state.session,
@@ -116,7 +116,7 @@ def _moment(ms: int) -> datetime:
 
 def picture_out(picture: TerminalPicture) -> pb.Picture:
     """The last of its lines that there is room for."""
-    room = MOST_PICTURE_CHARACTERS
+    room = MAX_PICTURE_CHARACTERS
     kept: list[str] = []
     for line in reversed(picture.lines):
         room -= len(line) + 1
@@ -145,7 +145,7 @@ def picture_in(told: pb.Picture) -> TerminalPicture:
 
 
 ERROR_KEY = "podium-error"
-_MOST_BYTES = 2000
+_MAX_BYTES = 2000
 """They become up to three times as many, and all headers of an answer together may have 8 KB."""
 
 _CODES: dict[type[PodiumError], grpc.StatusCode] = {
@@ -189,7 +189,7 @@ async def telling(context: aio.ServicerContext[Any, Any]) -> AsyncIterator[None]
 async def _abort(
     context: aio.ServicerContext[Any, Any], code: grpc.StatusCode, words: str, name: str
 ) -> None:
-    kept = words.encode(errors="replace")[:_MOST_BYTES].decode(errors="ignore")
+    kept = words.encode(errors="replace")[:_MAX_BYTES].decode(errors="ignore")
     await context.abort(code, kept, ((ERROR_KEY, name),))
 
 

@@ -22,7 +22,7 @@ from podium.rpc.generated.podium_pb2_grpc import (
 )
 from podium.rpc.messages import DEFAULT_PAIR, picture_out, state_out, telling, terminal_in
 
-_MOST_CALLS = 100
+_MAX_CALLS = 100
 """At once. Whoever comes then is told so."""
 _GRACE_SECONDS = 1.0
 
@@ -72,7 +72,7 @@ async def serve_tls(
 
 
 def _server(terminals: TerminalPairs, greeting: Greeting) -> aio.Server:
-    server = aio.server(maximum_concurrent_rpcs=_MOST_CALLS, options=(("grpc.so_reuseport", 0),))
+    server = aio.server(maximum_concurrent_rpcs=_MAX_CALLS, options=(("grpc.so_reuseport", 0),))
     add_TerminalsServicer_to_server(_TerminalsDoor(terminals, greeting), server)
     return server
 

@@ -54,7 +54,7 @@ from podium.sandbox.hook_state import FINISH, CallLimits, ExpectedUses, Progress
 T = TypeVar("T")
 
 
-MOST_LIKE_CALLS = 1_000_000
+MAX_LIKE_CALLS = 1_000_000
 """More than one asking makes of the same wish, so that askings do not get into each other's numbers."""
 
 
@@ -280,7 +280,7 @@ class TurnCalls:
         """Calls for the same thing are counted; other calls may come in any order."""
         index = self._asked[fingerprint]
         self._asked[fingerprint] += 1
-        return self._turn.asking * MOST_LIKE_CALLS + index
+        return self._turn.asking * MAX_LIKE_CALLS + index
 
     def _normalise(self, tool: str, arguments: dict[str, Json], *, observed: bool) -> Call:
         name, translated = self._translate(tool, arguments)

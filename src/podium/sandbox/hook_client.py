@@ -32,9 +32,9 @@ else:
 DENY_AS_JSON = "deny-as-json"
 BEFORE = ("PreToolUse", "BeforeTool")
 DEFAULT_DEADLINE_SECONDS = 5.0
-LONGEST_ANSWER_BYTES = 1_000_000
-LONGEST_REASON_CHARACTERS = 4_000
-LONGEST_DOOR_FILE_BYTES = 10_000
+MAX_ANSWER_BYTES = 1_000_000
+MAX_REASON_CHARACTERS = 4_000
+MAX_DOOR_FILE_BYTES = 10_000
 
 
 class HookDenied(Exception):
@@ -92,7 +92,7 @@ def _deny(error: BaseException) -> None:
 
 
 def _reason(error: HookDenied) -> str:
-    return f"{error.label}{_plain(str(error))[:LONGEST_REASON_CHARACTERS]}"
+    return f"{error.label}{_plain(str(error))[:MAX_REASON_CHARACTERS]}"
 
 
 def _out_of_time(*_: object) -> None:
@@ -152,7 +152,7 @@ def _door_of_this_turn() -> tuple[str, str]:
         return os.environ.get("PODIUM_DOOR", ""), os.environ.get("PODIUM_DOOR_TOKEN", "")
     try:
         with open(name, "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
-            found = json.loads(file.read(LONGEST_DOOR_FILE_BYTES))
+            found = json.loads(file.read(MAX_DOOR_FILE_BYTES))
         place, token = found["PODIUM_DOOR"], found["PODIUM_DOOR_TOKEN"]  # type: ignore[index]  # all but an object is caught
         if isinstance(place, str) and isinstance(token, str):
             return place, token
@@ -165,7 +165,7 @@ def _read_line(door: socket.socket) -> bytes:
     heard = b""
     while not heard.endswith(b"\n"):
         chunk = door.recv(65536)
-        if not chunk or len(heard) > LONGEST_ANSWER_BYTES:
+        if not chunk or len(heard) > MAX_ANSWER_BYTES:
             raise HookDenied("Podium's answer was cut off or too long; denied")
         heard += chunk
     return heard

@@ -159,7 +159,7 @@ def tools_answer(specs: list[ToolSpec]) -> Answer:
 
 _KEPT = 100
 _SHOWN = 5
-_LONGEST_WORDS = 300
+_MAX_WORDS = 300
 
 
 class TurnProblems:
@@ -194,4 +194,4 @@ def _plain(fault: Exception) -> str:
     words = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
     line = " ".join(words.split())
     plain = "".join(letter for letter in line if letter.isprintable())
-    return plain if len(plain) <= _LONGEST_WORDS else plain[: _LONGEST_WORDS - 1] + "…"
+    return plain if len(plain) <= _MAX_WORDS else plain[: _MAX_WORDS - 1] + "…"

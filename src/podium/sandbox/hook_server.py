@@ -28,7 +28,7 @@ from podium.sandbox.hook_calls import TurnCalls, as_it_is
 from podium.sandbox.hook_messages import Answer, checked_message, denial, read_message
 from podium.sandbox.hook_state import memory_of
 
-_LONGEST_PATH_BYTES = 100
+_MAX_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""
 
 _PREFIX = "podium-"
@@ -355,7 +355,7 @@ def _private_folder(parent: str | None) -> Path:
     """A new folder that only this user can enter, with a path short enough for a socket."""
     places = _places(parent)
     for place in places:
-        if len(os.fsencode(place)) + len("/podium-12345678/door") < _LONGEST_PATH_BYTES:
+        if len(os.fsencode(place)) + len("/podium-12345678/door") < _MAX_PATH_BYTES:
             return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
     raise NotPossibleNow(
         f"the path {places[0]!r} is too long for sockets; choose a shorter folder for the hook door"

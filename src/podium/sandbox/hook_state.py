@@ -197,10 +197,10 @@ def _tokens(usage: Usage) -> int:
 
 PAUSE_SECONDS = 0.5
 """Pieces of one kind that come within this time become one event."""
-LONGEST_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 HELD_BACK = 400
 """Characters kept for the next event of a stream: as long as any usual key, also with its characters escaped."""
-MOST_EVENTS = 1_000
+MAX_EVENTS = 1_000
 """A turn that says more is followed by its transcript alone."""
 
 
@@ -222,12 +222,12 @@ class ProgressNotes:
         self._timer: asyncio.TimerHandle | None = None
 
     def tell(self, kind: ProgressKind, text: str) -> None:
-        if not text or self._noted >= MOST_EVENTS:
+        if not text or self._noted >= MAX_EVENTS:
             return
         if kind != self._kind:
             self.flush()
             self._kind = kind
-        room = LONGEST_CHARACTERS + HELD_BACK - self._length
+        room = MAX_CHARACTERS + HELD_BACK - self._length
         if room > 0:
             self._pieces.append(text[:room])
         self._length += len(text)
@@ -249,7 +249,7 @@ class ProgressNotes:
         """Note what was gathered, without what may be the beginning of a secret that goes on."""
         self._timer = None
         words = self._redact("".join(self._pieces))
-        if self._length > LONGEST_CHARACTERS:
+        if self._length > MAX_CHARACTERS:
             self.flush()
         elif len(words) > HELD_BACK:
             self._pieces[:] = [words[-HELD_BACK:]]
@@ -264,9 +264,9 @@ class ProgressNotes:
     def _note(self, words: str, length: int) -> None:
         if not words:
             return
-        words = self._redact(words)[:LONGEST_CHARACTERS]
-        if length > LONGEST_CHARACTERS:
-            words += f" [… {length - LONGEST_CHARACTERS} more characters]"
+        words = self._redact(words)[:MAX_CHARACTERS]
+        if length > MAX_CHARACTERS:
+            words += f" [… {length - MAX_CHARACTERS} more characters]"
         self._noted += 1
         body = AgentProgressed(role=self._turn.role, agent=self._agent, kind=self._kind, text=words)
         self._journal.note(self._turn.run_id, body)

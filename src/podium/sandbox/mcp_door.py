@@ -7,9 +7,9 @@ import sys
 from podium.core import tool_replies
 from podium.sandbox.hook_client import HookDenied, ask_door
 
-LONGEST_NAME = 48
+MAX_NAME = 48
 """CLIs put `mcp__podium__` before it, and providers take 64 characters in all."""
-LONGEST_RESULT_CHARACTERS = 40_000
+MAX_RESULT_CHARACTERS = 40_000
 """More than the toolbox hands out, and less than what makes a CLI put it into a file instead."""
 
 ADDED_BY_CLIS = ("wait_for_previous",)
@@ -46,7 +46,7 @@ class McpToolbox:
                 f"Podium shows no tools: {answer.get('say') or tool_replies.NO_REASON}"
             )
         specs = {str(spec["name"]): spec for spec in found if isinstance(spec, dict)}
-        names = tool_replies.offered_names(specs, LONGEST_NAME)
+        names = tool_replies.offered_names(specs, MAX_NAME)
         self._specs = {name: specs[real] for name, real in names.items()}
         return [_listed(name, spec) for name, spec in self._specs.items()]
 
@@ -93,9 +93,7 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
         text = tool_replies.told_refusal(say, mistake=bool(answer.get("mistake")), waits=waits)
         return shown(text, ok=False)
     ok, words = bool(outcome.get("ok")), str(outcome.get("error") or "")
-    text = tool_replies.told_outcome(
-        tool, ok, outcome.get("result"), words, LONGEST_RESULT_CHARACTERS
-    )
+    text = tool_replies.told_outcome(tool, ok, outcome.get("result"), words, MAX_RESULT_CHARACTERS)
     return shown(text, ok=ok)
 
 
@@ -105,7 +103,7 @@ def failed(words: str) -> dict[str, object]:
 
 def shown(text: str, *, ok: bool) -> dict[str, object]:
     """Words as the result of a call. Where it failed, the model is told so beside them."""
-    text = tool_replies.cut_to(LONGEST_RESULT_CHARACTERS, text)
+    text = tool_replies.cut_to(MAX_RESULT_CHARACTERS, text)
     return {"content": [{"type": "text", "text": text}], "isError": not ok}
 
 

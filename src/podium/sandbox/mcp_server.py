@@ -19,10 +19,10 @@ from podium.sandbox.mcp_door import DoorUnreachable, McpToolbox, failed
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Versions whose `initialize`, `tools` and `ping` are as they are here, the newest first."""
-MOST_WAITING = 256
+MAX_WAITING = 256
 """Calls that are not answered yet."""
-LONGEST_LINE_BYTES = 16_000_000
-LONGEST_CALL_BYTES = 900_000
+MAX_LINE_BYTES = 16_000_000
+MAX_CALL_BYTES = 900_000
 """What still fits into one message at the door."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
@@ -58,13 +58,13 @@ class McpServer:
         self._saying = threading.Lock()
         self._calls = ThreadPoolExecutor(1)
         self._lists = ThreadPoolExecutor(1)
-        self._waiting = threading.Semaphore(MOST_WAITING)
+        self._waiting = threading.Semaphore(MAX_WAITING)
         self._toolbox = McpToolbox()
 
     def serve(self) -> None:
         """Answer until the CLI has closed the line."""
-        while line := self._heard.readline(LONGEST_LINE_BYTES + 1):
-            if len(line) > LONGEST_LINE_BYTES:
+        while line := self._heard.readline(MAX_LINE_BYTES + 1):
+            if len(line) > MAX_LINE_BYTES:
                 self._skip_rest(line)
                 self._complain(None, JsonRpcFault(PARSE_ERROR, "the line is too long; send less"))
             elif line.strip():
@@ -72,7 +72,7 @@ class McpServer:
 
     def _skip_rest(self, line: bytes) -> None:
         while line and not line.endswith(b"\n"):
-            line = self._heard.readline(LONGEST_LINE_BYTES)
+            line = self._heard.readline(MAX_LINE_BYTES)
 
     def _take(self, line: bytes) -> None:
         number: object = None
@@ -111,8 +111,8 @@ class McpServer:
         if not isinstance(arguments, dict):
             words = "the arguments are not an object; nothing was done, call it again"
             self._say({"id": number, "result": failed(words)})
-        elif size > LONGEST_CALL_BYTES:
-            words = f"the call has {size} bytes and {LONGEST_CALL_BYTES} fit; nothing was done"
+        elif size > MAX_CALL_BYTES:
+            words = f"the call has {size} bytes and {MAX_CALL_BYTES} fit; nothing was done"
             self._say({"id": number, "result": failed(f"{words}, send less")})
         else:
             given = arguments

@@ -21,7 +21,7 @@ _LAST_CHUNKS = 64
 _LINES_AT_ONCE = 500
 _LINE_COST_BYTES = 64
 """What a line takes beside its bytes: a flood of empty ones is a flood, too."""
-_MOST_WAITING_BYTES = 1 << 22
+_MAX_WAITING_BYTES = 1 << 22
 """So much may lie unread before a child that writes lines has to wait for its reader."""
 
 
@@ -158,7 +158,7 @@ class LinePipe(OutputPipe):
             self._add(end)
             self._push()
         self._add(part)
-        if self._waiting_bytes > _MOST_WAITING_BYTES and not self._ended:
+        if self._waiting_bytes > _MAX_WAITING_BYTES and not self._ended:
             self._paused = True
             self._loop.remove_reader(self._fd)
 
@@ -191,7 +191,7 @@ class LinePipe(OutputPipe):
             await self._arrived.wait()
 
     def _go_on(self) -> None:
-        if self._paused and self._open and self._waiting_bytes < _MOST_WAITING_BYTES // 2:
+        if self._paused and self._open and self._waiting_bytes < _MAX_WAITING_BYTES // 2:
             self._paused = False
             self._loop.add_reader(self._fd, self._read_some)
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from podium.core.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox.breaches import breaches_of
-from podium.sandbox.confining.preparation import MOST_PORTS, PreparedStart
+from podium.sandbox.confining.preparation import MAX_PORTS, PreparedStart
 from podium.sandbox.environment import LauncherSettings, refusal_of
 from podium.sandbox.finishing import to_the_end
 from podium.sandbox.guard.order import GuardOrder
@@ -156,7 +156,7 @@ class GuardedProcess:
             return self._guard.control.recv(65536)
         # Listeners of the tree's own network come along with the line that tells of them.
         flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-        data, descriptors, *_ = socket.recv_fds(self._guard.control, 65536, MOST_PORTS, flags)
+        data, descriptors, *_ = socket.recv_fds(self._guard.control, 65536, MAX_PORTS, flags)
         self._listeners += [socket.socket(fileno=descriptor) for descriptor in descriptors]
         return data
 

@@ -119,7 +119,7 @@ Redact = Callable[[str], str]
 NOTE_SECONDS = 0.1
 """How long a noted event may wait for a commit to travel with."""
 
-MOST_UNREADABLE = 20
+MAX_UNREADABLE = 20
 """Rows that cannot be read and are told of one by one."""
 
 
@@ -287,7 +287,7 @@ class OpenStore(ABC):
 
     def _report_unreadable(self, what: str, problem: str) -> None:
         """Called by readers in any thread, for the same row again and again."""
-        if len(self._unreadable) < MOST_UNREADABLE:
+        if len(self._unreadable) < MAX_UNREADABLE:
             self._unreadable.setdefault(what, f"{what} in the database cannot be read: {problem}")
 
     def _flush_notes(self) -> None:

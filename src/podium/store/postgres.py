@@ -18,7 +18,7 @@ from podium.core.errors import (
     StoreUnusable,
 )
 from podium.store.postgres_connection import (
-    LONGEST_WAIT_SECONDS,
+    MAX_WAIT_SECONDS,
     SCHEMA,
     PostgresConnection,
     connect,
@@ -101,7 +101,7 @@ def explain(error: psycopg.Error, url: str) -> PodiumError:
         )
     if state in ("55P03", "57014", *_AGAIN):
         return StoreBusy(
-            f"{name}: another session kept it for {LONGEST_WAIT_SECONDS} s ({said}); "
+            f"{name}: another session kept it for {MAX_WAIT_SECONDS} s ({said}); "
             "nothing was lost, run the same command again"
         )
     if state.startswith(_AWAY):

@@ -21,7 +21,7 @@ OLDEST_SERVER = 14
 IDLE_SECONDS = 3
 """So long a process that is stopped or cut off can hold everybody up, and no longer."""
 
-LONGEST_WAIT_SECONDS = 60
+MAX_WAIT_SECONDS = 60
 """How long a statement may wait for what another session holds, and a reading one take at all."""
 
 _DEFAULTS: Mapping[str, str | int] = {
@@ -39,7 +39,7 @@ _DEFAULTS: Mapping[str, str | int] = {
 _SESSION = (
     f"SET search_path = {SCHEMA}; "
     f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'; "
-    f"SET lock_timeout = '{LONGEST_WAIT_SECONDS}s'; "
+    f"SET lock_timeout = '{MAX_WAIT_SECONDS}s'; "
     "SET statement_timeout = 0; "
     "SET TimeZone = 'UTC'; "
     # The server's side of the same: a lock must not outlive a machine that vanished.

@@ -23,7 +23,7 @@ from podium.store.transaction import SqlTransaction
 from podium.store.writer import growing_pauses
 from podium.telemetry.exposition import StoreFigures
 
-LARGEST_MESSAGE = 4_000_000
+MAX_MESSAGE = 4_000_000
 """Characters that are gathered at most. The server takes a gigabyte, and ends a session that makes ready
 what it sends for more than three seconds."""
 
@@ -83,7 +83,7 @@ class GatheringConnection(PostgresConnection):
         answer = PendingRows(self)
         self._gathered.append((text, answer))
         self._characters += len(text)
-        if self._characters > LARGEST_MESSAGE:
+        if self._characters > MAX_MESSAGE:
             self.send()
         return answer
 

@@ -20,7 +20,7 @@ from podium.store.commit_signal import BURST_SECONDS
 from podium.store.open_store import OpenStore, Redact, environment_redaction
 from podium.store.postgres import explain, explained, is_passing, prepare
 from podium.store.postgres_connection import (
-    LONGEST_WAIT_SECONDS,
+    MAX_WAIT_SECONDS,
     PostgresConnection,
     connect,
     name_of,
@@ -264,7 +264,7 @@ class PostgresStore(OpenStore):
         found: GatheringConnection | None = getattr(self._reading, "connection", None)
         if found is None:
             found = GatheringConnection(
-                connect(self.url, longest_statement_seconds=LONGEST_WAIT_SECONDS)
+                connect(self.url, longest_statement_seconds=MAX_WAIT_SECONDS)
             )
             self._reading.connection = found
             self._connections.add(found)

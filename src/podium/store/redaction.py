@@ -104,7 +104,7 @@ def _literals(annotation: Any) -> Iterator[str]:
 SHORTEST_LINE = 12
 """Lines of a secret at least this long are hidden on their own too."""
 
-_LONGEST_TOKEN_BEGINNING = 256
+_MAX_TOKEN_BEGINNING = 256
 """More of a well-known token than is needed to recognise it."""
 _MARKER_START = "[redacted:"
 _PATTERN_MARKER = "[redacted:pattern]"
@@ -175,7 +175,7 @@ class Redactor:
         Known values are as long as they are; a token shape needs far less to be recognised.
         """
         forms = (len(form) for form, _ in self._forms[:1])
-        return max(_LONGEST_TOKEN_BEGINNING, self._encoded.longest, *forms)
+        return max(_MAX_TOKEN_BEGINNING, self._encoded.longest, *forms)
 
     def text(self, text: str) -> str:
         """The text without its secrets."""

@@ -66,7 +66,7 @@ N = TypeVar("N", bound=FrozenModel)
 Report = Callable[[str, str], None]
 """Takes what cannot be read, and why."""
 
-_LONGEST_NAME = 120
+_MAX_NAME = 120
 
 
 def readable(noun: type[N], rows: Iterable[tuple[Any, Any]], report: Report) -> Iterator[N]:
@@ -103,7 +103,7 @@ def _read(noun: type[N], body: Any) -> N:
 
 def _named(noun: type[FrozenModel], key: str) -> str:
     name = {WorkerHeartbeat: "worker", StepRecord: "step"}.get(noun, noun.__name__.lower())
-    return f"{name} {key[:_LONGEST_NAME]!r}"
+    return f"{name} {key[:_MAX_NAME]!r}"
 
 
 def _problem(error: Exception) -> str:
@@ -112,4 +112,4 @@ def _problem(error: Exception) -> str:
         return "no JSON" if isinstance(error, ValueError) else "nested too deeply"
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])
-    return f"{place[:_LONGEST_NAME]}: {first['msg']}" if place else "no JSON"
+    return f"{place[:_MAX_NAME]}: {first['msg']}" if place else "no JSON"

@@ -21,13 +21,13 @@ from podium.core.events import UPCASTS, lifted
 from podium.core.model import Json
 from podium.store.trace import TRACE_NAME
 
-LONGEST_LINE_BYTES = 16 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is passed over: memory must not depend on what a file holds."""
 
 LINES_TRIED = 100
 """When none of the first so many is an event, the file is no trace."""
 
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 """How many are named; the others are counted."""
 
 _READ_BYTES = 1 << 16
@@ -79,13 +79,13 @@ class TraceReader:
         """Whole lines with their numbers, and a last one without an end when it is an event all the same."""
         read = self._file.readline
         number = 0
-        while line := read(LONGEST_LINE_BYTES):
+        while line := read(MAX_LINE_BYTES):
             number += 1
             if line[-1] == 10:
                 if line != b"\n":
                     yield number, line
-            elif len(line) == LONGEST_LINE_BYTES:
-                self._unread(f"line {number} is longer than {LONGEST_LINE_BYTES // 2**20} MB")
+            elif len(line) == MAX_LINE_BYTES:
+                self._unread(f"line {number} is longer than {MAX_LINE_BYTES // 2**20} MB")
                 while line and line[-1] != 10:
                     line = read(_READ_BYTES)
             elif _parsed(line) is not None:
@@ -112,7 +112,7 @@ class TraceReader:
 
     def _fault(self, problem: str) -> None:
         self.fault_count += 1
-        if len(self.faults) < MOST_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             self.faults.append(f"{self._name}: {problem}")
 
     def _refuse(self) -> NoReturn:

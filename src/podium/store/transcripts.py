@@ -32,8 +32,8 @@ def plain_name(run_id: str) -> str:
     return run_id
 
 
-LONGEST_LINE = 1_000_000
-LARGEST_BYTES = 32_000_000
+MAX_LINE = 1_000_000
+MAX_BYTES = 32_000_000
 """Of one transcript: a program that never stops writing must not fill the disk."""
 _MARGIN = 10_000
 """Looked at beyond the cut, so that a secret across it is known for one."""
@@ -89,22 +89,22 @@ class FileTranscript:
         return str(self._path)
 
     def write(self, line: str) -> None:
-        if self._written >= LARGEST_BYTES:
+        if self._written >= MAX_BYTES:
             self._dropped_lines += 1
             self._dropped_characters += len(line)
             return
-        kept = self._redact(line[: LONGEST_LINE + _MARGIN])[:LONGEST_LINE]
-        if len(line) > LONGEST_LINE:
-            kept += f" [… {len(line) - LONGEST_LINE} more characters]"
+        kept = self._redact(line[: MAX_LINE + _MARGIN])[:MAX_LINE]
+        if len(line) > MAX_LINE:
+            kept += f" [… {len(line) - MAX_LINE} more characters]"
         try:
             self._put(line, kept)
         except OSError:
             # A full disk must not cost the turn: the reply itself is worth more.
-            self._written = LARGEST_BYTES
+            self._written = MAX_BYTES
 
     def _put(self, line: str, kept: str) -> None:
         """Write what is kept of a line behind the lines before it, or anew with those."""
-        start, raw = self._written, line[: LONGEST_LINE + _MARGIN]
+        start, raw = self._written, line[: MAX_LINE + _MARGIN]
         if self._recent and self._is_continued(raw):
             start = self._recent[0][0]
             raw = "\n".join((*(earlier for _, earlier in self._recent), raw))

@@ -53,7 +53,7 @@ OF_EVERY_STEP = frozenset({"step_started", "step_completed"})
 UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
 """The statuses that are no end, as SQL lists them."""
 
-MOST_ROWS = 2**62
+MAX_ROWS = 2**62
 """What stands for no limit in every database."""
 
 TASK_WITHIN = 20_000
@@ -200,7 +200,7 @@ class SqlView:
             "ORDER BY ordinal LIMIT :limit",
             run=run_id,
             after=after,
-            limit=MOST_ROWS if limit is None else limit,
+            limit=MAX_ROWS if limit is None else limit,
         )
 
     def signals(self, run_id: str, name: str | None = None) -> list[Signal]:

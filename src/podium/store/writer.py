@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podium.core.model import EventBody
     from podium.telemetry.exposition import StoreFigures
 
-LARGEST_BATCH = 128
+MAX_BATCH = 128
 
 SLOW_SECONDS = 0.001
 """Commits that take longer than this of late would hold up the event loop: the thread makes them."""
@@ -220,7 +220,7 @@ class Writer:
         if first is None:
             self._pausing()
             return None
-        return [first, *self._more(LARGEST_BATCH - 1)]
+        return [first, *self._more(MAX_BATCH - 1)]
 
     def _more(self, most: int) -> Iterator[_WriteJob]:
         """Jobs that wait by now."""
@@ -248,7 +248,7 @@ class Writer:
         self,
         batch: list[_WriteJob],
         transactions: list[SqlTransaction],
-        largest: int = LARGEST_BATCH,
+        largest: int = MAX_BATCH,
     ) -> Sequence[WriteResult | WriteFailure]:
         """Commit, in spite of what passes. `batch` grows by jobs that came while it waited its turn."""
         pauses = growing_pauses(self._driver.patience_seconds)

@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 5.0
 PAUSE_SECONDS = 1.0
 """How long a store that could not be read is left alone."""
 
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Events that are counted one by one when a listener is given up."""
 
 
@@ -190,7 +190,7 @@ class ListenerThread:
 
     def _left(self, view: StoreView) -> int:
         count, query = 0, _behind(self._first, self._last) if self._last else self._first
-        while count < MOST_COUNTED and (events := view.events(query)):
+        while count < MAX_COUNTED and (events := view.events(query)):
             count, query = count + len(events), _behind(query, events[-1])
         return count
 
@@ -202,12 +202,12 @@ def _behind(query: EventQuery, event: Event) -> EventQuery:
 
 
 def _events(count: int) -> str:
-    more = " or more" if count >= MOST_COUNTED else ""
+    more = " or more" if count >= MAX_COUNTED else ""
     return "1 event" if count == 1 else f"{count}{more} events"
 
 
 HOSTED_PAGE = 500
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 """A run that stopped for a person may never be heard of again; of more than these the oldest is forgotten."""
 
 _LET_GO = (RunParked, RunSucceeded, RunFailed, RunCancelled)
@@ -319,7 +319,7 @@ class HostedFollower:
         self._runs.pop(event.run_id, None)
         if run is not None:
             self._runs[run.id] = _hosted(run, event.body.fence)
-        while len(self._runs) > MOST_RUNS:
+        while len(self._runs) > MAX_RUNS:
             del self._runs[next(iter(self._runs))]
 
     def _hand_on(self, event: Event) -> None:

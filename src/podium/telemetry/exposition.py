@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-MOST_SERIES = 200
+MAX_SERIES = 200
 """How many sets of label values a family tells apart; all later ones are counted as `other`."""
 
-LONGEST_VALUE = 80
+MAX_VALUE = 80
 
 OTHER = "other"
 
@@ -56,7 +56,7 @@ class MetricFamily(ABC):
             raise ValueError(f"{self.name} has the labels {self._labels}, not {len(values)} values")
         place = tuple(_tame(value) for value in values)
         if place not in self._places:
-            if len(self._places) >= MOST_SERIES:
+            if len(self._places) >= MAX_SERIES:
                 return (OTHER,) * len(values)
             self._places.add(place)
         return place
@@ -151,7 +151,7 @@ def exposed(families: Iterable[MetricFamily]) -> str:
 def _tame(value: str) -> str:
     """A label value: one printable line of bounded length."""
     shown = "".join(character if character.isprintable() else " " for character in value)
-    return shown[:LONGEST_VALUE].strip() or "none"
+    return shown[:MAX_VALUE].strip() or "none"
 
 
 def _escaped(text: str) -> str:

@@ -204,7 +204,7 @@ def _add_tokens(counter: CounterFamily, usage: Usage, *labels: str) -> None:
 LEASE = timedelta(seconds=15)
 """A worker that has not been heard of for longer is not counted as alive."""
 
-MOST_APPROVALS = 1000
+MAX_APPROVALS = 1000
 """More than these are not counted one by one."""
 
 
@@ -261,8 +261,8 @@ def _own(beat: WorkerHeartbeat | None) -> list[MetricFamily]:
 def _approvals(view: StoreView) -> MetricFamily:
     waiting = Gauge(
         "podium_approvals_waiting",
-        f"Questions that wait for a person; {MOST_APPROVALS} means that many or more.",
+        f"Questions that wait for a person; {MAX_APPROVALS} means that many or more.",
     )
-    found = view.approvals(statuses=[ApprovalStatus.PENDING], limit=MOST_APPROVALS)
+    found = view.approvals(statuses=[ApprovalStatus.PENDING], limit=MAX_APPROVALS)
     waiting.put(amount=len(found))
     return waiting

@@ -31,7 +31,7 @@ from podium.core.events import (
     ToolRefused,
     ToolRequested,
 )
-from podium.telemetry.event_feed import MOST_RUNS, HostedRun
+from podium.telemetry.event_feed import MAX_RUNS, HostedRun
 from podium.telemetry.span_model import (
     Attribute,
     FinishedSpan,
@@ -285,7 +285,7 @@ class SpanMaker:
     def _begin(self, event: Event, run: HostedRun) -> list[FinishedSpan]:
         earlier = self._begun.pop(run.id, None)
         self._begun[run.id] = OpenRun(run, event.at, event.at)
-        while len(self._begun) > MOST_RUNS:  # runs that others took over
+        while len(self._begun) > MAX_RUNS:  # runs that others took over
             del self._begun[next(iter(self._begun))]
         return [] if earlier is None else [_hosting(earlier, "stopped")]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from podium.core.events import ToolRequested
 from podium.telemetry.event_feed import HostedRun
 
-LONGEST_LASTING_SECONDS = 7 * 86400.0
-LONGEST_WORD = 200
+MAX_LASTING_SECONDS = 7 * 86400.0
+MAX_WORD = 200
 """Names come from models and files too."""
 
 Attribute = str | int | float | bool
@@ -66,12 +66,12 @@ def step_place(run: HostedRun, step: str, attempt: int) -> SpanRef:
 
 def lasting(seconds: float) -> timedelta:
     """A duration that an event tells of, within what can have been."""
-    return timedelta(seconds=min(max(0.0, seconds), LONGEST_LASTING_SECONDS))
+    return timedelta(seconds=min(max(0.0, seconds), MAX_LASTING_SECONDS))
 
 
 def word(text: str) -> str:
     """A name as it may stand in a span."""
-    return "".join(each if each.isprintable() else " " for each in text[:LONGEST_WORD])
+    return "".join(each if each.isprintable() else " " for each in text[:MAX_WORD])
 
 
 def _digest(text: str) -> bytes:

@@ -29,10 +29,10 @@ from opentelemetry.trace import (
 import podium
 from podium.telemetry.span_model import FinishedSpan, SpanRef
 
-MOST_WAITING = 4096
+MAX_WAITING = 4096
 """Spans that may wait to be sent; more are dropped."""
 
-MOST_AT_ONCE = 512
+MAX_AT_ONCE = 512
 GATHER_SECONDS = 1.0
 """How long spans are gathered before they are sent together."""
 
@@ -97,7 +97,7 @@ class SpanOutbox(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         with self._changed:
-            if len(self._waiting) >= MOST_WAITING or self._closing.is_set():
+            if len(self._waiting) >= MAX_WAITING or self._closing.is_set():
                 self.dropped += 1
                 return
             self._waiting.append(span)
@@ -133,7 +133,7 @@ class SpanOutbox(SpanProcessor):
             self._changed.wait_for(lambda: self._waiting or self._closing.is_set())
         self._closing.wait(GATHER_SECONDS)
         with self._changed:
-            count = min(len(self._waiting), MOST_AT_ONCE)
+            count = min(len(self._waiting), MAX_AT_ONCE)
             return [self._waiting.popleft() for _ in range(count)]
 
 

@@ -65,7 +65,7 @@ class SteadyIds:
 T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.001
-_LONGEST_PAUSE_SECONDS = 0.05
+_MAX_PAUSE_SECONDS = 0.05
 
 
 @overload
@@ -102,5 +102,5 @@ def _pauses(condition: object, seconds: float) -> Iterator[float]:
     yield pause
     while time.monotonic() < deadline:
         yield pause
-        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, _MAX_PAUSE_SECONDS)
     raise TimedOut(f"{condition!r} did not become true within {seconds:g} seconds")

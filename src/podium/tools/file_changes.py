@@ -36,7 +36,7 @@ from podium.platform.safe_open import (
 from podium.tools.edits import EditRefused, MatchCandidate
 from podium.tools.scope import REFERENCE, ToolScope, inside
 
-LARGEST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """Files beyond are neither changed nor copied."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Kinds of characters that a person who reads a path does not see."""
@@ -296,7 +296,7 @@ class FileReplacement:
 
 def standing_at(scope: ToolScope, path: str) -> FileState:
     """The plain file there. Raises `ToolBroke` for anything else, and for one with a second name."""
-    content = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    content = find_beneath(scope.root, path, MAX_BYTES, alone=True)
     found = look_beneath(scope.root, path) if content is not None else None
     return FileState(content, stat.S_IMODE(found.st_mode) & 0o777 if found else None)
 
@@ -337,11 +337,11 @@ def _take_back(scope: ToolScope, made: Sequence[FileReplacement], because: BaseE
             ) from error
 
 
-LONGEST_DIFF = 12_000
-_LONGEST_SHOWN = 160
+MAX_DIFF = 12_000
+_MAX_SHOWN = 160
 
 
-def told_diff(scope: ToolScope, diff: str, most: int = LONGEST_DIFF) -> str:
+def told_diff(scope: ToolScope, diff: str, most: int = MAX_DIFF) -> str:
     """Cleaned before it is cut: half a secret would pass the redactor."""
     return _cut(scope.clean(diff), most)
 
@@ -358,7 +358,7 @@ def refusal(refused: EditRefused, scope: ToolScope, of: str) -> CallOutcome:
 
 
 def _shown(candidate: MatchCandidate, scope: ToolScope) -> dict[str, Json]:
-    text = _cut(scope.clean(candidate.text), _LONGEST_SHOWN)
+    text = _cut(scope.clean(candidate.text), _MAX_SHOWN)
     return {"line": candidate.line, "text": text, "differs": candidate.differs}
 
 

@@ -18,10 +18,10 @@ from podium.core.model import Json
 from podium.core.tool_replies import MARKS, MARKS_BESIDE_OTHERS, NOTE
 from podium.tools.output_text import ERROR_BYTES, bound
 
-MOST_MARKS = 8
-_LONGEST_SHOWN = 60
-_LONGEST_PLACE = 80
-_MOST_BYTES = 2_400
+MAX_MARKS = 8
+_MAX_SHOWN = 60
+_MAX_PLACE = 80
+_MAX_BYTES = 2_400
 """What the marks of one result may take."""
 
 _WORDS = (
@@ -172,7 +172,7 @@ def _marks_of(text: str, place: str) -> Iterator[dict[str, Json]]:
     lines: list[int] = []
     for kind, start, found in _signs_in(text):
         lines = lines or [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-        at = f"{place[:_LONGEST_PLACE]} line {bisect_right(lines, start)}".strip()
+        at = f"{place[:_MAX_PLACE]} line {bisect_right(lines, start)}".strip()
         yield {"kind": kind, "at": at, "text": _shown(found)}
 
 
@@ -180,9 +180,9 @@ def _signs_in(text: str) -> Iterator[tuple[str, int, str]]:
     """Kind, place and words of each; of every sign only the first few."""
     small = _small(text)
     for sign in _SIGNS:
-        yield from islice(_of_sign(sign, text, small), MOST_MARKS + 1)
+        yield from islice(_of_sign(sign, text, small), MAX_MARKS + 1)
     if _may_hide(text):
-        for found in islice(_HIDDEN.finditer(text), MOST_MARKS + 1):
+        for found in islice(_HIDDEN.finditer(text), MAX_MARKS + 1):
             yield "hidden", found.start(), found[0]
 
 
@@ -207,14 +207,14 @@ def _shown(text: str) -> str:
     """Characters that do not show by their numbers; a tag would be one again otherwise."""
     plain = "".join(
         char if char.isprintable() and char not in "<>[]" else f"\\u{ord(char):04x}"
-        for char in text[:_LONGEST_SHOWN]
+        for char in text[:_MAX_SHOWN]
     )
-    return plain[:_LONGEST_SHOWN]
+    return plain[:_MAX_SHOWN]
 
 
 def _that_fit(marks: list[dict[str, Json]]) -> list[Json]:
-    told: list[Json] = [*marks[:MOST_MARKS]]
-    while len(json.dumps(told)) > _MOST_BYTES:
+    told: list[Json] = [*marks[:MAX_MARKS]]
+    while len(json.dumps(told)) > _MAX_BYTES:
         told.pop()
     if len(told) < len(marks):
         told.append({"more": len(marks) - len(told)})

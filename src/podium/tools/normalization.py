@@ -17,11 +17,11 @@ from podium.core.decisions import FileVersion, PathArgument, PathUse, ToolSpec, 
 from podium.core.errors import HARMLESS_REMEDY, BadArguments
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
-from podium.tools.output_text import LONGEST_COMMAND, length_of
+from podium.tools.output_text import MAX_COMMAND, length_of
 from podium.tools.registry import Registry, TouchedByCall, shape_of
 
-_LONGEST_PATH_BYTES = 4_096
-_LONGEST_NAME_BYTES = 255
+_MAX_PATH_BYTES = 4_096
+_MAX_NAME_BYTES = 255
 
 
 class PathUnusable(ValueError):
@@ -64,14 +64,14 @@ def _check_shape(given: str) -> None:
         raise PathUnusable("the path is empty; `.` is the workspace itself")
     if "\0" in given:
         raise PathUnusable("the path has a NUL character in it")
-    if len(given.encode()) > _LONGEST_PATH_BYTES:
-        raise PathUnusable(f"the path is longer than {_LONGEST_PATH_BYTES} bytes")
-    if any(len(part.encode()) > _LONGEST_NAME_BYTES for part in given.split("/")):
-        raise PathUnusable(f"a name in the path is longer than {_LONGEST_NAME_BYTES} bytes")
+    if len(given.encode()) > _MAX_PATH_BYTES:
+        raise PathUnusable(f"the path is longer than {_MAX_PATH_BYTES} bytes")
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in given.split("/")):
+        raise PathUnusable(f"a name in the path is longer than {_MAX_NAME_BYTES} bytes")
 
 
 _HASHED_BYTES = 1_000_000
-LARGEST_REPLACED_BYTES = 20_000_000
+MAX_REPLACED_BYTES = 20_000_000
 """Of a file that is overwritten: it is shown to a person, and kept for undo."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -103,9 +103,9 @@ def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileVersion, ..
     seen = _seen(path, root)
     if seen is None or _holds(path, content):
         return ()
-    if _size_of(path) > LARGEST_REPLACED_BYTES:
+    if _size_of(path) > MAX_REPLACED_BYTES:
         raise ValueError(
-            f"{seen.path!r} is larger than {LARGEST_REPLACED_BYTES} bytes and is not replaced in one step; "
+            f"{seen.path!r} is larger than {MAX_REPLACED_BYTES} bytes and is not replaced in one step; "
             "write another file, or remove this one first"
         )
     return (seen,)
@@ -171,8 +171,8 @@ LooksSecret = Callable[[str], str | None]
 
 _FOLDER_ARGUMENT = "cwd"
 """Where a tool's command is started, if it has such an argument."""
-_MOST_PROBLEMS = 20
-_LONGEST_PROBLEM = 300
+_MAX_PROBLEMS = 20
+_MAX_PROBLEM = 300
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,13 @@ class Normalizer:
         return NormalizedCall(complete, paths, commands, undecidable, files)
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
-        found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
+        found = [problem[:_MAX_PROBLEM] for problem in islice(problems, _MAX_PROBLEMS)]
         if found:
             raise BadArguments(spec.name, found)
 
     def _refuse_misfits(self, spec: ToolSpec, arguments: dict[str, Json]) -> None:
         problems = self._schema_problems(spec, arguments)
-        found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
+        found = [problem[:_MAX_PROBLEM] for problem in islice(problems, _MAX_PROBLEMS)]
         if found:
             fits = self._registry.validator(spec.name).is_valid
             raise BadArguments(spec.name, found, shape_of(spec, fits))
@@ -320,7 +320,7 @@ class Normalizer:
 
 
 def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[FileVersion, ...]:
-    if length_of(commands) > LONGEST_COMMAND:
+    if length_of(commands) > MAX_COMMAND:
         return ()  # nobody is asked about such a command, so no yes has to be bound to its files
     folders = [Path(use.real) for use in paths if use.argument == _FOLDER_ARGUMENT]
     return files_of(commands, folders[0] if folders else root, root)

@@ -24,9 +24,9 @@ _SMALLEST_SHARE = 80
 """Below this a cut text would be little but its own marker."""
 _MARKER_SHARE = 60
 """Room for the brackets and the words that say what a list or an object had in all."""
-_LONGEST_REMEMBERED = 80
-_MOST_REMEMBERED = 500
-_MOST_BYTES_OF_ONE = 6
+_MAX_REMEMBERED_LENGTH = 80
+_MAX_REMEMBERED = 500
+_MAX_BYTES_OF_ONE = 6
 """What one character takes at most in JSON: `\\u001b`."""
 
 # Made once: `json.dumps` would make one for every value.
@@ -54,10 +54,10 @@ class OutputCleaner:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        self._remembered = lru_cache(maxsize=_MOST_REMEMBERED)(self._cleaned)
+        self._remembered = lru_cache(maxsize=_MAX_REMEMBERED)(self._cleaned)
 
     def text(self, text: str) -> str:
-        short = len(text) <= _LONGEST_REMEMBERED
+        short = len(text) <= _MAX_REMEMBERED_LENGTH
         return self._remembered(text) if short else self._cleaned(text)
 
     def _cleaned(self, text: str) -> str:
@@ -122,7 +122,7 @@ def _bound_list(value: list[Json], limit_bytes: int) -> list[Json]:
 
 def _cut(text: str, limit_bytes: int) -> str:
     """Two thirds from the beginning, one from the end: failures tend to be told last."""
-    if len(text) <= limit_bytes // _MOST_BYTES_OF_ONE - len('""'):
+    if len(text) <= limit_bytes // _MAX_BYTES_OF_ONE - len('""'):
         return text
     whole = len(text.encode())
     room = limit_bytes
@@ -150,9 +150,9 @@ def _size(value: Json) -> int:
 
 CANCELLED = "cancelled before it ended; it may have done a part of its work"
 """Error of a call whose handler was stopped with its turn."""
-LONGEST_COMMAND = 4_000
+MAX_COMMAND = 4_000
 """A person cannot be asked about a longer one."""
-_LONGEST_VALUE = 400
+_MAX_VALUE = 400
 _READ_WHOLE = ("ask_human", GUARDED_TOOL)
 """What a person is asked here is the question itself."""
 
@@ -217,11 +217,11 @@ def unreadable(call: Call, spec: ToolSpec | None) -> str:
     """Why a person cannot be asked about this call; empty when one can."""
     given = call.arguments.get(spec.command_argument or "", "") if spec else ""
     length = max(len(_text_of(given)), length_of(call.commands))
-    if length <= LONGEST_COMMAND:
+    if length <= MAX_COMMAND:
         return ""
     return (
         f"a person would have to be asked, and the command is {length} characters long where "
-        f"{LONGEST_COMMAND} can be asked about; make it a script file, or split it"
+        f"{MAX_COMMAND} can be asked about; make it a script file, or split it"
     )
 
 
@@ -239,7 +239,7 @@ def summary_of(call: Call, spec: ToolSpec | None = None) -> str:
     lines = [call.tool]
     for name, value in call.arguments.items():
         whole = name == command or call.tool in _READ_WHOLE
-        longest = LONGEST_COMMAND if whole else _LONGEST_VALUE
+        longest = MAX_COMMAND if whole else _MAX_VALUE
         lines.append(f"  {name}: {_shown(_text_of(value), longest)}")
     lines += [f"  runs {_indented(plain_text(shlex.join(words)))}" for words in call.commands]
     verb = "with" if call.commands else "replaces"

@@ -28,7 +28,7 @@ from podium.core.tool_replies import offered_schema
 from podium.tools.scope import Handler
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
-_DEEPEST = 50
+_MAX_DEPTH = 50
 
 
 def surely_sound(schema: Json, depth: int = 0) -> bool:
@@ -38,7 +38,7 @@ def surely_sound(schema: Json, depth: int = 0) -> bool:
     """
     if isinstance(schema, bool):
         return True
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return False
     return all(_is_sound(key, value, depth) for key, value in schema.items())
 
@@ -293,7 +293,7 @@ def _place(path: Iterable[str | int]) -> str:
     return "/".join(str(part) for part in path) or "its top"
 
 
-_LONGEST = 800
+_MAX_LENGTH = 800
 _MAX_SHAPE_DEPTH = 4
 _KINDS = {"string": "text", "null": "null", "boolean": "true|false"}
 _EXAMPLES: dict[str, Json] = {
@@ -309,7 +309,7 @@ _EXAMPLES: dict[str, Json] = {
 def shape_of(spec: ToolSpec, fits: Callable[[Json], bool]) -> str:
     """The arguments that models are shown, optional ones with `?`, and an example that `fits`."""
     shape = _shape(offered_schema(spec.input_schema), 0)
-    takes = f"{spec.name} takes {shape}"[:_LONGEST]
+    takes = f"{spec.name} takes {shape}"[:_MAX_LENGTH]
     example = _example(spec)
     if not fits(example):
         return takes

@@ -18,8 +18,8 @@ from podium.tools.text_search import matches
 
 _OF_GIT = ".gitignore"
 _OF_SEARCHES = (".ignore", ".rgignore")
-_LARGEST_BYTES = 200_000
-_MOST_LINES = 2_000
+_MAX_BYTES_SIZE = 200_000
+_MAX_LINES = 2_000
 # Of braces git and ripgrep think differently.
 _UNCERTAIN_IGNORE = re.compile(r"[\[\]\\{}]")
 
@@ -80,7 +80,7 @@ class IgnoreRules:
 
 
 def _lines(folder: str, name: str) -> Iterator[_IgnoreLine]:
-    for written in _text(Path(folder, name)).split("\n")[:_MOST_LINES]:
+    for written in _text(Path(folder, name)).split("\n")[:_MAX_LINES]:
         line = written.rstrip("\r")
         if not line.strip() or line.startswith("#"):
             continue
@@ -102,20 +102,20 @@ def _as_path(glob: str) -> str:
 def _text(file: Path) -> str:
     """What it says, whole. One that cannot be read so says nothing that is certain."""
     try:
-        if not file.is_file() or file.is_symlink() or file.stat().st_size > _LARGEST_BYTES:
+        if not file.is_file() or file.is_symlink() or file.stat().st_size > _MAX_BYTES_SIZE:
             return "!*"
         return file.read_text(errors="replace")
     except OSError:
         return "!*"
 
 
-MOST_ENTRIES = 100_000
-MOST_REACHED = 500
+MAX_ENTRIES = 100_000
+MAX_REACHED = 500
 
 _NOT_ENTERED = ".git"
 _UNCERTAIN = re.compile(r"[\[\]\\{}]")
 _BRACES = re.compile(r"\{([^{}]{0,1000})\}")
-_MOST_GLOBS = 64
+_MAX_GLOBS = 64
 
 
 class SearchTooLarge(ValueError):
@@ -132,9 +132,9 @@ def reached(
     """
     files = _walk(root, folder, [_SearchGlobs.of(globs) for globs in _readings(glob)])
     for number, path in enumerate(filter(is_protected, files)):
-        if number == MOST_REACHED:
+        if number == MAX_REACHED:
             raise SearchTooLarge(
-                f"more than {MOST_REACHED} protected files would be read; search elsewhere"
+                f"more than {MAX_REACHED} protected files would be read; search elsewhere"
             )
         yield path
 
@@ -152,9 +152,9 @@ def _walk(root: str, folder: str, wishes: Sequence[_SearchGlobs]) -> Iterator[st
         except OSError:
             continue  # not a folder, or one that the search cannot read either
         seen += len(entries)
-        if seen > MOST_ENTRIES:
+        if seen > MAX_ENTRIES:
             raise SearchTooLarge(
-                f"more than {MOST_ENTRIES} files lie there; search a smaller folder"
+                f"more than {MAX_ENTRIES} files lie there; search a smaller folder"
             )
         ignoring = above.within(place, {entry.name for entry in entries})
         for entry in entries:
@@ -226,7 +226,7 @@ def _unbraced(glob: str) -> list[str]:
     """`*.{a,b}` as `*.a` and `*.b`. What has too many choices stays as it is."""
     done: list[str] = []
     waiting = [glob]
-    while waiting and len(done) + len(waiting) <= _MOST_GLOBS:
+    while waiting and len(done) + len(waiting) <= _MAX_GLOBS:
         each = waiting.pop()
         found = _BRACES.search(each)
         if found is None:

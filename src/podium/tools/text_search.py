@@ -21,10 +21,10 @@ from typing import Any
 IGNORED = frozenset({".git", ".podium"})
 """Names that a walk passes over. In a worktree `.git` is a file."""
 
-MOST_FILES = 100_000
+MAX_FILES = 100_000
 """A walk ends after so many files."""
-LARGEST_SEARCHED_BYTES = 4_000_000
-LONGEST_LINE = 200
+MAX_SEARCHED_BYTES = 4_000_000
+MAX_LINE = 200
 """How much of a line is shown."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -53,7 +53,7 @@ def _files(top: int, prefix: str) -> Iterator[tuple[int, str, str]]:
         for name in sorted(files):
             if name not in IGNORED and _is_plain(handle, name):
                 seen += 1
-                if seen > MOST_FILES:
+                if seen > MAX_FILES:
                     return
                 yield handle, name, inner + name
 
@@ -147,8 +147,8 @@ def _text_of(folder: int, name: str) -> str | None:
     with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
-        content = file.read(LARGEST_SEARCHED_BYTES + 1)
-    if len(content) > LARGEST_SEARCHED_BYTES or b"\0" in content[:8192]:
+        content = file.read(MAX_SEARCHED_BYTES + 1)
+    if len(content) > MAX_SEARCHED_BYTES or b"\0" in content[:8192]:
         return None
     return content.decode(errors="replace")
 

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from podium.core.errors import BadInput, UserMustAct
 from podium.platform.private_sockets import sole_server
 from podium.web.access.host_names import is_loopback, named
-from podium.web.access.limits import MOST_HEAD_BYTES
+from podium.web.access.limits import MAX_HEAD_BYTES
 from podium.web.settings import ConsoleSettings
 
 
@@ -75,7 +75,7 @@ class _HurriedProtocol(H11Protocol):
 
 LEAVING_SECONDS = 2
 """How long those who are being answered may take when serving ends; streams are ended at once."""
-MOST_SOCKET_BYTES = 1_000_000
+MAX_SOCKET_BYTES = 1_000_000
 """Of one message of a websocket."""
 BACKLOG = 2048
 BESIDE_STREAMS = 400
@@ -151,8 +151,8 @@ def _config(app: FastAPI, settings: ConsoleSettings) -> uvicorn.Config:
         server_header=False,
         # The guards look at what proxies tell.
         proxy_headers=False,
-        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
-        ws_max_size=MOST_SOCKET_BYTES,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        ws_max_size=MAX_SOCKET_BYTES,
         limit_concurrency=settings.most_streams + BESIDE_STREAMS,
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,

@@ -253,7 +253,7 @@ async def test_fifty_megabytes_come_whole_and_memory_stays_bounded(
 async def test_an_answer_without_end_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line_module, "LARGEST_ANSWER_BYTES", 1_000_000)  # what it is takes a while
+    monkeypatch.setattr(line_module, "MAX_ANSWER_BYTES", 1_000_000)  # what it is takes a while
     async with ModelServer(script(x=[{"flood_bytes": 2_000_000}]), key=KEY) as server:
         rig = ApiRig(tmp_path, server, "anthropic")
         with pytest.raises(AgentUnavailable, match="larger than 1,000,000 bytes"):

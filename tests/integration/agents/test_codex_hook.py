@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.codex import hook as codex_hook
-from podium.agents.headless.codex.hook import MOST_CHANGES, Denied, changes_in, questions
+from podium.agents.headless.codex.hook import MAX_CHANGES, Denied, changes_in, questions
 from podium.agents.headless.codex.tools import Judged
 
 HOOK = Path(codex_hook.__file__)
@@ -177,7 +177,7 @@ def test_a_patch_without_files_is_denied(patch: str) -> None:
 
 def test_a_patch_of_too_many_files_is_denied() -> None:
     with pytest.raises(Denied, match="send several"):
-        changes_in("*** Delete File: a\n" * (MOST_CHANGES + 1), "/w")
+        changes_in("*** Delete File: a\n" * (MAX_CHANGES + 1), "/w")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from podium.agents.deps import AgentOptions
 from podium.agents.headless.gemini import GeminiCliAgent
-from podium.agents.headless.gemini.tools import LONGEST_BYTES, prompt_for
+from podium.agents.headless.gemini.tools import MAX_BYTES, prompt_for
 from podium.core.errors import AgentNotLoggedIn, AgentRejected, ConfigInvalid, ContextOverflow
 from podium.store import FileTranscripts
 from tests.integration.agents import clis
@@ -100,9 +100,9 @@ async def test_a_file_named_in_a_prompt_is_not_read_behind_the_gate(tmp_path: Pa
 
 
 def test_a_prompt_longer_than_the_cli_reads_is_not_cut_in_silence(tmp_path: Path) -> None:
-    assert len(prompt_for("gemini", "x" * LONGEST_BYTES, str(tmp_path))) == LONGEST_BYTES
+    assert len(prompt_for("gemini", "x" * MAX_BYTES, str(tmp_path))) == MAX_BYTES
     with pytest.raises(ContextOverflow, match="shorten it"):
-        prompt_for("gemini", "x" * (LONGEST_BYTES + 1), str(tmp_path))
+        prompt_for("gemini", "x" * (MAX_BYTES + 1), str(tmp_path))
 
 
 @pytest.mark.soak  # test_identity.py holds where the name comes from

@@ -24,7 +24,7 @@ from tests.integration.sandbox.terminals import on_terminal
 from tests.unit.gate.rig import command_call, context_for, gate_of
 
 SECONDS = 60.0
-_MOST_OUTPUT_BYTES = 1_000_000
+_MAX_OUTPUT_BYTES = 1_000_000
 Facts = Mapping[str, str]
 """The places of the arena, by name."""
 
@@ -93,7 +93,7 @@ class Nothing(Layout):
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
             output.seek(0)
-            return Turn(output.read(_MOST_OUTPUT_BYTES).decode(errors="replace"))
+            return Turn(output.read(_MAX_OUTPUT_BYTES).decode(errors="replace"))
 
 
 _ZONES = f"zones: {{closed: {{kind: forbidden, paths: [{', '.join(FORBIDDEN)}]}}}}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.integration.attacks.arena import Arena
 
 _LOOKS = (("status",), ("log", "-1", "--stat"), ("diff",), ("diff", "--cached"))
-_MOST_ODD_FOLDERS = 8
+_MAX_ODD_FOLDERS = 8
 
 
 def look_around(arena: Arena) -> list[str]:
@@ -29,5 +29,5 @@ def _folders(worktree: Path) -> Iterator[Path]:
     yield worktree
     odd = (Path(folder) for folder, inner, names in os.walk(worktree)
            if folder != str(worktree) and {"HEAD", ".git"} & {*inner, *names})  # fmt: skip
-    for _, folder in zip(range(_MOST_ODD_FOLDERS), odd, strict=False):
+    for _, folder in zip(range(_MAX_ODD_FOLDERS), odd, strict=False):
         yield folder

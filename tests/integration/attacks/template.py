@@ -9,7 +9,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-_MOST_CHANGES = 60
+_MAX_CHANGES = 60
 """With more of them it is quicker to copy everything."""
 
 _Facts = tuple[int, ...]
@@ -37,7 +37,7 @@ class Template:
             if self._facts.get(path) != now.get(path)
         ]
         folders = any(stat.S_ISDIR(self._facts[path][0]) for path in changed if path in self._facts)
-        if not now or folders or len(changed) > _MOST_CHANGES:
+        if not now or folders or len(changed) > _MAX_CHANGES:
             self._copy_all()
             return
         try:

@@ -248,7 +248,7 @@ async def test_more_lines_than_a_few_are_cut_and_those_before_still_answered(
 ) -> None:
     held = [
         await asyncio.open_connection(address.host, address.port)
-        for _ in range(metrics_server.MOST_CONNECTIONS)
+        for _ in range(metrics_server.MAX_CONNECTIONS)
     ]
     assert await asked(address, b"GET /metrics HTTP/1.1\r\n\r\n") == ""
     reader, writer = held[0]

@@ -18,7 +18,7 @@ from podium.core.decisions import Usage
 from podium.core.turns import ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Run, RunStatus
 from podium.render.trace import Timeline
-from podium.render.trace_rows import MOST_OPEN, Folding, Totals
+from podium.render.trace_rows import MAX_OPEN, Folding, Totals
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
 
@@ -399,11 +399,11 @@ def test_json_of_a_hostile_trace_means_the_same_and_shows_nothing_unseen(desk: D
 
 def test_calls_without_an_end_do_not_fill_the_memory() -> None:
     folding = Folding()
-    begun = [{"type": "tool_requested", "call": str(n), "seq": n} for n in range(MOST_OPEN + 5)]
+    begun = [{"type": "tool_requested", "call": str(n), "seq": n} for n in range(MAX_OPEN + 5)]
     given_up = [row.data["call"] for data in begun for row in folding.rows(data)]
     assert given_up == ["0", "1", "2", "3", "4"]
     huge = {"type": "tool_requested", "call": "huge", "seq": 1}
-    assert len(folding.rows(huge, 10**9)) == MOST_OPEN + 1
+    assert len(folding.rows(huge, 10**9)) == MAX_OPEN + 1
     assert list(folding.rest()) == []
 
 

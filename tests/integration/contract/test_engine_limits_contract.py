@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from podium.core.errors import BadInput, StepFailed
-from podium.core.record_limits import LARGEST_JSON
+from podium.core.record_limits import MAX_JSON
 from podium.core.work import RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, StepContext
 from tests.integration.contract.engines import EngineRoom
 
-HEAVY = "word " * (LARGEST_JSON // 4)
+HEAVY = "word " * (MAX_JSON // 4)
 
 
 async def test_an_output_that_weighs_too_much_is_a_failed_step(room: EngineRoom) -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from podium.core.errors import BadInput
-from podium.core.record_limits import LARGEST_JSON, LONGEST_KEY_BYTES
+from podium.core.record_limits import MAX_JSON, MAX_KEY_BYTES
 from podium.core.work import QueueSpec, RunStatus, Schedule, WorkerHeartbeat
 from podium.ports import EventQuery, Store, Transaction
 from tests.unit.contract.nouns import (
@@ -23,8 +23,8 @@ from tests.unit.contract.nouns import (
     an_approval,
 )
 
-LONG = "k" * (LONGEST_KEY_BYTES + 201)
-HEAVY = "word " * (LARGEST_JSON // 4)
+LONG = "k" * (MAX_KEY_BYTES + 201)
+HEAVY = "word " * (MAX_JSON // 4)
 
 
 def a_schedule(name: str, queue: str = "work") -> Schedule:
@@ -60,8 +60,8 @@ async def test_a_key_that_no_index_can_hold_is_refused(
 
 
 async def test_keys_are_counted_in_bytes_and_the_longest_ones_are_kept(store: Store) -> None:
-    run = a_queued_run(dedup_key="ж" * (LONGEST_KEY_BYTES // 2), queue="q" * LONGEST_KEY_BYTES)
-    name = "🙂" * (LONGEST_KEY_BYTES // 4)
+    run = a_queued_run(dedup_key="ж" * (MAX_KEY_BYTES // 2), queue="q" * MAX_KEY_BYTES)
+    name = "🙂" * (MAX_KEY_BYTES // 4)
 
     def keep(tx: Transaction) -> None:
         tx.add_run(run)
@@ -110,7 +110,7 @@ async def test_what_weighs_too_much_belongs_in_a_file(
 
 
 async def test_what_was_let_in_can_be_passed_on_and_brought_to_its_end(store: Store) -> None:
-    child = a_queued_run(input="x" * (LARGEST_JSON - 2_000), settings={"more": "y"})
+    child = a_queued_run(input="x" * (MAX_JSON - 2_000), settings={"more": "y"})
     await store.write(lambda tx: tx.add_run(child))
     claimed = await store.write(lambda tx: tx.claim("w", QueueSpec(name="work"), ["greet"], NOON))
     assert claimed is not None

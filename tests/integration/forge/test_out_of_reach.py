@@ -12,7 +12,7 @@ import yaml
 from podium.core.errors import ForgeUnavailable, RateLimited
 from podium.core.work import RunStatus
 from podium.jobs.pipeline import handover
-from podium.jobs.pipeline.handover import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, Trouble, trouble_of
+from podium.jobs.pipeline.handover import FIRST_PAUSE, MAX_PAUSE, PATIENCE, Trouble, trouble_of
 from podium.testing import retry_until
 from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubServer, Told
 from tests.integration.pipeline.rig import Project, smooth
@@ -60,7 +60,7 @@ def published(tmp_path: Path, github: GitHubServer) -> Published:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses that a test can wait for."""
     monkeypatch.setattr(handover, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(handover, "LONGEST_PAUSE", timedelta(milliseconds=200))
+    monkeypatch.setattr(handover, "MAX_PAUSE", timedelta(milliseconds=200))
 
 
 @pytest.mark.soak
@@ -129,8 +129,8 @@ def test_pauses_grow_up_to_a_bound_and_end_after_hours() -> None:
         pauses.append(trouble.again_at - now)
         now = trouble.again_at
     assert pauses == sorted(pauses)
-    assert (pauses[0], pauses[-1]) == (FIRST_PAUSE, LONGEST_PAUSE)
-    assert PATIENCE <= now - NOW < PATIENCE + LONGEST_PAUSE
+    assert (pauses[0], pauses[-1]) == (FIRST_PAUSE, MAX_PAUSE)
+    assert PATIENCE <= now - NOW < PATIENCE + MAX_PAUSE
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_pauses_grow_up_to_a_bound_and_end_after_hours() -> None:
     [
         (timedelta(minutes=10), timedelta(minutes=10)),
         (timedelta(minutes=-5), FIRST_PAUSE),
-        (timedelta(days=30_000), LONGEST_PAUSE),
+        (timedelta(days=30_000), MAX_PAUSE),
     ],
 )
 def test_a_rate_limit_is_waited_out_as_the_forge_says_but_never_for_long(

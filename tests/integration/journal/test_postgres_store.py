@@ -26,7 +26,7 @@ from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, StoreView, Transaction
 from podium.store import StoreJournal, verify
 from podium.store.postgres import COMMIT_LOCK, connect
-from podium.store.postgres_driver import LARGEST_MESSAGE, GatheringConnection
+from podium.store.postgres_driver import MAX_MESSAGE, GatheringConnection
 from podium.store.postgres_store import PostgresStore
 from podium.testing import retry_until
 from tests.postgres import PostgresServer
@@ -636,10 +636,10 @@ async def test_what_one_work_asks_too_much_of_the_server_costs_no_other(
 def test_what_is_gathered_is_sent_before_it_is_too_much_for_one_message(postgres_url: str) -> None:
     line = GatheringConnection(connect(postgres_url))
     try:
-        large = line.control("SELECT length(:text)", text="x" * LARGEST_MESSAGE)
+        large = line.control("SELECT length(:text)", text="x" * MAX_MESSAGE)
         little = line.control("SELECT 1")
         assert (large.done, little.done) == ("SELECT 1", "")
-        assert large.fetchone() == (LARGEST_MESSAGE,)
+        assert large.fetchone() == (MAX_MESSAGE,)
         assert little.fetchone() == (1,)
     finally:
         line.close()

@@ -14,7 +14,7 @@ from podium.core.work import QueueSpec, Run, RunStatus, Schedule, WorkerHeartbea
 from podium.platform.system_clock import SystemIds
 from podium.ports import RunQuery, Transaction
 from podium.store import SqlStore
-from podium.store.open_store import MOST_UNREADABLE, OpenStore
+from podium.store.open_store import MAX_UNREADABLE, OpenStore
 from podium.store.postgres_store import PostgresStore
 from podium.store.transaction import SqlTransaction
 from podium.testing import FixedClock
@@ -172,7 +172,7 @@ async def test_tallies_and_waits_go_on_beside_a_run_that_cannot_be_read(store: O
 
 
 async def test_a_database_full_of_such_rows_is_told_of_in_few_words(store: OpenStore) -> None:
-    names = [f"wrk_{number:03}" for number in range(MOST_UNREADABLE + 10)]
+    names = [f"wrk_{number:03}" for number in range(MAX_UNREADABLE + 10)]
 
     def work(tx: Transaction) -> None:
         for name in names:
@@ -182,4 +182,4 @@ async def test_a_database_full_of_such_rows_is_told_of_in_few_words(store: OpenS
     for name in names:
         await spoil(store, "workers", name)
     assert await store.read(lambda view: view.workers()) == []
-    assert len(store.faults) == MOST_UNREADABLE
+    assert len(store.faults) == MAX_UNREADABLE

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from podium.core.work import QueueSpec
-from podium.mcp.server import LARGEST_ARGUMENTS_BYTES
+from podium.mcp.server import MAX_ARGUMENTS_BYTES
 from podium.testing import retry_until
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.pipeline_rig import TASK, good_turns, set_up
@@ -166,7 +166,7 @@ async def test_an_approval_given_while_no_server_was_there_is_used_by_the_next(d
 async def test_people_are_not_asked_more_than_they_can_answer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.mcp.toolbox.MOST_WAITING", 2)
+    monkeypatch.setattr("podium.mcp.toolbox.MAX_WAITING", 2)
     async with beside(desk) as caller:
         first = await caller.call("write_file", path="1.txt", content="x")
         await caller.call("write_file", path="2.txt", content="x")
@@ -237,7 +237,7 @@ async def test_a_question_to_a_person_brings_their_words(desk: Desk) -> None:
         ("submit", {"flow": "pipeline", "options": {"x": 1}}, "there is no option 'x'; options:"),
         ("nonsense", {}, "there is no tool 'nonsense'; tools: submit,"),
         ("write_file", {"path": "a"}, "arguments of 'write_file' do not fit"),
-        ("plan", {"text": "x" * (LARGEST_ARGUMENTS_BYTES + 1)}, "nothing was done"),
+        ("plan", {"text": "x" * (MAX_ARGUMENTS_BYTES + 1)}, "nothing was done"),
     ],
 )
 async def test_what_cannot_be_is_told_in_words(

@@ -324,7 +324,7 @@ def test_a_trace_that_is_too_large_is_not_held_in_memory(
     project: Path, replay: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Patched because a trace of that size would take minutes to make."""
-    monkeypatch.setattr(recording, "MOST_EVENTS", 5)
+    monkeypatch.setattr(recording, "MAX_EVENTS", 5)
     said = replay(trace_in(project))
     assert (said.code, "too large to be replayed" in said.err) == (2, True)
 

@@ -151,7 +151,7 @@ def test_what_a_program_plants_where_nobody_may_fails_the_run(stage: Stage, comm
 def test_what_cannot_be_looked_at_is_no_success_where_paths_are_closed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.git.worktree_files.MOST_LOOKED_AT", 30)
+    monkeypatch.setattr("podium.git.worktree_files.MAX_LOOKED_AT", 30)
     flood = "python3 -c 'for n in range(40): open(str(n), chr(119))'"
     stage.acts(EDIT, call("run_command", command=flood))
     code, lines = stage.events()

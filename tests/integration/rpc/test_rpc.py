@@ -23,7 +23,7 @@ from podium.core.terminals import KeysPressed, Terminal
 from podium.rpc import Certificates, Greeting, reach, reach_tls, serve, serve_tls
 from podium.rpc.generated import podium_pb2 as pb
 from podium.rpc.generated.podium_pb2_grpc import TerminalsServicer, TerminalsStub
-from podium.rpc.messages import MOST_PICTURE_CHARACTERS
+from podium.rpc.messages import MAX_PICTURE_CHARACTERS
 from podium.testing import MemoryTerminals
 from tests.integration.rpc.papers import authority, certificates
 
@@ -267,7 +267,7 @@ async def test_of_a_picture_too_large_to_be_sent_the_end_is(socket: Path) -> Non
 
     assert picture.lines[-1] == "half ?"
     assert picture.left_out + len(picture.lines) == 4000
-    assert sum(map(len, picture.lines)) <= MOST_PICTURE_CHARACTERS
+    assert sum(map(len, picture.lines)) <= MAX_PICTURE_CHARACTERS
 
 
 async def test_between_machines_both_ends_must_show_certificates(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from podium.core.model import Json
 from podium.core.processes import ProcessSpec
 from podium.ports import Process
 from podium.sandbox import ProcessLauncher, mcp_server_command
-from podium.sandbox.mcp_door import LONGEST_NAME, LONGEST_RESULT_CHARACTERS
-from podium.sandbox.mcp_server import LONGEST_CALL_BYTES, LONGEST_LINE_BYTES, PROTOCOLS
+from podium.sandbox.mcp_door import MAX_NAME, MAX_RESULT_CHARACTERS
+from podium.sandbox.mcp_server import MAX_CALL_BYTES, MAX_LINE_BYTES, PROTOCOLS
 from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig
 
 Message = dict[str, Any]
@@ -170,7 +170,7 @@ SENSELESS: list[tuple[bytes, int]] = [
     (b'{"id": 1, "method": "tools/call"}', -32602),
     (b'{"id": 1, "method": "tools/call", "params": []}', -32602),
     (b'{"id": 1, "method": "tools/call", "params": {"name": 5}}', -32602),
-    (b"[" + b"5" * (LONGEST_LINE_BYTES + 100), -32700),
+    (b"[" + b"5" * (MAX_LINE_BYTES + 100), -32700),
 ]
 
 
@@ -201,7 +201,7 @@ async def test_what_wants_no_answer_gets_none() -> None:
 async def test_arguments_that_the_door_would_not_take_are_sent_back() -> None:
     rig = RealDoorRig(Effect.ALLOW)
     async with at_door(rig) as cli:
-        text, is_error = await cli.call("echo", text="x" * LONGEST_CALL_BYTES)
+        text, is_error = await cli.call("echo", text="x" * MAX_CALL_BYTES)
         not_an_object = await cli.ask("tools/call", {"name": "echo", "arguments": [1]})
         assert await rig.events() == []
     assert is_error
@@ -211,9 +211,9 @@ async def test_arguments_that_the_door_would_not_take_are_sent_back() -> None:
 
 async def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:
     async with at_door(DoorRig(Effect.ALLOW)) as cli:
-        text, is_error = await cli.call("echo", text="y" * 2 * LONGEST_RESULT_CHARACTERS)
+        text, is_error = await cli.call("echo", text="y" * 2 * MAX_RESULT_CHARACTERS)
     assert not is_error
-    assert len(text) <= LONGEST_RESULT_CHARACTERS
+    assert len(text) <= MAX_RESULT_CHARACTERS
     assert text.count("characters left out; ask for a part") == 1
     assert text.endswith('y"}}')
 
@@ -284,8 +284,8 @@ async def test_with_the_token_of_a_hook_nothing_is_shown_or_performed() -> None:
 
 def test_names_are_offered_as_every_cli_takes_them() -> None:
     names = ["read_file", "pack.tool/x", "pack tool x", "z" * 100, "z" * 99, "ö"]
-    offered = tool_replies.offered_names(names, LONGEST_NAME)
+    offered = tool_replies.offered_names(names, MAX_NAME)
     assert list(offered.values()) == names
-    assert [name for name in offered if len(name) > LONGEST_NAME] == []
+    assert [name for name in offered if len(name) > MAX_NAME] == []
     assert list(offered)[:3] == ["read_file", "pack_tool_x", "pack_tool_x_2"]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in offered)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from podium.core.model import Json
-from podium.jobs.sense.orders.work_order import MOST_OPS, WorkOrder, order_text
+from podium.jobs.sense.orders.work_order import MAX_OPS, WorkOrder, order_text
 from podium.jobs.sense.planning.plan_parser import parse_plan
 from tests.integration.sense.attack_rig import Ground, Hands
 
@@ -155,7 +155,7 @@ def test_a_broken_plan_gives_no_candidates_and_says_why(text: str) -> None:
 
 
 def test_duplicates_give_one_order_and_too_many_operations_none() -> None:
-    ops = [{"op": "mkdir", "path": f"g/docs/{number}"} for number in range(MOST_OPS + 1)]
+    ops = [{"op": "mkdir", "path": f"g/docs/{number}"} for number in range(MAX_OPS + 1)]
     many = {**GOOD, "target": "many", "wo_suggestion": {**GOOD["wo_suggestion"], "ops": ops}}
     again = {**GOOD, "wo_suggestion": {**GOOD["wo_suggestion"], "wo_id_hint": "fix-opal"}}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.jobs.sense.planning.plan_schema import MOST_BYTES, plan_schema, work_order_schema
+from podium.jobs.sense.planning.plan_schema import MAX_BYTES, plan_schema, work_order_schema
 from tests.integration.cli.desk import Desk
 
 SAMPLES = Path(str(files("podium.jobs.sense") / "samples"))
@@ -81,7 +81,7 @@ def test_operations_are_shown(desk: Desk) -> None:
         ("{", "no JSON"),
         ("", "the plan is empty"),
         (b"\xff\xfe", "no UTF-8"),
-        (b" " * (MOST_BYTES + 5), "larger than"),
+        (b" " * (MAX_BYTES + 5), "larger than"),
         ('{"plan": []}', "has no 'items'"),
     ],
 )

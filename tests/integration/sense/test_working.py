@@ -13,7 +13,7 @@ from podium.app.run_control import resume
 from podium.core.model import Json
 from podium.core.work import RunStatus
 from podium.jobs.sense import WORK_ORDER
-from podium.jobs.sense.orders.work_order import LONGEST_OUTPUT, OP_TOOLS
+from podium.jobs.sense.orders.work_order import MAX_OUTPUT, OP_TOOLS
 from podium.testing import retry_until
 from tests.unit.sense.dying import Death, When
 from tests.unit.sense.station import (
@@ -173,7 +173,7 @@ async def test_what_a_program_said_is_in_the_answer_also_when_it_failed(tmp_path
     assert "exit code 3" in ack.error
     assert (ack.ops[0].status, ack.ops[0].receipt) == ("failed", 1)
     assert ack.ops[0].output.endswith("xxx\nout\nbad end")
-    assert len(ack.ops[0].output) == LONGEST_OUTPUT
+    assert len(ack.ops[0].output) == MAX_OUTPUT
 
 
 FAULTY = "id: WO-1\ntitle: order WO-1\nops: [{op: delete, path: g/docs/a.md}]\n"

@@ -285,7 +285,7 @@ async def test_more_files_than_one_search_takes_are_left_out_and_it_says_so(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The limit is lowered so that the test need not make that many files.
-    monkeypatch.setattr("podium.tools.builtin.file_lookup._LONGEST_LIST_BYTES", 20)
+    monkeypatch.setattr("podium.tools.builtin.file_lookup._MAX_LIST_BYTES", 20)
     for number in range(5):
         (rig.root / f"file{number}").write_text("needle\n")
 

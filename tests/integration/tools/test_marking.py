@@ -13,7 +13,7 @@ from podium.core.decisions import CallOutcome, canonical_json
 from podium.core.events import ToolCompleted, ToolFailed
 from podium.core.model import Json
 from podium.core.tool_replies import NOTE
-from podium.tools.instruction_marks import MOST_MARKS, marked, marks_in
+from podium.tools.instruction_marks import MAX_MARKS, marked, marks_in
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import examples
 from tests.unit.tools.rig import Rig, a_tool, make_rig
@@ -122,7 +122,7 @@ def test_a_flood_of_them_is_counted_and_fits() -> None:
     shown = marked(CallOutcome(ok=True, result=result), 4_000).result
 
     assert len(json.dumps(shown, ensure_ascii=False).encode()) <= 4_000
-    assert len(shown["marks"]) <= MOST_MARKS + 1
+    assert len(shown["marks"]) <= MAX_MARKS + 1
     assert shown["marks"][-1]["more"] > 0
 
 

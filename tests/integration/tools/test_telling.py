@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from podium.core.decisions import CallOutcome
-from podium.core.tool_replies import LONGEST_STREAM, NOTE, offered_schema, told_outcome
+from podium.core.tool_replies import MAX_STREAM, NOTE, offered_schema, told_outcome
 from podium.tools import builtin_tools
 from podium.tools.builtin import checks_tool
 from tests.unit.tools.rig import Rig, a_tool, make_rig
 
-LONGEST = 40_000
+MAX_LENGTH = 40_000
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def rig(tmp_path: Path) -> Rig:
     return make_rig(tmp_path, [*builtin_tools(), checks_tool(checks)])
 
 
-def told(tool: str, outcome: CallOutcome, longest: int = LONGEST) -> str:
+def told(tool: str, outcome: CallOutcome, longest: int = MAX_LENGTH) -> str:
     return told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
 
 
@@ -49,7 +49,7 @@ def test_of_a_long_output_beginning_and_end_are_shown() -> None:
     assert "stdout:\nfirst\n" in text
     assert text.endswith("\nlast")
     assert "characters left out" in text
-    assert len(text) < LONGEST_STREAM + 200
+    assert len(text) < MAX_STREAM + 200
 
 
 async def test_a_file_is_told_by_numbered_lines_and_where_to_continue(rig: Rig) -> None:

@@ -304,7 +304,7 @@ async def test_a_flood_of_events_is_passed_over_and_its_runs_are_learnt_again(
     scene: Scene, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A thousand real events would prove no more.
-    monkeypatch.setattr(watching, "MOST_EVENTS", 5)
+    monkeypatch.setattr(watching, "MAX_EVENTS", 5)
     store = Counting(scene.store)
     runs = [running(scene) for _ in range(4)]
     await save(scene, *runs)

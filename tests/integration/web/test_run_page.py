@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.web.access.tokens import ConsoleRole
-from podium.web.pages.run_documents import MOST_LINES, read_diff, rendered
+from podium.web.pages.run_documents import MAX_LINES, read_diff, rendered
 from podium.web.pages.run_parts import PARTS
 from tests.integration.web.browser import (
     needs_browser,
@@ -174,7 +174,7 @@ def test_a_difference_is_read_file_by_file() -> None:
     assert (second.name, second.lines[0]) == ("a/x b/y", ("same", "rename from x"))
     long = read_diff("diff --git a/x b/x\n@@\n" + "+\n" * 5000)
     assert long.cut
-    assert long.files[0].added == MOST_LINES - 2
+    assert long.files[0].added == MAX_LINES - 2
 
 
 async def test_documents_load_nothing_and_lead_nowhere_unseen() -> None:

@@ -93,7 +93,7 @@ async def test_a_program_that_looks_for_words_goes_from_portion_to_portion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As many runs as are read at a time would take the test minutes to make.
-    monkeypatch.setattr("podium.app.run_overview.MOST_READ", 4)
+    monkeypatch.setattr("podium.app.run_overview.MAX_READ", 4)
     async with console(tmp_path) as stage, stage.client() as client:
         (rare,) = await add_runs(stage.podium, 1, "hapax")
         await add_runs(stage.podium, 10)
@@ -116,7 +116,7 @@ async def test_a_program_that_looks_for_words_goes_from_portion_to_portion(
 async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
     tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.app.run_overview.MOST_READ", 4)  # as above
+    monkeypatch.setattr("podium.app.run_overview.MAX_READ", 4)  # as above
     async with console(tmp_path) as stage:
         old = await add_runs(stage.podium, 2, "hapax <b>")
         await add_runs(stage.podium, 10)

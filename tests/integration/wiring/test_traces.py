@@ -267,7 +267,7 @@ async def test_closing_sends_what_was_not_read_yet_and_what_will_not_end(
 async def test_runs_go_on_while_the_receiver_is_silent_and_what_is_too_much_is_dropped(
     tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(span_outbox, "MOST_WAITING", 4)  # 4096 would take thousands of runs
+    monkeypatch.setattr(span_outbox, "MAX_WAITING", 4)  # 4096 would take thousands of runs
     monkeypatch.setattr(span_outbox, "SEND_SECONDS", 60.0)  # nothing is lost for another reason
     monkeypatch.setattr(span_outbox, "CLOSE_SECONDS", 0.05)
     monkeypatch.setattr(span_outbox, "GATHER_SECONDS", 0.0)

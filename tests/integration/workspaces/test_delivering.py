@@ -287,7 +287,7 @@ async def test_a_file_of_a_mode_that_is_none_and_a_file_too_large_are_told(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real limit would need a file of half a gigabyte.
-    monkeypatch.setattr("podium.git.import_gate.LARGEST_FILE_BYTES", 1000)
+    monkeypatch.setattr("podium.git.import_gate.MAX_FILE_BYTES", 1000)
     workspace = await place.make()
     said = await _refusal(
         place, workspace, "head -c 1001 /dev/zero > big; git add big; git commit -qm z"
@@ -299,7 +299,7 @@ async def test_more_than_a_delivery_may_hold_is_refused(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real limit would need half a gigabyte of commits.
-    monkeypatch.setattr("podium.git.delivery.LARGEST_PACK_BYTES", 1000)
+    monkeypatch.setattr("podium.git.delivery.MAX_PACK_BYTES", 1000)
     workspace = await place.make()
     said = await _refusal(
         place, workspace, "head -c 5000 /dev/urandom > big; git add big; git commit -qm z"

@@ -82,7 +82,7 @@ async def test_a_planted_repository_is_not_unchanged(place: Place) -> None:
 async def test_merged_work_stays_when_what_is_beside_it_cannot_be_kept(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planted, "LARGEST_BYTES", 1000)
+    monkeypatch.setattr(planted, "MAX_BYTES", 1000)
     workspace = await place.make()
     await place.works(workspace, f"echo a > a; git add a; git commit -qm a; {_PLANT}")
     await workspace.deliver()
@@ -97,7 +97,7 @@ async def test_merged_work_stays_when_what_is_beside_it_cannot_be_kept(
 async def test_an_incomplete_snapshot_is_never_read_as_complete(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planted, "LARGEST_BYTES", 1000)
+    monkeypatch.setattr(planted, "MAX_BYTES", 1000)
     workspace = await place.make()
     worktree = Path(workspace.record.path)
     (worktree / ".gitignore").write_text("*.log\nign/\n")

@@ -128,7 +128,7 @@ def test_answers_of_git_are_read_by_their_counted_lengths() -> None:
 async def test_more_links_than_one_delivery_may_make_are_refused_with_words(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_changes, "MOST_LINKS", 2)
+    monkeypatch.setattr(commit_changes, "MAX_LINKS", 2)
     workspace = await place.make()
     await place.works(workspace, "ln -s a l1; ln -s a l2; git add -A; git commit -qm two")
     assert len((await workspace.deliver()).paths) == 2

@@ -150,7 +150,7 @@ async def test_on_another_file_system_it_is_copied_without_following_links(
 async def test_what_cannot_be_copied_stays_whole_and_is_named(
     workspace: GitWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_tree, "_DEEPEST", 3)
+    monkeypatch.setattr(folder_tree, "_MAX_DEPTH", 3)
 
     def refuse(source: Path, target: Path) -> None:
         raise OSError(18, "Invalid cross-device link")

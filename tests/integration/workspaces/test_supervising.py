@@ -152,7 +152,7 @@ async def test_very_many_changes_are_told_in_part(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A limit that real trees reach only with hundreds of thousands of files.
-    monkeypatch.setattr("podium.git.worktree_status._MOST_BYTES", 1000)
+    monkeypatch.setattr("podium.git.worktree_status._MAX_BYTES", 1000)
     workspace = await place.make()
     for number in range(300):
         (_top(workspace) / f"file-{number:04}").write_text("x")

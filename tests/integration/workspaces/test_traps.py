@@ -201,7 +201,7 @@ async def test_pipes_in_the_private_git_directory_keep_nobody_waiting(
 async def test_a_tree_of_endless_paths_is_told_and_read_by_nobody(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_trees, "MOST_PATHS", 5000)
+    monkeypatch.setattr(commit_trees, "MAX_PATHS", 5000)
     workspace = await place.make()
     await place.works(
         workspace,

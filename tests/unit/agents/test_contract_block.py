@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.contract import NotAnAnswer, read_block
-from podium.agents.contract.block import LOOKED_AT, MOST_BLOCKS
+from podium.agents.contract.block import LOOKED_AT, MAX_BLOCKS
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 
@@ -93,9 +93,7 @@ def test_a_block_longer_than_what_is_looked_at_is_not_found_by_halves() -> None:
 
 
 def test_more_blocks_than_are_read_do_not_hide_the_last() -> None:
-    many = "".join(
-        f'[[POLI:MSG {{"id": "o{n}"}}]]\n{n}\n{CLOSE}\n' for n in range(MOST_BLOCKS + 50)
-    )
+    many = "".join(f'[[POLI:MSG {{"id": "o{n}"}}]]\n{n}\n{CLOSE}\n' for n in range(MAX_BLOCKS + 50))
     assert read_block(f"{many}{OPEN}\nlast\n{CLOSE}", "POLI:MSG", nonce="n1").body == "last"
 
 

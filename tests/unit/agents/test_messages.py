@@ -7,7 +7,7 @@ import json
 import pytest
 
 from podium.agents.contract import read_messages
-from podium.agents.contract.messages import MOST_BODY, MOST_IGNORED, MOST_MESSAGES
+from podium.agents.contract.messages import MAX_BODY, MAX_IGNORED, MAX_MESSAGES
 from podium.core.turns import MessageBlock
 from tests.linear_cost import assert_linear_cost
 
@@ -248,13 +248,13 @@ def test_what_is_kept_is_bounded_and_it_is_the_last() -> None:
 
     heard = read_messages(many)
 
-    assert (len(heard.messages), len(heard.ignored)) == (MOST_MESSAGES, MOST_IGNORED)
+    assert (len(heard.messages), len(heard.ignored)) == (MAX_MESSAGES, MAX_IGNORED)
     assert heard.messages[-1].id == "T-1199"
 
 
 def test_a_block_or_a_line_that_is_too_long_is_told_and_the_next_is_read() -> None:
-    line = "x" * (MOST_BODY + 1)
-    lines = ("x" * 99 + "\n") * (MOST_BODY // 100 + 1)
+    line = "x" * (MAX_BODY + 1)
+    lines = ("x" * 99 + "\n") * (MAX_BODY // 100 + 1)
     after = f"{CLOSE}\n{OPEN}\nx\n{CLOSE}\n"
 
     assert bodies(f"{OPEN}\n{line}\n{after}{OPEN}\n{lines}{after}") == ["x", "x"]
@@ -265,7 +265,7 @@ def test_a_block_or_a_line_that_is_too_long_is_told_and_the_next_is_read() -> No
 
 
 def test_a_quoted_block_outlives_the_one_that_was_too_long() -> None:
-    outer = f"{OPEN}\n" + ("x" * 99 + "\n") * (MOST_BODY // 100 - 10) + "```\n"
+    outer = f"{OPEN}\n" + ("x" * 99 + "\n") * (MAX_BODY // 100 - 10) + "```\n"
     inner = opening("T-2") + "\n" + "line\n" * 300 + CLOSE + "\n"
 
     assert bodies(outer + inner) == ["line\n" * 299 + "line"]
@@ -301,4 +301,4 @@ def test_very_many_opening_tags_hold_no_message() -> None:
     heard = read_messages(f"{OPEN}\n" * 20_000)
 
     assert heard.messages == ()
-    assert len(heard.ignored) == MOST_IGNORED
+    assert len(heard.ignored) == MAX_IGNORED

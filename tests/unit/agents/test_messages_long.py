@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.contract import ContractedAgent, read_messages
-from podium.agents.contract.messages import MOST_ANSWER
+from podium.agents.contract.messages import MAX_ANSWER
 from podium.core.errors import ReplyInvalid
 from podium.core.turns import AwaitedMessage, MessageBlock, Turn, block_of
 from podium.testing import FakeAgent
@@ -51,7 +51,7 @@ async def test_a_long_message_is_handed_on_to_the_byte() -> None:
 async def test_of_words_without_measure_before_a_message_the_end_is_kept() -> None:
     text = await kept(f"{LINE * 50_000}{plan('1. look')}\n")
 
-    assert len(text) <= MOST_ANSWER
+    assert len(text) <= MAX_ANSWER
     assert [each.body for each in read_messages(text).messages] == ["1. look"]
 
 
@@ -78,4 +78,4 @@ async def test_what_a_message_quotes_is_not_taken_for_it_when_its_beginning_is_c
 async def test_words_that_only_speak_of_messages_are_cut_like_other_words() -> None:
     text = await kept(f"no [[POLI:MSG was needed\n{LINE * 50_000}", or_words=True)
 
-    assert len(text) < MOST_ANSWER
+    assert len(text) < MAX_ANSWER

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.loads import Cost, Costs, Load, Outcome, Site, connections
 from benchmarks.simulation import simulate
-from podium.store.writer import LARGEST_BATCH
+from podium.store.writer import MAX_BATCH
 from tests.soaking import in_soak
 
 NOTHING = Cost()
@@ -67,7 +67,7 @@ def test_works_that_wait_are_committed_together_up_to_a_most() -> None:
     one = play(Load(agents=1), Site(workers=1, room=1))
     many = play(Load(agents=1000), Site(workers=1, room=1000))
     assert one.works_per_commit == 1
-    assert 64 < many.works_per_commit <= LARGEST_BATCH
+    assert 64 < many.works_per_commit <= MAX_BATCH
     assert many.works_per_second > 2 * one.works_per_second
 
 

@@ -10,7 +10,7 @@ import pytest
 from podium.app.app import Podium
 from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, ConfigInvalid
-from podium.jobs.duet.commands.pair_options import LARGEST_BYTES, read_env_file
+from podium.jobs.duet.commands.pair_options import MAX_BYTES, read_env_file
 from podium.jobs.duet.pairs import PairRequest, all_pairs, duet_limits, pair_named, socket_path
 
 KNOWN = {"HOME": "/home/ann", "X": "x"}
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_read_or_is_too_large_is_told(tmp_path: Path) -> N
     with pytest.raises(BadInput, match="there is no file of variables"):
         read_env_file(tmp_path / "pipe", KNOWN)
     large = tmp_path / "large"
-    large.write_text("#" * (LARGEST_BYTES + 1))
+    large.write_text("#" * (MAX_BYTES + 1))
     with pytest.raises(BadInput, match="too large"):
         read_env_file(large, KNOWN)
 

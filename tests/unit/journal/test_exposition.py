@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.telemetry.exposition import (
-    LONGEST_VALUE,
-    MOST_SERIES,
+    MAX_SERIES,
+    MAX_VALUE,
     OTHER,
     CounterFamily,
     Gauge,
@@ -58,7 +58,7 @@ def test_whatever_a_label_holds_the_page_stays_readable(value: str) -> None:
     counter.add(value)
     [((_, ((_, read),)), count)] = samples(counter).items()
     assert count == 1
-    assert 0 < len(read) <= LONGEST_VALUE
+    assert 0 < len(read) <= MAX_VALUE
 
 
 def test_quotes_and_backslashes_come_back_as_they_were() -> None:
@@ -70,11 +70,11 @@ def test_quotes_and_backslashes_come_back_as_they_were() -> None:
 def test_names_made_up_without_end_are_counted_together() -> None:
     counter = CounterFamily("a_total", "Words.", ["model"])
     gauge = Gauge("b", "Words.", ["queue"])
-    for number in range(MOST_SERIES + 50):
+    for number in range(MAX_SERIES + 50):
         counter.add(f"model-{number}")
         gauge.put(f"queue-{number}", amount=2)
     read = samples(counter, gauge)
-    assert len(read) == 2 * (MOST_SERIES + 1)
+    assert len(read) == 2 * (MAX_SERIES + 1)
     assert read["a_total", (("model", OTHER),)] == 50
     assert read["b", (("queue", OTHER),)] == 100
     counter.add("model-0")

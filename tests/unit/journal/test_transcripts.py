@@ -49,7 +49,7 @@ def test_a_step_that_is_asked_again_gets_a_transcript_of_its_own(tmp_path: Path)
 def test_a_long_line_is_cut_behind_the_redaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcripts, "LONGEST_LINE", 10)
+    monkeypatch.setattr(transcripts, "MAX_LINE", 10)
     with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
         transcript.write("12345hunter2 and more")
     assert Path(transcript.path).read_text() == "12345[reda [… 11 more characters]\n"
@@ -58,7 +58,7 @@ def test_a_long_line_is_cut_behind_the_redaction(
 def test_a_full_transcript_says_how_many_lines_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcripts, "LARGEST_BYTES", 9)
+    monkeypatch.setattr(transcripts, "MAX_BYTES", 9)
     with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
         for line in ("äöü", "b", "c", "de"):
             transcript.write(line)
@@ -94,7 +94,7 @@ def test_a_full_disk_does_not_cost_the_turn(tmp_path: Path) -> None:
     transcript = FileTranscript(full.open("w", buffering=1), full, _redact)
     transcript.write("one")
     transcript.write("two")
-    assert (transcript._written, transcript._dropped_lines) == (transcripts.LARGEST_BYTES, 1)
+    assert (transcript._written, transcript._dropped_lines) == (transcripts.MAX_BYTES, 1)
     transcript.close()
 
 

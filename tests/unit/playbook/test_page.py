@@ -8,7 +8,7 @@ from pathlib import Path
 from podium.jobs.playbook import build_prompt
 from podium.jobs.playbook.loader import load_playbook, load_profile
 from podium.jobs.playbook.models import PluginProfile
-from podium.jobs.playbook.page import DEEPEST, LARGEST_FILE_BYTES, LARGEST_WHOLE, MOST_PAGES
+from podium.jobs.playbook.page import MAX_DEPTH, MAX_FILE_BYTES, MAX_PAGES, MAX_WHOLE
 
 PAGE = (Path(__file__).parents[3] / "docs" / "playbook.md").read_text()
 
@@ -41,9 +41,9 @@ def test_every_field_of_a_profile_has_its_row() -> None:
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     words = (
-        f"more than {DEEPEST} deep",
-        f"more than {MOST_PAGES} in all",
-        f"{LARGEST_WHOLE:,} characters",
-        f"{LARGEST_FILE_BYTES // 1000} kB",
+        f"more than {MAX_DEPTH} deep",
+        f"more than {MAX_PAGES} in all",
+        f"{MAX_WHOLE:,} characters",
+        f"{MAX_FILE_BYTES // 1000} kB",
     )
     assert [each for each in words if each not in " ".join(PAGE.split())] == []

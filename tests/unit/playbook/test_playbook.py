@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import ConfigInvalid
-from podium.jobs.playbook.loader import MOST_STEPS, load_playbook, read_playbook
-from podium.jobs.playbook.page import DEEPEST, MOST_PAGES
+from podium.jobs.playbook.loader import MAX_STEPS, load_playbook, read_playbook
+from podium.jobs.playbook.page import MAX_DEPTH, MAX_PAGES
 from tests.unit.playbook.files import PLAYBOOK, faults_of, write
 
 HEAD = "---\nname: x\n---\n"
@@ -128,7 +128,7 @@ colour: red
         ),
         (HEAD + "## One\nab\u2028cd\n", r"bump.md:5:3: holds a character that nobody can see"),
         (HEAD + "## One\nghp_" + "a1B2" * 9, "bump.md:5: holds what looks like a secret"),
-        (HEAD + "## s\n" * (MOST_STEPS + 1), f"bump.md: has {MOST_STEPS + 1} steps"),
+        (HEAD + "## s\n" * (MAX_STEPS + 1), f"bump.md: has {MAX_STEPS + 1} steps"),
     ],
 )
 def test_what_cannot_be_followed_is_refused_with_its_place(
@@ -225,15 +225,15 @@ def test_what_is_no_page_is_not_included(tmp_path: Path) -> None:
 
 
 def test_depth_and_number_of_pages_have_an_end(tmp_path: Path) -> None:
-    for number in range(DEEPEST + 2):
+    for number in range(MAX_DEPTH + 2):
         (tmp_path / f"p{number}.md").write_text(f"## {number}\n" + include(f"p{number + 1}.md"))
     (said,) = faults_of(page(tmp_path, "deep", include("p0.md")))
-    assert f"more than {DEEPEST} deep" in said
+    assert f"more than {MAX_DEPTH} deep" in said
     (tmp_path / "leaf.md").write_text("words\n")
     (tmp_path / "ten.md").write_text(include(*["leaf.md"] * 10))
     said_all = faults_of(page(tmp_path, "wide", "## One\n" + include(*["ten.md"] * 10)))
     assert said_all
-    assert f"more than {MOST_PAGES} pages" in said_all[0]
+    assert f"more than {MAX_PAGES} pages" in said_all[0]
 
 
 def test_all_pages_together_have_a_largest_size(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from podium.core.errors import BadInput
 from podium.jobs.playbook import playbook_schema, profile_schema
 from podium.jobs.playbook.loader import find_profile, load_profile
-from podium.jobs.playbook.page import LARGEST_FILE_BYTES
+from podium.jobs.playbook.page import MAX_FILE_BYTES
 from tests.unit.playbook.files import PROFILE, faults_of, write
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -120,7 +120,7 @@ def test_a_file_that_cannot_be_read_is_told_as_such(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     assert faults_of(pipe) == ["pipe.yaml: is not a plain file"]
     huge = tmp_path / "huge.yaml"
-    huge.write_bytes(b"#" * (LARGEST_FILE_BYTES + 1))
+    huge.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     assert faults_of(huge) == ["huge.yaml: is larger than 200 kB; shorten it"]
     latin = tmp_path / "latin.yaml"
     latin.write_bytes(b"name: x\nkind: \xe9\n")

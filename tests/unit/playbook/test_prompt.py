@@ -21,7 +21,7 @@ from podium.jobs.playbook.models import (
     PlaybookStep,
     PluginProfile,
 )
-from podium.jobs.playbook.prompt import LARGEST_PROMPT
+from podium.jobs.playbook.prompt import MAX_PROMPT
 from tests.unit.playbook.files import write
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -286,6 +286,6 @@ def test_a_playbook_cannot_ask_for_more_than_the_profile_gives() -> None:
 
 def test_a_prompt_without_end_is_refused() -> None:
     with pytest.raises(BadInput, match="at most 1,000,000"):
-        build_prompt(PROFILE, book("x" * LARGEST_PROMPT), {"a": "v"})
+        build_prompt(PROFILE, book("x" * MAX_PROMPT), {"a": "v"})
     with pytest.raises(BadInput, match="facts are too many"):
         build_prompt(PROFILE, book(), {"a": "v"}, {str(n): n for n in range(1_000)})

@@ -18,8 +18,8 @@ from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
 from podium.jobs.sense.planning.plan_parser import parse_plan
 from podium.jobs.sense.planning.plan_schema import (
     ACTIONS,
-    MOST_BYTES,
-    MOST_ITEMS,
+    MAX_BYTES,
+    MAX_ITEMS,
     PRIORITIES,
     TYPES,
     plan_schema,
@@ -284,10 +284,10 @@ def test_the_same_alert_twice_is_told_once() -> None:
 
 
 def test_items_beyond_the_limit_are_left_out_with_one_reason() -> None:
-    plan = parsed(*(item(target=f"t{number}") for number in range(MOST_ITEMS + 50)))
-    assert len(plan.candidates) == MOST_ITEMS
+    plan = parsed(*(item(target=f"t{number}") for number in range(MAX_ITEMS + 50)))
+    assert len(plan.candidates) == MAX_ITEMS
     (skipped,) = plan.skipped_items
-    assert skipped.index == MOST_ITEMS
+    assert skipped.index == MAX_ITEMS
     assert "the last 50 are left out" in skipped.reason
 
 
@@ -349,9 +349,9 @@ def test_emoji_and_other_writing_stay_whole() -> None:
         ('{"items": [], "a": ' + "[" * 70 + "]" * 70 + "}", "nested more than 60 deep"),
         (b'{"items": [\n"\xff"]}', "no UTF-8 text (line 2, byte 13)"),
         ('{"items": []}'.encode("utf-16"), "no UTF-8 text"),
-        (b'{"items": [], "x": "' + b"x" * MOST_BYTES + b'"}', "larger than 1,000,000 bytes"),
-        ('{"items": [], "x": "' + "ü" * (MOST_BYTES // 2) + '"}', "larger than 1,000,000 bytes"),
-        ({"items": [], "x": "x" * MOST_BYTES}, "larger than 1,000,000 bytes"),
+        (b'{"items": [], "x": "' + b"x" * MAX_BYTES + b'"}', "larger than 1,000,000 bytes"),
+        ('{"items": [], "x": "' + "ü" * (MAX_BYTES // 2) + '"}', "larger than 1,000,000 bytes"),
+        ({"items": [], "x": "x" * MAX_BYTES}, "larger than 1,000,000 bytes"),
         ('{"items": [], "timestamp": 5}', "'timestamp' must be text, not int"),
         ('{"items": [], "source": []}', "'source' must be text, not list"),
         ('{"items": [], "context_summary": {}}', "'context_summary' must be text, not dict"),

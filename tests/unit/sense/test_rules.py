@@ -16,10 +16,10 @@ from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.model import Json
 from podium.jobs.sense.models import Bundle, Condition, Look, Sensed, notices_of
 from podium.jobs.sense.planning.plan_parser import parse_plan
-from podium.jobs.sense.planning.plan_schema import MOST_ITEMS, plan_schema
+from podium.jobs.sense.planning.plan_schema import MAX_ITEMS, plan_schema
 from podium.jobs.sense.planning.rule_language import Rule, RuleBook
 from podium.jobs.sense.planning.rules import (
-    MOST_OF_A_RULE,
+    MAX_OF_A_RULE,
     load_rules,
     plan_by_rules,
     rule_faults,
@@ -140,7 +140,7 @@ def test_names_that_only_differ_in_what_ids_cannot_hold_stay_two() -> None:
 def test_a_rule_that_finds_very_much_gives_few_items_and_says_so() -> None:
     checks = {f"c{number}": "failed" for number in range(50)}
     plan = plan_by_rules(DEFAULTS, bundle(health({"checks": checks})), now=NOW)
-    assert len(plan["items"]) == MOST_OF_A_RULE
+    assert len(plan["items"]) == MAX_OF_A_RULE
     assert "30 more did not fit into the plan" in plan["context_summary"]
 
 
@@ -153,7 +153,7 @@ def test_a_plan_of_many_large_items_still_can_be_parsed() -> None:
     checks = {f"c{number}": "failed" for number in range(50)}
     parsed = parse_plan(plan_by_rules(rules, bundle(health({"checks": checks})), now=NOW))
     assert parsed.error == ""
-    assert 0 < len(parsed.candidates) < MOST_ITEMS
+    assert 0 < len(parsed.candidates) < MAX_ITEMS
     assert "more did not fit" in parsed.context_summary
 
 

@@ -13,7 +13,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.work import RunStatus
 from podium.jobs.sense import WORK_ORDER
 from podium.jobs.sense.composition import inbox_of, sense_options
-from podium.jobs.sense.orders.inbox_tender import MOST_AT_ONCE
+from podium.jobs.sense.orders.inbox_tender import MAX_AT_ONCE
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.jobs.sense.testing import MemoryInbox
 from podium.testing import retry_until
@@ -51,10 +51,10 @@ async def test_every_order_becomes_one_run_under_the_id_of_its_claim(tmp_path: P
 
 async def test_so_many_are_taken_at_once_and_no_more(tmp_path: Path) -> None:
     station = Station(tmp_path)
-    for number in range(MOST_AT_ONCE + 1):
+    for number in range(MAX_AT_ONCE + 1):
         dropped(station, f"WO-{number}")
     async with station.open() as post:
-        assert await post.tend() == MOST_AT_ONCE
+        assert await post.tend() == MAX_AT_ONCE
         assert len(station.files(INBOX)) == 1
 
 

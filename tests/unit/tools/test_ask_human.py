@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.app.approvals import LONGEST_ANSWER, QUESTION, approve, reject
+from podium.app.approvals import MAX_ANSWER, QUESTION, approve, reject
 from podium.core.decisions import Approval, CallOutcome, Effect, Permit, Refusal
 from podium.core.errors import BadInput
 from podium.core.events import ApprovalGranted
@@ -95,7 +95,7 @@ async def test_a_choice_is_named_by_its_words_or_its_number_and_other_words_are_
     [
         (None, " \n", "a yes does not answer it"),
         (["small", "large"], "3", "one of 1 'small', 2 'large', or in your own words"),
-        (None, "x" * (LONGEST_ANSWER + 1), "say less"),
+        (None, "x" * (MAX_ANSWER + 1), "say less"),
         (None, "\u200b\x1b", "a yes does not answer it"),
     ],
 )

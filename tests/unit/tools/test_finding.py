@@ -79,7 +79,7 @@ async def test_it_says_when_not_every_file_was_looked_at(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A hundred thousand files take too long to make.
-    monkeypatch.setattr(text_search, "MOST_FILES", 2)
+    monkeypatch.setattr(text_search, "MAX_FILES", 2)
 
     outcome = await rig.use("find_files", patterns=["**"])
 

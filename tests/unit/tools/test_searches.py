@@ -140,7 +140,7 @@ def test_podiums_own_search_leaves_protected_files_out_and_is_not_asked_about(
 def test_a_folder_with_more_files_than_can_be_looked_through_is_not_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_scope, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(search_scope, "MAX_ENTRIES", 3)
     rig = make_rig(tmp_path)
     lay(rig, {f"{number}.txt": "" for number in range(4)})
     with pytest.raises(BadArguments, match="more than 3 files lie there; search a smaller folder"):
@@ -150,7 +150,7 @@ def test_a_folder_with_more_files_than_can_be_looked_through_is_not_searched(
 def test_a_search_through_countless_protected_files_is_sent_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_scope, "MOST_REACHED", 1)
+    monkeypatch.setattr(search_scope, "MAX_REACHED", 1)
     rig = make_rig(tmp_path)
     lay(rig, {"a/.env": "", "b/.env": ""})
     with pytest.raises(BadArguments, match="protected files would be read; search elsewhere"):

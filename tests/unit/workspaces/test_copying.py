@@ -9,8 +9,8 @@ import pytest
 
 from podium.core.errors import BadInput
 from podium.git.copied_files import (
-    LARGEST_FILE_BYTES,
-    LARGEST_IN_ALL_BYTES,
+    MAX_FILE_BYTES,
+    MAX_IN_ALL_BYTES,
     check_files,
     copy_files,
 )
@@ -128,15 +128,13 @@ def test_a_file_that_the_base_commit_has_is_left_alone_or_refused(
 
 def test_large_files_are_refused_one_by_one_and_in_all(checkout: Path) -> None:
     (checkout / "large").touch()
-    os.truncate(checkout / "large", LARGEST_FILE_BYTES + 1)
+    os.truncate(checkout / "large", MAX_FILE_BYTES + 1)
     with pytest.raises(BadInput, match="after_create"):
         check_files(checkout, ("large",))
-    names = tuple(
-        f"part{number}" for number in range(LARGEST_IN_ALL_BYTES // LARGEST_FILE_BYTES + 1)
-    )
+    names = tuple(f"part{number}" for number in range(MAX_IN_ALL_BYTES // MAX_FILE_BYTES + 1))
     for name in names:
         (checkout / name).touch()
-        os.truncate(checkout / name, LARGEST_FILE_BYTES)
+        os.truncate(checkout / name, MAX_FILE_BYTES)
     with pytest.raises(BadInput, match="in all"):
         check_files(checkout, names)
 

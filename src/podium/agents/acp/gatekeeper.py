@@ -114,7 +114,7 @@ def _mapping(value: Json) -> Mapping[str, Json]:
 
 
 _OVER = {"completed": True, "failed": False}
-_LONGEST_OUTPUT = 4_000
+_MAX_OUTPUT = 4_000
 _NAMES = ("exit_code", "exitCode", "exit")
 
 
@@ -141,7 +141,7 @@ class Ended:
         return CallOutcome(ok=ok, result={"done": ok, **self._said()}, error=error)
 
     def _said(self) -> dict[str, Json]:
-        return {"exit_code": self.exit_code, "output": self.output[:_LONGEST_OUTPUT]}
+        return {"exit_code": self.exit_code, "output": self.output[:_MAX_OUTPUT]}
 
 
 def ended_by(update: Mapping[str, Json]) -> Ended | None:
@@ -183,7 +183,7 @@ def _object(value: Json) -> Mapping[str, Json]:
 REFUSED = -32001
 NOTHING_CHOSEN = {"outcome": "cancelled"}
 NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
-_MOST_UNTOLD = 50
+_MAX_UNTOLD = 50
 
 ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
 """Reads what a tool call wants."""
@@ -297,7 +297,7 @@ class Gatekeeper:
         raise RpcError(REFUSED, told_refusal(answer.say, mistake=answer.mistake, waits=waits))
 
     def _keep_untold(self, what: str, words: str) -> None:
-        if len(self.untold) < _MOST_UNTOLD:
+        if len(self.untold) < _MAX_UNTOLD:
             self.untold.append(f"Permission Denied: {what[:200]}: {words}")
 
 

@@ -19,7 +19,7 @@ from podium.core.events import ProgressKind
 from podium.core.model import Json
 from podium.ports import HookDoor
 
-_MOST_WARNINGS = 20
+_MAX_WARNINGS = 20
 
 ReadEnd = Callable[[Mapping[str, Json]], Ended | None]
 """Reads how a tool call ended."""
@@ -129,7 +129,7 @@ class Heard:
         self._warn(f"the agent says it did {title!r} {how}")
 
     def _warn(self, words: str) -> None:
-        if len(self.warnings) < _MOST_WARNINGS:
+        if len(self.warnings) < _MAX_WARNINGS:
             self.warnings.append(words)
 
 

@@ -35,7 +35,7 @@ from podium.core.model import Json, whole_text
 from podium.core.turns import TurnLimits
 from podium.ports import Clock, HookDoor, Transcript
 
-MOST_REQUESTS = 50
+MAX_REQUESTS = 50
 """How often the model is asked in one turn that says nothing of it."""
 
 
@@ -83,7 +83,7 @@ class Spending:
 
     def begin_request(self) -> None:
         """Count a request of the loop. Raises `BudgetSpent` when the turn has had all of them."""
-        limit = self._limits.turns if self._limits.turns is not None else MOST_REQUESTS
+        limit = self._limits.turns if self._limits.turns is not None else MAX_REQUESTS
         if self._requests >= limit:
             raise self._spent("turns", "requests", self._requests, limit)
         self._requests += 1
@@ -157,10 +157,10 @@ def _price(model: str, used: RequestUsage) -> float | None:
     return None
 
 
-MOST_REPEATS = 3
-LONGEST_WAIT_SECONDS = 30.0
+MAX_REPEATS = 3
+MAX_WAIT_SECONDS = 30.0
 FIRST_WAIT_SECONDS = 0.5
-LONGEST_COPY = 1_000_000
+MAX_COPY = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Exchange:
     def _pause(self, failed: _Failed, repeat: int) -> float | None:
         """How long to wait before sending it again. None: do not."""
         trouble = failed.trouble
-        if not trouble.passing or failed.spoken or repeat == MOST_REPEATS:
+        if not trouble.passing or failed.spoken or repeat == MAX_REPEATS:
             return None
         pause = self._pace.pause_seconds(repeat)
         if trouble.retry_at is not None:
@@ -286,7 +286,7 @@ class Exchange:
         elif trouble.wants_wait:
             return None
         left = self._spending.seconds_left
-        fits = pause <= LONGEST_WAIT_SECONDS and (left is None or pause < left)
+        fits = pause <= MAX_WAIT_SECONDS and (left is None or pause < left)
         return pause if fits else None
 
     def _tell(self, event: ModelResponseStreamEvent) -> None:
@@ -313,10 +313,10 @@ def _forget_copies(stream: StreamedResponse) -> None:
 
     It copies all of it for each piece that comes, so that 50 MB would take most of a minute.
     """
-    if len(getattr(stream, "_raw_text_content", "")) > LONGEST_COPY:
+    if len(getattr(stream, "_raw_text_content", "")) > MAX_COPY:
         stream._raw_text_content = ""  # type: ignore[attr-defined]
     for run in getattr(stream, "_text_runs", ()):
-        if len(run.content) > LONGEST_COPY:
+        if len(run.content) > MAX_COPY:
             run.content = ""
 
 

@@ -17,7 +17,7 @@ from pydantic_ai.models import Model
 
 from podium.agents.api.settings import Choice
 
-LARGEST_ANSWER_BYTES = 256_000_000
+MAX_ANSWER_BYTES = 256_000_000
 CONNECT_SECONDS = 20.0
 USER_AGENT = "podium"
 REPLACEMENT = "\ufffd"
@@ -101,9 +101,9 @@ class _Mended(httpx2.AsyncByteStream):
         size = 0
         async for part in self._response.aiter_raw():
             size += len(part)
-            if size > LARGEST_ANSWER_BYTES:
+            if size > MAX_ANSWER_BYTES:
                 raise httpx2.RemoteProtocolError(
-                    f"the answer is larger than {LARGEST_ANSWER_BYTES:,} bytes"
+                    f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes"
                 )
             text = decoder.decode(part)
             if REPLACEMENT in text and REPLACEMENT.encode() not in part:

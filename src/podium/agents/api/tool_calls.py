@@ -28,7 +28,7 @@ from podium.core.tool_replies import (
 )
 from podium.ports import HookDoor
 
-LONGEST_NAME = 64
+MAX_NAME = 64
 
 
 class Offer:
@@ -76,7 +76,7 @@ class Offer:
         if choice.provider == "anthropic" and _has_free_names(schema):
             return
         form = OutputObjectDefinition(
-            json_schema=schema, name=plain_name(contract.__name__, LONGEST_NAME)
+            json_schema=schema, name=plain_name(contract.__name__, MAX_NAME)
         )
         self.parameters = replace(self.parameters, output_mode="native", output_object=form)
 
@@ -93,7 +93,7 @@ def _combines(model: Model) -> bool:
 def _names(specs: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
     """Names that every provider takes → tool."""
     by_name = {spec.name: spec for spec in specs}
-    offered = offered_names(by_name, LONGEST_NAME)
+    offered = offered_names(by_name, MAX_NAME)
     return {name: by_name[real] for name, real in offered.items()}
 
 
@@ -121,7 +121,7 @@ def _has_free_names(schema: Json) -> bool:
     return free or bare or any(map(_has_free_names, schema.values()))
 
 
-LONGEST_TOLD = 200
+MAX_TOLD_LENGTH = 200
 _READ = "read_file"
 _SHORT_CHARACTERS = 400
 """Lines that are shown again as they are."""
@@ -186,7 +186,7 @@ class Calling:
             self._tell(f"{name}: {words}", told)
             return self._result(call, told_failure(words), "failed")
         self._count(name, arguments)
-        self._tell(f"{name} {canonical_json(arguments)[:LONGEST_TOLD]}", told)
+        self._tell(f"{name} {canonical_json(arguments)[:MAX_TOLD_LENGTH]}", told)
         answer = await self._door.perform(name, arguments)
         if answer.decision is Effect.ASK:
             return None

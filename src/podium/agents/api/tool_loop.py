@@ -29,7 +29,7 @@ from podium.core.model import Json
 from podium.core.turns import Finish, ModelAnswer, RequestedCall, Turn, TurnStop
 from podium.ports import HookDoor
 
-LARGEST_KEPT_BYTES = 1_000_000
+MAX_KEPT_BYTES = 1_000_000
 """A larger answer is asked for again after a crash."""
 _PLAINLY = "asked_plainly"
 """Why an answer was asked for without the provider's schema; kept with it, and never sent."""
@@ -119,7 +119,7 @@ class Answers:
         spent = spent_since(before, self._spending.used)
         written = self._clean(_written(response))
         said = _read(json.loads(written)) or response
-        fits = len(written) <= LARGEST_KEPT_BYTES
+        fits = len(written) <= MAX_KEPT_BYTES
         answer = ModelAnswer(
             number=number,
             request=request,

@@ -13,7 +13,7 @@ import zmq.asyncio
 from pydantic import Field
 
 from podium.agents.bus.wire import (
-    MOST_FRAME_BYTES,
+    MAX_FRAME_BYTES,
     Answered,
     Asked,
     Beat,
@@ -126,7 +126,7 @@ class Bus:
             line = opening.enter_context(context.socket(zmq.ROUTER))
             line.set(zmq.LINGER, 0)
             line.set(zmq.ROUTER_MANDATORY, 1)
-            line.set(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
+            line.set(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
             line.bind(self.endpoint)
             place.chmod(0o600)
             self._opened = opening.pop_all()

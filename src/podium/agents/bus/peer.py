@@ -11,7 +11,7 @@ import zmq
 import zmq.asyncio
 
 from podium.agents.bus.wire import (
-    MOST_FRAME_BYTES,
+    MAX_FRAME_BYTES,
     Answered,
     Asked,
     Beat,
@@ -39,7 +39,7 @@ Tell = Callable[[str], None]
 Answer = Callable[[Asked, Tell], Awaitable[str]]
 """Does a turn. What it tells meanwhile is shown to whoever follows the run."""
 
-MOST_REMEMBERED = 100
+MAX_REMEMBERED = 100
 """Answers that are given again when the same turn is asked again."""
 _FIRST_BEAT_SECONDS = 0.5
 
@@ -64,7 +64,7 @@ class BusPeer:
         make_private(self._socket.parent)
         with zmq.asyncio.Context() as context, context.socket(zmq.DEALER) as line:
             line.set(zmq.LINGER, 1000)
-            line.set(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
+            line.set(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
             line.connect(self._endpoint)
             self._line = line
             self._send(self._join)
@@ -133,7 +133,7 @@ class BusPeer:
         """On return it survives a crash, where there is a memory."""
         self._answers[id_] = text
         self._unheard.add(id_)
-        while len(self._answers) > MOST_REMEMBERED:
+        while len(self._answers) > MAX_REMEMBERED:
             oldest = next(iter(self._answers))
             del self._answers[oldest]
             self._unheard.discard(oldest)

@@ -16,7 +16,7 @@ from podium.core.model import FrozenModel, json_of
 from podium.core.turns import PairName, Side
 from podium.platform.private_sockets import refuse_long
 
-MOST_FRAME_BYTES = 16_000_000
+MAX_FRAME_BYTES = 16_000_000
 _SCHEME = "ipc://"
 
 Id = Annotated[str, Field(min_length=1, max_length=200)]

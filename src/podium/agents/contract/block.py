@@ -21,10 +21,10 @@ from podium.core.model import Json
 LOOKED_AT = 1_000_000
 """Characters at the end of a text in which blocks are looked for."""
 
-MOST_BLOCKS = 1000
+MAX_BLOCKS = 1000
 """Blocks that are read, from the last one back."""
 
-MOST_HEADER = 4000
+MAX_HEADER = 4000
 
 _HEADER_ENDS = re.compile(r"\]\][ \t│┃|]*+(?:\n|\Z)")
 _ATTRIBUTES = re.compile(r"""([\w-]{1,40})=(?:"([^"\n]{0,200})"|'([^'\n]{0,200})')""")
@@ -95,7 +95,7 @@ class _Page:
         """Whole blocks of this turn, last first. Of several opening tags the last before a closing one counts."""
         starts = [each.start() for each in self.opens]
         ends = self.closes
-        for number in range(len(ends) - 1, max(-1, len(ends) - 1 - MOST_BLOCKS), -1):
+        for number in range(len(ends) - 1, max(-1, len(ends) - 1 - MAX_BLOCKS), -1):
             before = bisect_left(starts, ends[number]) - 1
             if before < 0 or (number > 0 and starts[before] < ends[number - 1]):
                 continue
@@ -157,7 +157,7 @@ class _Page:
                 (name, one or other) for name, one, other in _ATTRIBUTES.findall(opening["said"])
             ]
             return (dict(said), start, "strict") if len(dict(said)) == len(said) else None
-        end = _HEADER_ENDS.search(self.text, opening.end(), opening.end() + MOST_HEADER)
+        end = _HEADER_ENDS.search(self.text, opening.end(), opening.end() + MAX_HEADER)
         header = header_of(self.text[opening.end() : end.start()]) if end else None
         return (header[0], end.end(), header[1]) if end and header else None
 

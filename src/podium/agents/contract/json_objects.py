@@ -80,7 +80,7 @@ def _keep_outermost(spans: list[Span], span: Span) -> None:
     spans.append(span)
 
 
-MOST_LEAD = 200
+MAX_LEAD = 200
 """Characters of a line before the object that are looked at."""
 
 # A list's dash or number, or symbols beyond ASCII: ticks, arrows, what terminals put before a line.
@@ -147,7 +147,7 @@ class Surroundings(NamedTuple):
 
     @property
     def begins_its_line(self) -> bool:
-        return len(self.lead) <= MOST_LEAD and _BEGINS.fullmatch(self.lead) is not None
+        return len(self.lead) <= MAX_LEAD and _BEGINS.fullmatch(self.lead) is not None
 
     @property
     def is_led_to(self) -> bool:
@@ -169,14 +169,14 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(text: str, span: Span) -> Surroundings:
-    earliest = max(0, span.start - MOST_LEAD - 1)
+    earliest = max(0, span.start - MAX_LEAD - 1)
     # A carriage return alone is how a terminal writes a line anew.
     begin = max(earliest, *(text.rfind(mark, earliest, span.start) + 1 for mark in "\n\r"))
-    end = text.find("\n", span.end, span.end + MOST_LEAD)
+    end = text.find("\n", span.end, span.end + MAX_LEAD)
     return Surroundings(
         lead=text[begin : span.start],
-        rest=text[span.end : end if end >= 0 else span.end + MOST_LEAD],
-        before=text[max(0, begin - MOST_LEAD) : begin],
+        rest=text[span.end : end if end >= 0 else span.end + MAX_LEAD],
+        before=text[max(0, begin - MAX_LEAD) : begin],
     )
 
 

@@ -19,9 +19,9 @@ from podium.agents.contract.strict_json import leading_object
 from podium.core.model import Json
 from podium.core.turns import SECTIONS, TAG
 
-MOST_HEADER = 4000
-MOST_HEADER_LINES = 20
-MOST_WORD = 200
+MAX_HEADER = 4000
+MAX_HEADER_LINES = 20
+MAX_WORD = 200
 """Characters of a header's `to`, `type` and `id`."""
 
 _KEYS = ("to", "type", "id")
@@ -62,7 +62,7 @@ class Header:
         """Go on with the next line. False: the tag cannot go on there."""
         added = line.strip(BLANKS + BORDERS)
         self._lines += 1
-        if not added or self._lines > MOST_HEADER_LINES or len(self._said) > MOST_HEADER:
+        if not added or self._lines > MAX_HEADER_LINES or len(self._said) > MAX_HEADER:
             return False
         self._said = f"{self._said.rstrip(BLANKS + BORDERS)}\n{added}"
         self._look_at(line)
@@ -73,7 +73,7 @@ class Header:
         source = self._said.lstrip()
         if "]]" not in source.replace("\n", ""):
             return None
-        said, end = leading_object(source[:MOST_HEADER])
+        said, end = leading_object(source[:MAX_HEADER])
         ends = _HEADER_ENDS.match(source, end)
         if ends is None:
             raise ValueError("']]' does not follow it")
@@ -121,8 +121,8 @@ def _is_cut_in_a_word(written: str) -> bool:
 
 def _word(said: dict[str, Json], key: str, *, is_wrapped: bool) -> str:
     word = said.get(key)
-    if not isinstance(word, str) or not 0 < len(word) <= MOST_WORD:
-        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MOST_WORD} characters")
+    if not isinstance(word, str) or not 0 < len(word) <= MAX_WORD:
+        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MAX_WORD} characters")
     return word.replace("\n", "") if is_wrapped else word
 
 

@@ -69,14 +69,14 @@ class Lines:
         return line
 
 
-MOST_MESSAGES = 1000
-MOST_IGNORED = 100
+MAX_MESSAGES = 1000
+MAX_IGNORED = 100
 """Of one text. The last are kept."""
 
-MOST_BODY = 1_000_000
+MAX_BODY = 1_000_000
 """Characters of a block, and of a line."""
 
-MOST_DEEP = 3
+MAX_DEEP = 3
 """Blocks that quote each other. Each has a text of its own, so that this bounds how often a line is copied."""
 
 _SHOWN = 200
@@ -106,8 +106,8 @@ class MessageReader:
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
-        self._messages: deque[MessageBlock] = deque(maxlen=MOST_MESSAGES)
-        self._ignored: deque[tuple[str, str]] = deque(maxlen=MOST_IGNORED)
+        self._messages: deque[MessageBlock] = deque(maxlen=MAX_MESSAGES)
+        self._ignored: deque[tuple[str, str]] = deque(maxlen=MAX_IGNORED)
         """Why, and what is shown."""
         self._header: Header | None = None
         """An opening tag that is not whole yet."""
@@ -160,7 +160,7 @@ class MessageReader:
 
     def _is_quoting(self) -> bool:
         last = self._blocks[-1]
-        has_room = len(self._blocks) < MOST_DEEP
+        has_room = len(self._blocks) < MAX_DEEP
         return has_room and last.fence.is_open and last.perhaps_end is None
 
     def _try_header(self, header: Header, *, has_returns: bool) -> None:
@@ -198,7 +198,7 @@ class MessageReader:
             if was_open and not block.fence.is_open:
                 while len(self._blocks) > depth:
                     self._give_up(self._blocks.pop(), "the code that quotes it ends before it does")
-        if self._characters - self._blocks[0].began > MOST_BODY:
+        if self._characters - self._blocks[0].began > MAX_BODY:
             self._drop_outermost()
 
     def _drop_outermost(self) -> None:
@@ -254,7 +254,7 @@ def joined(*heard: ParsedBlocks) -> ParsedBlocks:
     messages = [message for each in heard for message in each.messages]
     ignored = [one for each in heard for one in each.ignored]
     return ParsedBlocks(
-        messages=tuple(messages[-MOST_MESSAGES:]), ignored=tuple(ignored[-MOST_IGNORED:])
+        messages=tuple(messages[-MAX_MESSAGES:]), ignored=tuple(ignored[-MAX_IGNORED:])
     )
 
 
@@ -262,7 +262,7 @@ class MessageStream:
     """Reads messages out of a text that comes in pieces, cut anywhere: each is told once, when it is whole."""
 
     def __init__(self, *, columns: int = 0) -> None:
-        self._lines = Lines(MOST_BODY)
+        self._lines = Lines(MAX_BODY)
         self._reader = MessageReader(columns)
 
     def feed(self, chunk: str) -> ParsedBlocks:
@@ -279,7 +279,7 @@ class MessageStream:
         return self._reader.heard()
 
 
-MOST_ANSWER = MOST_BODY + 200_000
+MAX_ANSWER = MAX_BODY + 200_000
 """Characters that are kept: the largest message with words around it, and what one record holds."""
 
 
@@ -288,16 +288,16 @@ def bounded_answer(text: str, awaited: AwaitedMessage) -> str:
 
     Raises `ReplyInvalid` where there is no room for the message.
     """
-    if len(text) <= MOST_ANSWER:
+    if len(text) <= MAX_ANSWER:
         return text
     meant = awaited.found_in(read_messages(text))
     if meant is None and awaited.or_words and awaited.id not in text:
         return bounded(text)
-    end = text[-MOST_ANSWER:].partition("\n")[2]
+    end = text[-MAX_ANSWER:].partition("\n")[2]
     # What is cut at its beginning may quote another that is whole.
     if meant is None or awaited.found_in(read_messages(end)) != meant:
         raise ReplyInvalid(
-            f"{awaited.sender} answered with {len(text):,} characters, and no whole message is in the last {MOST_ANSWER:,}, "
+            f"{awaited.sender} answered with {len(text):,} characters, and no whole message is in the last {MAX_ANSWER:,}, "
             "which is all that is read; have it write what is long into a file and name that in its message"
         )
     return end

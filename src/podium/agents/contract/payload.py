@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal
 
 from podium.agents.contract.json_objects import (
-    MOST_LEAD,
+    MAX_LEAD,
     Objects,
     Span,
     find_objects,
@@ -75,19 +75,19 @@ def is_only_supposed(before: str) -> bool:
 LOOKED_AT = 1_000_000
 """Characters at the end of a text in which the object and its rivals are looked for."""
 
-MOST_TRAILING = 600
+MAX_TRAILING = 600
 """Characters that may follow an object without a nonce: behind more of them it may be one that the text quotes."""
 
-MOST_PROSE = 20_000
+MAX_PROSE = 20_000
 """Characters at the end of a text that are searched for an object behind braces that mean nothing."""
 
-MOST_BEGUN = 2000
+MAX_BEGUN = 2000
 """Braces without a partner before the object that are looked at; more are no text that holds an answer."""
 
-MOST_RIVALS_MENDED = 20
+MAX_RIVALS_MENDED = 20
 """Broken objects before the answer of which it is asked what they would say."""
 
-MOST_ECHOED = 60
+MAX_ECHOED = 60
 LEAST_ECHOED = 30
 """Characters before an example of the prompt by which an echo of it is known, blanks not counted."""
 
@@ -138,7 +138,7 @@ def _leads_of_examples(prompt: str, nonce: str) -> tuple[str, ...]:
 
 
 def _lead(text: str, start: int) -> str:
-    return "".join(text[max(0, start - 4 * MOST_ECHOED) : start].split())[-MOST_ECHOED:]
+    return "".join(text[max(0, start - 4 * MAX_ECHOED) : start].split())[-MAX_ECHOED:]
 
 
 def _without_echoes(
@@ -181,7 +181,7 @@ class _Page(Generic[M]):
                 return span
             if not carried and surroundings(self.text, span).begins_its_line:
                 return span
-            if not carried and len(self.text) - span.end > MOST_PROSE:
+            if not carried and len(self.text) - span.end > MAX_PROSE:
                 break
         if self.objects.opened:
             raise NotAnAnswer("cut off", "The reply ends before its JSON object does")
@@ -216,14 +216,14 @@ class _Page(Generic[M]):
                 "cut off", "After the last whole JSON object another one begins and does not end"
             )
         before = self.objects.opened[len(after) :]
-        if len(before) > MOST_BEGUN or any(self._is_its_beginning(each, span) for each in before):
+        if len(before) > MAX_BEGUN or any(self._is_its_beginning(each, span) for each in before):
             raise NotAnAnswer(
                 "cut off", "Before the last whole JSON object another one begins and does not end"
             )
 
     def _is_its_beginning(self, opened: int, span: Span) -> bool:
         """Whether the object may be a piece of one that begins here and was cut off."""
-        has_a_key = self.wanted.is_begun_in(self.text[opened : min(opened + MOST_LEAD, span.start)])
+        has_a_key = self.wanted.is_begun_in(self.text[opened : min(opened + MAX_LEAD, span.start)])
         begins_line = surroundings(self.text, Span(opened, opened)).begins_its_line
         if not (has_a_key or begins_line) or self._is_begun_anew(opened, span):
             return False
@@ -252,7 +252,7 @@ class _Page(Generic[M]):
         rest = rest.strip()
         if rest.startswith(("]", '"', "'", ",", ":")) or (on_the_next_line and rest[:1] == ")"):
             raise NotAnAnswer("misplaced", "The last JSON object is part of something larger")
-        if len(rest) > MOST_TRAILING and not self.wanted.nonce:
+        if len(rest) > MAX_TRAILING and not self.wanted.nonce:
             raise NotAnAnswer("trailing", f"{len(rest)} characters follow the last JSON object")
         closed = _FENCE.match(rest)
         further = rest[closed.end() :].strip() if closed else rest
@@ -295,7 +295,7 @@ class _Page(Generic[M]):
 
     def check_rivals(self, span: Span, payload: M) -> None:
         """Another object that could be the answer, and says something else, makes both worthless."""
-        self._to_mend = MOST_RIVALS_MENDED
+        self._to_mend = MAX_RIVALS_MENDED
         for other in self.objects.spans:
             if other.start < span.start and self._is_rival(other, payload):
                 raise NotAnAnswer(

@@ -15,7 +15,7 @@ import math
 import re
 from itertools import accumulate
 
-from podium.agents.contract.strict_json import MOST_DEPTH, check_value, load_object
+from podium.agents.contract.strict_json import MAX_DEPTH, check_value, load_object
 from podium.core.model import Json
 
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]++|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
@@ -235,10 +235,10 @@ def _is_number(written: str, value: float) -> bool:
     return math.isfinite(value) and not written.lstrip("-").isdigit() and float(written) == value
 
 
-MOST_WITH_RAW_BREAKS = 200_000
+MAX_WITH_RAW_BREAKS = 200_000
 """Characters of an object whose only fault are line breaks that nobody escaped."""
 
-MOST_CHARACTERS = 4_000
+MAX_CHARACTERS = 4_000
 """Characters of an object with other faults. json-repair looks ahead at every odd quote: its time grows
 with the square of the length, and 32,000 characters of them were seen to take it a minute."""
 
@@ -264,8 +264,8 @@ def repair_object(source: str, names: re.Pattern[str] | None = None) -> dict[str
 
 def _with_raw_breaks(source: str) -> Json:
     """The commonest fault of all, read exactly: line breaks and tabs that nobody escaped."""
-    if len(source) > MOST_WITH_RAW_BREAKS:
-        raise ValueError(f"it is longer than the {MOST_WITH_RAW_BREAKS} characters that are mended")
+    if len(source) > MAX_WITH_RAW_BREAKS:
+        raise ValueError(f"it is longer than the {MAX_WITH_RAW_BREAKS} characters that are mended")
     try:
         return load_object(source, raw_breaks=True)
     except ValueError:
@@ -286,10 +286,10 @@ def _put_right(fault: re.Match[str]) -> str:
 
 
 def _proposal(source: str) -> Json:
-    if len(source) > MOST_CHARACTERS:
-        raise ValueError(f"it is longer than the {MOST_CHARACTERS} characters that are mended")
-    if _depth(source) > MOST_DEPTH:
-        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
+    if len(source) > MAX_CHARACTERS:
+        raise ValueError(f"it is longer than the {MAX_CHARACTERS} characters that are mended")
+    if _depth(source) > MAX_DEPTH:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     # Late, because few replies need it.
     from json_repair import loads
 

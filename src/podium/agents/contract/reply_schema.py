@@ -46,7 +46,7 @@ REMEDIES: dict[Problem, str] = {
 }
 
 
-MOST_WORDS = 2000
+MAX_WORDS = 2000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -58,7 +58,7 @@ class NotAnAnswer(ReplyInvalid):
         self.problem = problem
 
 
-def on_one_line(words: str, most: int = MOST_WORDS) -> str:
+def on_one_line(words: str, most: int = MAX_WORDS) -> str:
     """Words that may hold an agent's own, made so that they cannot pass for lines of a prompt."""
     line = words[:most]
     if not line.isprintable():
@@ -77,8 +77,8 @@ M = TypeVar("M", bound=BaseModel)
 NONCE_KEY = "podium_nonce"
 """The key beside the contract's own that shows an object to be of this turn."""
 
-MOST_VALUES = 50_000
-MOST_OBJECTS = 5_000
+MAX_VALUES = 50_000
+MAX_OBJECTS = 5_000
 """In one answer, however deep."""
 
 
@@ -188,10 +188,10 @@ def _check_amount(value: Json) -> None:
     while level:
         values += len(level)
         objects += sum(isinstance(each, dict) for each in level)
-        if values > MOST_VALUES or objects > MOST_OBJECTS:
+        if values > MAX_VALUES or objects > MAX_OBJECTS:
             raise NotAnAnswer(
                 "too large",
-                f"The last JSON object holds more than {MOST_VALUES} values or {MOST_OBJECTS} objects",
+                f"The last JSON object holds more than {MAX_VALUES} values or {MAX_OBJECTS} objects",
             )
         level = [inner for each in level for inner in _inner(each)]
 

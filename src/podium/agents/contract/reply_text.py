@@ -11,10 +11,10 @@ from typing import Literal
 from podium.agents.contract.strict_json import load_object
 from podium.core.model import Json
 
-MOST_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 
 
-def bounded(text: str, most: int = MOST_CHARACTERS) -> str:
+def bounded(text: str, most: int = MAX_CHARACTERS) -> str:
     """At most that many characters: head and tail, with a line between that says what is missing."""
     if len(text) <= most:
         return text

@@ -15,21 +15,21 @@ from pydantic import ValidationError
 
 from podium.core.model import Json
 
-MOST_SHOWN = 5
-MOST_EXPLAINED = 1000
+MAX_SHOWN = 5
+MAX_EXPLAINED = 1000
 """With more things wrong than this they are only counted: each costs memory to be told."""
 
 
 def misfit(error: ValidationError) -> str:
     count = error.error_count()
-    if count > MOST_EXPLAINED:
+    if count > MAX_EXPLAINED:
         return f"The last JSON object does not fit the schema: {count} things in it are wrong"
     found = error.errors(include_url=False, include_context=False)
     shown = "; ".join(
         f"{_path(each['loc'])}: {each['msg'][:300]}{_was(each['input'], each['type'])}"
-        for each in found[:MOST_SHOWN]
+        for each in found[:MAX_SHOWN]
     )
-    more = f"; and {count - MOST_SHOWN} more" if count > MOST_SHOWN else ""
+    more = f"; and {count - MAX_SHOWN} more" if count > MAX_SHOWN else ""
     return f"The last JSON object does not fit the schema: {shown}{more}"
 
 
@@ -53,9 +53,9 @@ def _step(part: int | str) -> str:
     return f".{part}" if part.isidentifier() and len(part) <= 80 else f"[{quoted(part)}]"
 
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 
-_TOO_DEEP = f"it is nested deeper than {MOST_DEPTH} levels"
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 _SUSPECT = re.compile("\\\\u(?:[dD][89a-fA-F]|0000)|[\ud800-\udfff]")
 _DAMAGED = re.compile("[\x00\ud800-\udfff]")
 
@@ -94,7 +94,7 @@ def _object(value: Json, source: str) -> dict[str, Json]:
 def check_value(value: Json, *, look_at_strings: bool = True) -> None:
     """Raise `ValueError` for what no file, database or prompt could keep as it is."""
     level: list[Json] = [value]
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         inner: list[Json] = []
         for item in level:
             if isinstance(item, dict):

@@ -109,7 +109,7 @@ def _check_places(options: AgentOptions, settings: CommandSettings) -> None:
         raise BadInput(f"agent {options.name!r}: `command` names {{model}}; say which with `model`")
 
 
-LONGEST_SESSION = 500
+MAX_SESSION = 500
 
 
 class Unreadable(Exception):
@@ -190,7 +190,7 @@ def _last(records: Sequence[Json], path: str) -> Json:
 
 def _session(found: Json) -> str | None:
     """A conversation's name, if it can be a word of a command line and no switch of it."""
-    if not isinstance(found, str) or not 0 < len(found) <= LONGEST_SESSION:
+    if not isinstance(found, str) or not 0 < len(found) <= MAX_SESSION:
         return None
     return found if found.isprintable() and not found.startswith("-") else None
 
@@ -206,9 +206,9 @@ def _amount(found: Json) -> float | None:
     return float(found) if 0 <= found < 1e15 else None
 
 
-LARGEST_ANSWER_BYTES = 64_000_000
+MAX_ANSWER_BYTES = 64_000_000
 """Of a program whose whole output is its answer. No step of a run can keep so long a one."""
-LARGEST_STREAM_BYTES = 256_000_000
+MAX_STREAM_BYTES = 256_000_000
 """Of one that also tells what it does."""
 STDERR_BYTES = 200_000
 _PROMPT = "prompt.txt"
@@ -301,7 +301,7 @@ class CommandAgent:
 
     @property
     def _largest_bytes(self) -> int:
-        return LARGEST_STREAM_BYTES if self._settings.output == "jsonl" else LARGEST_ANSWER_BYTES
+        return MAX_STREAM_BYTES if self._settings.output == "jsonl" else MAX_ANSWER_BYTES
 
     def _kept(self, line: bytes) -> str:
         text = line.decode(errors="replace")

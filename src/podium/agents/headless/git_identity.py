@@ -14,8 +14,8 @@ from podium.core.processes import ProcessLimits, ProcessSpec
 _SECONDS = 10.0
 _NAMES = {"user.name": "GIT_AUTHOR_NAME", "user.email": "GIT_AUTHOR_EMAIL"}
 _WANTED = r"^(user\.(name|email)|include\.path|includeif\..*\.path)$"
-_MOST_KNOWN = 1_000
-_LONGEST_POINTER = 4_096
+_MAX_KNOWN = 1_000
+_MAX_POINTER = 4_096
 
 Marks = tuple[tuple[str, int, int, int], ...]
 """The files that git would read, each with inode, size and time of change."""
@@ -53,7 +53,7 @@ async def _remembered(kit: AgentKit, workspace: str) -> dict[str, str]:
     found = {key: value for key, value in answer.items() if key in _NAMES}
     # Files that include others can change without a trace in themselves.
     if found == answer:
-        while len(_known) >= _MOST_KNOWN:
+        while len(_known) >= _MAX_KNOWN:
             _known.pop(next(iter(_known)))
         _known[place] = (marks, found)
     return found
@@ -112,7 +112,7 @@ def _named_in(pointer: Path, sign: str) -> Path | None:
         if not stat.S_ISREG(pointer.stat().st_mode):
             return None
         with pointer.open(errors="replace") as file:
-            text = file.read(_LONGEST_POINTER)
+            text = file.read(_MAX_POINTER)
     except (OSError, ValueError):
         return None
     return pointer.parent / text.removeprefix(sign).strip() if text.startswith(sign) else None

@@ -37,8 +37,8 @@ from podium.core.model import Json
 from podium.core.turns import Reply, Turn
 from podium.platform import make_private_folder
 
-LARGEST_LOGIN_BYTES = 1_000_000
-MOST_HOMES = 100
+MAX_LOGIN_BYTES = 1_000_000
+MAX_HOMES = 100
 LOCK = "lock"
 LOGINS = "logins.json"
 """Names the files in the home that are copies of logins."""
@@ -211,7 +211,7 @@ def _read_session(session: str | None) -> tuple[int | None, str | None]:
 @contextmanager
 def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path, int]]:
     """The home of that number, or the first that no other turn has."""
-    for each in range(1, MOST_HOMES + 1) if number is None else (number,):
+    for each in range(1, MAX_HOMES + 1) if number is None else (number,):
         base = run / (agent if each == 1 else f"{agent}.{each}")
         make_private_folder(base.parent)
         real_folder(base)
@@ -219,7 +219,7 @@ def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path
             try:
                 held.enter_context(_only_one(base / LOCK))
             except NotPossibleNow:
-                if number is None and each < MOST_HOMES:
+                if number is None and each < MAX_HOMES:
                     continue
                 raise
             yield base, each
@@ -245,10 +245,10 @@ def copy_login(login: Login, home: Path) -> bytes | None:
     """Copy the login into a private home. None when the person has none."""
     try:
         with login.source.open("rb") as file:
-            content = file.read(LARGEST_LOGIN_BYTES + 1)
+            content = file.read(MAX_LOGIN_BYTES + 1)
     except OSError:
         return None
-    if len(content) > LARGEST_LOGIN_BYTES:
+    if len(content) > MAX_LOGIN_BYTES:
         raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
     # First its name, so that a copy a killed Podium leaves behind is found.
     names = sorted({*_login_names(home), login.target})
@@ -275,8 +275,8 @@ def _plain_content(home: Path, name: str) -> bytes | None:
     if handle is None:
         return None
     with os.fdopen(handle, "rb") as file:
-        too_large = os.fstat(handle).st_size > LARGEST_LOGIN_BYTES
-        return None if too_large else file.read(LARGEST_LOGIN_BYTES)
+        too_large = os.fstat(handle).st_size > MAX_LOGIN_BYTES
+        return None if too_large else file.read(MAX_LOGIN_BYTES)
 
 
 T = TypeVar("T")

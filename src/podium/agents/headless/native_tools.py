@@ -10,16 +10,16 @@ from pathlib import PurePosixPath
 
 from podium.core.model import Json
 
-LONGEST_EDIT = 500_000
+MAX_EDIT = 500_000
 
 
 def whole_edit(text: str) -> str:
     """The edit as it is. A longer one is cut and told apart from others by the digest of its whole."""
-    if len(text) <= LONGEST_EDIT:
+    if len(text) <= MAX_EDIT:
         return text
     # Agents may write halves of surrogate pairs, which are no UTF-8.
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return f"{text[:LONGEST_EDIT]}\nsha256:{digest}"
+    return f"{text[:MAX_EDIT]}\nsha256:{digest}"
 
 
 def change_in_words(old: Json, new: Json, more: Mapping[str, Json] | None = None) -> str:

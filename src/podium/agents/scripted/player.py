@@ -20,7 +20,7 @@ from pathlib import Path
 
 BAD_BYTE = "\udcff"
 """Stands for the byte 0xff in what it says: no UTF-8 has it."""
-LONGEST_OUTPUT = 2_000
+MAX_OUTPUT = 2_000
 
 Answer = dict[str, object]
 
@@ -185,7 +185,7 @@ def run(line: str) -> tuple[bool, dict[str, object]]:
     told = {
         "exit_code": ended.returncode,
         "output_sha256": proof,
-        "output": output[:LONGEST_OUTPUT],
+        "output": output[:MAX_OUTPUT],
     }
     return ended.returncode == 0, told
 

@@ -35,7 +35,7 @@ _END = f"exec touch {{folder}}/#{{{{hook_pane}}}}{_ENDED}"
 
 SILENCE_SECONDS = 5.0
 _AGAIN_SECONDS = 0.2
-_MOST_COLLECTIONS = 10
+_MAX_COLLECTIONS = 10
 """tmux reads what is left of a program's words before it takes it for dead."""
 # While tmux 3.3a has libutempter write that a terminal closed, it is deaf to the end of its children: of forty programs
 # that ended on a quiet machine it did not learn of six, until the next child of its own ended.
@@ -150,7 +150,7 @@ class Activity:
     async def _learn_of_end(self, pane: str) -> None:
         """Until tmux has, or another program is in the pane."""
         ends = self.ends(pane)
-        for _ in range(_MOST_COLLECTIONS):
+        for _ in range(_MAX_COLLECTIONS):
             await self.collect(pane)
             await asyncio.sleep(_AGAIN_SECONDS)
             if self.ends(pane) > ends or pane in self._end_watches:

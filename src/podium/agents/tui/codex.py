@@ -46,9 +46,9 @@ _OPTION = re.compile(r"\s*[›>] \d+\. ")
 _HINT = re.compile(r"\s*(press |↑|enter\b|esc\b|tab\b|ctrl\b|space\b)", re.IGNORECASE)
 _COMPLETION = "esc close"
 _SURE_CHARACTERS = 60
-_MOST_LINES_SEEN = 8
+_MAX_LINES_SEEN = 8
 _QUESTION_LINES = 12
-_LONGEST_QUESTION = 400
+_MAX_QUESTION = 400
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def question(screen: Screen) -> str:
     options = [at for at, line in enumerate(screen.lines) if _OPTION.match(line)]
     first = options[-1] if options else len(screen.lines)
     lines = [line.strip() for line in screen.lines[max(first - _QUESTION_LINES, 0) :]]
-    return plain_words(" ".join(line for line in lines if line), _LONGEST_QUESTION)
+    return plain_words(" ".join(line for line in lines if line), _MAX_QUESTION)
 
 
 def as_paste(words: str) -> str:
@@ -99,7 +99,7 @@ def as_paste(words: str) -> str:
     """
     is_command = words.lstrip().startswith(("/", "!"))
     is_completed = re.search(r"[@$]\S*\Z", words) is not None
-    is_tall = words.count("\n") > _MOST_LINES_SEEN
+    is_tall = words.count("\n") > _MAX_LINES_SEEN
     if is_command or is_completed or is_tall or len(words.split()) == 1:
         return words.ljust(STAND_IN_BEYOND_CHARACTERS + 1)
     return words
@@ -145,7 +145,7 @@ def _letters(text: str) -> str:
 
 _FILES = "*/*/*/rollout-*.jsonl"
 _SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LONGEST_BEGINNING_BYTES = 4_000_000
+_MAX_BEGINNING_BYTES = 4_000_000
 _USES = ("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "ImageView")
 """What it does that passes its hook."""
 
@@ -250,7 +250,7 @@ def _fields(value: Any) -> dict[str, Any]:
 def _about(home: Path, file: Path) -> dict[str, Any]:
     """What its first record says of a conversation. Nothing while that is not there."""
     with opened(home, file) as content:
-        line = b"" if content is None else content.readline(_LONGEST_BEGINNING_BYTES)
+        line = b"" if content is None else content.readline(_MAX_BEGINNING_BYTES)
     record = record_of(line) if line.endswith(b"\n") else {}
     return _fields(record.get("payload")) if record.get("type") == "session_meta" else {}
 

@@ -26,7 +26,7 @@ from podium.core.decisions import digest_of
 from podium.core.model import FrozenModel, Json, json_of
 from podium.platform import make_private_folder
 
-MOST_LETTERS = 300
+MAX_LETTERS = 300
 """Older ones are removed. The ledger knows far fewer owners."""
 _SURE_LENGTH = 200
 """Programs may write a prompt down with other blanks: so much of its beginning and end tell it from others."""
@@ -88,7 +88,7 @@ class Letters:
     def remove_old(self) -> None:
         """All but the newest."""
         by_age = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-        for file in by_age[:-MOST_LETTERS]:
+        for file in by_age[:-MAX_LETTERS]:
             file.unlink(missing_ok=True)
 
     def _file(self, owner: str) -> Path:

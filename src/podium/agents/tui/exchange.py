@@ -25,7 +25,7 @@ from podium.core.model import Json
 from podium.core.turns import MessageBlock, Turn
 from podium.ports import HookDoor, Transcript
 
-_MOST_LINES_LOST = 5
+_MAX_LINES_LOST = 5
 _TAKEN_SECONDS = 0.25
 """How often is looked whether a person has returned the keyboard: nothing tells of that."""
 
@@ -97,7 +97,7 @@ class Listener:
                     return answer
             except LineLost:
                 lost += 1
-                if lost > _MOST_LINES_LOST:
+                if lost > _MAX_LINES_LOST:
                     raise
 
     async def _listen_once(self) -> Answer | None:

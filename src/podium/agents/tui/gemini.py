@@ -49,7 +49,7 @@ _NOTHING = "Type your message or @path/to/file"
 _RULE = re.compile(r"─{20,}")
 _STAND_IN = re.compile(r"\[PastedText:(\d+)(lines|chars)(?:#\d+)?\]")
 """Without its blanks."""
-_MOST_LINES, _MOST_CHARACTERS = 5, 500
+_MAX_LINES, _MAX_CHARACTERS = 5, 500
 """What is longer is shown by a stand-in."""
 _FRAME = "│╭╮╰╯─"
 _SURE_LENGTH = 60
@@ -123,7 +123,7 @@ def _is_beginning(shown: str, words: str) -> bool:
     stand_in = _STAND_IN.fullmatch(shown)
     if stand_in is not None and is_long(words):
         lines = words.count("\n") + 1
-        return lines == int(stand_in[1]) if stand_in[2] == "lines" else lines <= _MOST_LINES
+        return lines == int(stand_in[1]) if stand_in[2] == "lines" else lines <= _MAX_LINES
     whole = surely_drawn(words)
     return len(shown) >= min(len(whole), _SURE_LENGTH) and shown in whole
 
@@ -131,7 +131,7 @@ def _is_beginning(shown: str, words: str) -> bool:
 def is_long(words: str) -> bool:
     """Whether it shows a stand-in for them, and takes them as they are."""
     characters = len(words.encode("utf-16-le", errors="replace")) // 2
-    return words.count("\n") >= _MOST_LINES or characters > _MOST_CHARACTERS
+    return words.count("\n") >= _MAX_LINES or characters > _MAX_CHARACTERS
 
 
 _HOOK_SECONDS = 10

@@ -28,7 +28,7 @@ CANCELLED = "Request cancelled."
 _FENCE = ("<untrusted_context>\n", "\n</untrusted_context>")
 """What it puts around what tools printed."""
 _FILES = "session-*.jsonl"
-_LONGEST_FIRST_LINE = 100_000
+_MAX_FIRST_LINE = 100_000
 
 
 class GeminiWritten:
@@ -205,5 +205,5 @@ def _text_of(content: Json) -> str:
 def _session_of(home: Path, file: Path | None) -> str:
     """Its first record names it."""
     with opened(home, file) as lines:
-        first = {} if lines is None else record_of(lines.readline(_LONGEST_FIRST_LINE))
+        first = {} if lines is None else record_of(lines.readline(_MAX_FIRST_LINE))
     return str(first.get("sessionId") or "")

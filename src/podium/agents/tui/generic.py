@@ -87,7 +87,7 @@ def _line_ends(words: str) -> int:
 
 _SURE_LENGTH = 60
 """So much of the words, where they begin or end, tells them from all else."""
-_MOST_INPUT_LINES = 12
+_MAX_INPUT_LINES = 12
 _ASKING_LINES = 8
 """A question stands at the bottom."""
 _LIVE_LINES = 20
@@ -238,7 +238,7 @@ class GenericTui:
     def _input(self, screen: Screen, at: int, border: re.Pattern[str]) -> str:
         """What stands in the input, without its prompt and without spaces, which programs change."""
         lines = [self._behind_prompt(screen, screen.lines[at]) or ""]
-        for line in screen.lines[at + 1 : at + _MOST_INPUT_LINES]:
+        for line in screen.lines[at + 1 : at + _MAX_INPUT_LINES]:
             if border.fullmatch(line):
                 break
             lines.append(_without_frame(line))

@@ -40,7 +40,7 @@ from podium.agents.tui.screen import (
 from podium.agents.tui.screen_watch import ComposerWatch
 from podium.core.errors import BadInput
 
-_MOST_LINES = 5
+_MAX_LINES = 5
 """So many connections may be lost over one message before that is told."""
 
 _GLANCE_SECONDS = 0.5
@@ -96,7 +96,7 @@ class Injector:
         `ProgramEnded`, `PaneGone` or `ServerGone` when the program is no more.
         """
         fit = fit_for_terminal(text)
-        for _ in range(_MOST_LINES - 1):
+        for _ in range(_MAX_LINES - 1):
             try:
                 return await self._deliver(number, fit, owner)
             except LineLost:

@@ -19,7 +19,7 @@ Record = Mapping[str, Json]
 Read = Callable[[Record], list[Said]]
 """What a record says. Takes any shape that a record may have, and raises nothing."""
 
-LONGEST_LINE_BYTES = 32 * 1024 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024
 """A longer line is passed over. The longest answers and what tools gave are far below."""
 _BLOCK_BYTES = 64 * 1024
 """Larger ones cost more than the reading: mostly little was written since."""
@@ -156,13 +156,13 @@ class _Line:
     def add(self, piece: bytes) -> None:
         self.size += len(piece)
         self.content += piece
-        if self.size > LONGEST_LINE_BYTES:
+        if self.size > MAX_LINE_BYTES:
             del self.content[:-_KNOWN_BY_BYTES]
 
     @property
     def record(self) -> dict[str, Json]:
         """Nothing for a line that holds none, or is too long."""
-        return {} if self.size > LONGEST_LINE_BYTES else record_of(bytes(self.content))
+        return {} if self.size > MAX_LINE_BYTES else record_of(bytes(self.content))
 
     @property
     def known_by(self) -> str:

@@ -17,7 +17,7 @@ from podium.agents.tui.control import Control
 from podium.agents.tui.ledger import HELD, SETTLED, Ledger
 from podium.agents.tui.panes import fit_for_terminal, leave_mode, loading, pasting, pressing
 from podium.core.errors import NotPossibleNow
-from podium.core.keyboards import LONGEST_HOLD_SECONDS, KeyboardHold, KeyboardState
+from podium.core.keyboards import MAX_HOLD_SECONDS, KeyboardHold, KeyboardState
 from podium.ports import Clock
 
 _OPTION = "@podium_keyboard"
@@ -154,7 +154,7 @@ class Keyboard:
         if known.hold is not None and known.hold.who != who:
             raise NotPossibleNow(_whose(known.hold, "wait, or have them return it"))
         since = known.hold.since if known.hold else now
-        last = since + timedelta(seconds=LONGEST_HOLD_SECONDS)
+        last = since + timedelta(seconds=MAX_HOLD_SECONDS)
         until = now + timedelta(seconds=seconds)
         if known.hold is not None:
             until = max(until, known.hold.until)

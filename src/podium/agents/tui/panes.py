@@ -218,7 +218,7 @@ def _refuse_unusable(program: Program) -> None:
             raise BadInput(f"{name!r} cannot be the name of a variable; rename it")
 
 
-LONGEST_LINE_BYTES = 4000
+MAX_LINE_BYTES = 4000
 """A terminal that reads plain lines keeps 4095 bytes of one and drops the rest."""
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -239,10 +239,10 @@ def fit_for_terminal(text: str) -> str:
 def fits(words: str, manner: Manner, longest_paste_bytes: int) -> bool:
     """Whether the words themselves can be put in, and need not be handed over as a file."""
     if manner == "reference":
-        return "\n" not in words and len(words.encode(errors="replace")) <= LONGEST_LINE_BYTES
+        return "\n" not in words and len(words.encode(errors="replace")) <= MAX_LINE_BYTES
     if manner == "lines":
         lines = words.encode(errors="replace").split(b"\n")
-        return max(map(len, lines)) <= LONGEST_LINE_BYTES
+        return max(map(len, lines)) <= MAX_LINE_BYTES
     return len(words.encode(errors="replace")) <= longest_paste_bytes
 
 
@@ -272,17 +272,17 @@ def typing(buffer: str, pane: str) -> str:
     return f"paste-buffer -d -b {buffer} -t {pane} ; send-keys -t {pane} C-m"
 
 
-_LONGEST_SECONDS = 15.0
+_MAX_SECONDS = 15.0
 """What started it gives it two to leave, and kills its whole tree then."""
 _PAUSE_SECONDS = 0.02
 
 
-async def end_program(control: Control, pane: str, seconds: float = _LONGEST_SECONDS) -> None:
+async def end_program(control: Control, pane: str, seconds: float = _MAX_SECONDS) -> None:
     """End what runs in the pane. On return all that has its terminal has ended, and the pane still stands.
 
     It is asked to leave, after so many seconds killed. Harmless when it has ended. Raises `NotPossibleNow` when it does not end, and `PaneGone`.
     """
-    for signum, patience in ((signal.SIGHUP, seconds), (signal.SIGKILL, _LONGEST_SECONDS)):
+    for signum, patience in ((signal.SIGHUP, seconds), (signal.SIGKILL, _MAX_SECONDS)):
         if (await look(control, pane)).dead:
             return
         (answer,) = await control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")

@@ -25,7 +25,7 @@ _PIECES = re.compile(
 )
 _DRAWN = str.maketrans("`afgjklmnopqrstuvwxyz{|}~", "◆▒°±┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
 _RESET = "\x1b[0m"
-_MOST_CODES = 32
+_MAX_CODES = 32
 """In one escape; tmux writes fewer."""
 
 
@@ -57,7 +57,7 @@ def _written(look: dict[str, str]) -> str:
 
 def _changed(look: dict[str, str], codes: str) -> str:
     """Note what the escape changes, and give it back in our own words."""
-    words = codes.split(";")[:_MOST_CODES]
+    words = codes.split(";")[:_MAX_CODES]
     at = 0
     while at < len(words):
         at += _note(look, words[at:])

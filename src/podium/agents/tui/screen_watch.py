@@ -14,7 +14,7 @@ from podium.core.errors import NeedsHuman
 
 LOOK_SECONDS = 0.25
 """Between two looks at a program that writes all the time."""
-_LONGEST_LOOK_SECONDS = 8.0
+_MAX_LOOK_SECONDS = 8.0
 """The same when it has been at work at every look: each takes twice as long to come as the last."""
 _ASKS_SECONDS = 0.3
 """A question that is gone sooner was for nobody."""
@@ -151,7 +151,7 @@ class Sight:
         elif self._asks_since is None:
             self._asks_since = now
         still_busy = status == self.status == "busy"
-        longer = min(self._pause_seconds * 2, _LONGEST_LOOK_SECONDS)
+        longer = min(self._pause_seconds * 2, _MAX_LOOK_SECONDS)
         self._pause_seconds = longer if still_busy else LOOK_SECONDS
         self.status, self._beats, self._looked_at = status, beats, now
 

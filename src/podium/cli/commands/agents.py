@@ -18,7 +18,7 @@ from podium.render.text import shown_line
 
 app = command_app()
 
-LONGEST_ANSWER = 200
+MAX_ANSWER = 200
 
 
 @app.callback(invoke_without_command=True)
@@ -111,7 +111,7 @@ def _show(door: Door, found: Standing, reply: Reply | None, asked: bool) -> None
         rows["configured"] = "no; add it under `agents:` in podium.yaml"
     if reply is not None:
         used = reply.usage
-        rows["answered"] = shown_line(reply.text.strip())[:LONGEST_ANSWER]
+        rows["answered"] = shown_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
             f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
             f"${used.usd:.4f}{'' if used.complete else ' (not all is known)'}, {reply.model}"

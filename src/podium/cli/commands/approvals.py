@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from podium.core.plan_approval import PlanQuestion
 
 
-LONGEST_MESSAGE = 300
+MAX_MESSAGE = 300
 
 
 def print_approval(screen: Screen, approval: Approval) -> None:
     """Everything a yes would be bound to, and who may say it until when."""
     question = plan_question_in(approval)
-    asked = shown_line(question.message, LONGEST_MESSAGE) if question else ""
+    asked = shown_line(question.message, MAX_MESSAGE) if question else ""
     screen.facts(
         [
             ("approval", approval.id),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 tokens_app = command_app()
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-LONGEST = timedelta(days=3660)
+MAX_LENGTH = timedelta(days=3660)
 
 
 @tokens_app.callback(invoke_without_command=True)
@@ -130,7 +130,7 @@ def _until(expires: str, now: datetime) -> UtcDatetime | None:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())
     length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
-    if not timedelta() < length <= LONGEST:
+    if not timedelta() < length <= MAX_LENGTH:
         raise BadInput(
             f"{expires!r} is no time to expire after; say 12h, 30d or 8w, at most ten years"
         )

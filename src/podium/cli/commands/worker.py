@@ -19,7 +19,7 @@ from podium.render.text import shown_line
 
 app = command_app()
 
-LONGEST_REASON = 500
+MAX_REASON = 500
 FAILED, WAITS = 1, 3
 
 
@@ -117,7 +117,7 @@ def _told(run: Run) -> dict[str, Json]:
     told: dict[str, Json] = {"id": run.id, "status": run.status.value}
     if wo_id := _order_of(run):
         told["wo_id"] = wo_id
-    return {**told, "reason": shown_line(reason, LONGEST_REASON)} if reason else told
+    return {**told, "reason": shown_line(reason, MAX_REASON)} if reason else told
 
 
 def _order_of(run: Run) -> str:

@@ -31,7 +31,7 @@ from podium.engine.ownership import Ownership
 from podium.engine.run_engine import EngineSettings, RunEngine
 from podium.ports import Clock, Ids, Presence, Store, StoreView, Transaction
 
-MOST = 1000
+MAX_COUNT = 1000
 """Runs that are put right in one go; what is left comes with the next."""
 
 
@@ -59,7 +59,7 @@ class LossDetector:
         for queue, code in self._lost_codes(tx):
             for run in _waiting(tx, queue, code):
                 _ask_a_person(tx, run)
-        for run_id in unknown_to_dbos(asked(tx), MOST):
+        for run_id in unknown_to_dbos(asked(tx), MAX_COUNT):
             unknown = tx.run(run_id)
             if unknown is not None:
                 queue_anew(tx, unknown)
@@ -98,7 +98,7 @@ class LossDetector:
 
 
 def _waiting(view: StoreView, queue: str, code: str) -> Iterator[Run]:
-    for run_id in runs_needing(asked(view), queue, code, MOST):
+    for run_id in runs_needing(asked(view), queue, code, MAX_COUNT):
         run = view.run(run_id)
         if run is not None and run.status is RunStatus.QUEUED:
             yield run

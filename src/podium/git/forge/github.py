@@ -90,9 +90,9 @@ _BODY_CHARACTERS = 65_536
 """GitHub refuses longer ones."""
 _CUT = "\n\n*The rest was too long for a pull request.*"
 _PAGE = 100
-_MOST_PAGES = 10
+_MAX_PAGES = 10
 _SHORTEST_WAIT = timedelta(minutes=1)
-_LONGEST_WAIT = timedelta(days=1)
+_MAX_WAIT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class GitHub:
     async def rules(self, branch: str) -> Sequence[RulesetRule] | GitHubRefusal:
         """What rulesets ask of a branch: the repository's own, and those of its organisation."""
         rules: list[RulesetRule] = []
-        for page in range(1, _MOST_PAGES + 1):
+        for page in range(1, _MAX_PAGES + 1):
             query = {"per_page": str(_PAGE), "page": str(page)}
             more = await self._get(f"/rules/branches/{_quoted(branch)}", list[RulesetRule], query)
             if isinstance(more, GitHubRefusal):
@@ -274,7 +274,7 @@ def _retry_at(answer: Answer, now: datetime) -> datetime:
     named = _after(answer.headers.get("retry-after", ""), now) or _moment(
         answer.headers.get("x-ratelimit-reset", "")
     )
-    return min(max(named or now, now + _SHORTEST_WAIT), now + _LONGEST_WAIT)
+    return min(max(named or now, now + _SHORTEST_WAIT), now + _MAX_WAIT)
 
 
 def _after(text: str, now: datetime) -> datetime | None:

@@ -20,8 +20,8 @@ from podium.core.errors import BadInput, ForgeUnavailable
 from podium.core.model import Json
 from podium.git.forge.remotes import plain
 
-_MOST_BYTES = 8_000_000
-_MOST_REDIRECTS = 3
+_MAX_BYTES = 8_000_000
+_MAX_REDIRECTS = 3
 _KEEPS_METHOD = (307, 308)
 _Result = TypeVar("_Result")
 
@@ -81,7 +81,7 @@ class Line:
 
     def _followed(self, method: str, url: str, data: bytes | None) -> Answer:
         deadline = time.monotonic() + self._seconds
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             answer = self._once(method, url, data, deadline)
             target = answer.headers.get("location", "")
             if answer.status not in (301, 302, *_KEEPS_METHOD) or not target:
@@ -106,8 +106,8 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
     body = b""
     while piece := response.read1(65_536):
         body += piece
-        if len(body) > _MOST_BYTES:
-            raise OSError(f"its answer is longer than {_MOST_BYTES} bytes")
+        if len(body) > _MAX_BYTES:
+            raise OSError(f"its answer is longer than {_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError
     return body

@@ -13,7 +13,7 @@ from podium.jobs.duet.prompts import plan_words, result_words, task_words
 from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 
 SEAT = "seat"
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 
 
 async def seated(ctx: FlowContext, kit: DuetDeps, job: DuetJob) -> Pair:
@@ -40,7 +40,7 @@ async def seated(ctx: FlowContext, kit: DuetDeps, job: DuetJob) -> Pair:
 def holders(view: StoreView, but_not: str = "") -> dict[str, str]:
     """Pairs that are at work: name → id of the run that holds it."""
     found: dict[str, str] = {}
-    for run in view.runs(RunQuery(flow=DUET, limit=MOST_RUNS)):
+    for run in view.runs(RunQuery(flow=DUET, limit=MAX_RUNS)):
         step = None if run.status.ended or run.id == but_not else view.step(run.id, SEAT)
         output = step.output if step is not None else None
         if isinstance(output, dict):

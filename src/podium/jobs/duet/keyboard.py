@@ -9,7 +9,7 @@ from podium.core.terminals import KeyboardRequest, Terminal
 from podium.jobs.duet.task_table import see_duets
 from podium.ports import EventQuery, PaneMirror, Store, StoreView, Transaction
 
-_MOST_EVENTS = 10_000
+_MAX_EVENTS = 10_000
 
 
 async def take_keyboard(
@@ -74,7 +74,7 @@ async def _tell(store: Store | None, terminal: Terminal, body: EventBody) -> Non
 def _last_of(view: StoreView, run_id: str, terminal: Terminal) -> EventBody | None:
     """Whoever asks for more time has taken it before."""
     types = ("keyboard_taken", "keyboard_returned")
-    found = view.events(EventQuery(run_id=run_id, types=types, limit=_MOST_EVENTS))
+    found = view.events(EventQuery(run_id=run_id, types=types, limit=_MAX_EVENTS))
     bodies = [event.body for event in found]
     ours = [
         body

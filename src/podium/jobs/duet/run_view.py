@@ -27,7 +27,7 @@ _SHOWN: tuple[type[e.EventBody], ...] = (
     e.RunNeededHuman,
     e.NoteTaken,
 )
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 class DuetRunView(LinesTelling):
@@ -41,7 +41,7 @@ class DuetRunView(LinesTelling):
             isinstance(body, e.AgentProgressed) and body.kind == "note"
         ):
             at = event.at.astimezone().strftime("%H:%M:%S")
-            words = safe_line(describe(body), _LONGEST)
+            words = safe_line(describe(body), _MAX_LENGTH)
             progress.line(f"[{at}] {body.type.replace('_', ' ')}: {words}")
         self._follow(body, progress)
 

@@ -75,16 +75,16 @@ async def _interrupt(podium: Podium, task: DuetTask) -> None:
         await interrupt_side(podium, pair, task.leg.expected_from)
 
 
-LARGEST_TASK_BYTES = 1_000_000
+MAX_TASK_BYTES = 1_000_000
 
 
 def checked_task(text: str) -> str:
     """The task's words. Raises `BadInput` for none, or too many."""
     if not text.strip():
         raise BadInput("the task has no words; say what is to be done")
-    if len(text.encode(errors="replace")) > LARGEST_TASK_BYTES:
+    if len(text.encode(errors="replace")) > MAX_TASK_BYTES:
         raise BadInput(
-            f"the task has more than {LARGEST_TASK_BYTES} bytes; put it into a file and name that"
+            f"the task has more than {MAX_TASK_BYTES} bytes; put it into a file and name that"
         )
     return text
 

@@ -16,8 +16,8 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.duet.models import DUET
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
-MOST_RUNS = 1_000
-MOST_EVENTS = 10_000
+MAX_RUNS = 1_000
+MAX_EVENTS = 10_000
 
 
 class DuetTask(FrozenModel):
@@ -56,7 +56,7 @@ async def see_duets(store: Store, *, also_ended: bool = False) -> list[DuetTask]
     """Tasks that have not ended, oldest first; with `also_ended` the others before them."""
 
     def look(view: StoreView) -> list[DuetTask]:
-        runs = view.runs(RunQuery(flow=DUET, limit=MOST_RUNS))
+        runs = view.runs(RunQuery(flow=DUET, limit=MAX_RUNS))
         kept = [run for run in runs if also_ended or not run.status.ended]
         return [_row(view, run) for run in sorted(kept, key=lambda run: run.id)]
 
@@ -108,7 +108,7 @@ def _named(view: StoreView, named: str) -> DuetTask:
 
 
 def _row(view: StoreView, run: Run) -> DuetTask:
-    query = EventQuery(run_id=run.id, types=("pair_seated", "leg_opened"), limit=MOST_EVENTS)
+    query = EventQuery(run_id=run.id, types=("pair_seated", "leg_opened"), limit=MAX_EVENTS)
     pair, leg, since = "", None, None
     for event in view.events(query):
         match event.body:
@@ -132,7 +132,7 @@ _TYPES = (
     "message_heard", "block_ignored", "side_nudged", "keyboard_taken", "keyboard_returned", "run_needed_human",
     "run_failed", "run_cancelled", "run_retried",
 )  # fmt: skip
-_MOST_EVENTS = 10_000
+_MAX_EVENTS = 10_000
 
 
 class TaskEvent(FrozenModel):
@@ -154,7 +154,7 @@ async def see_ladder(store: Store, run_id: str, most: int) -> list[TaskEvent]:
     """The last rungs of a task, oldest first."""
 
     def look(view: StoreView) -> list[TaskEvent]:
-        query = EventQuery(run_id=run_id, types=_TYPES, limit=_MOST_EVENTS)
+        query = EventQuery(run_id=run_id, types=_TYPES, limit=_MAX_EVENTS)
         return [_rung(event) for event in view.events(query)][-most:]
 
     return await store.read(look)

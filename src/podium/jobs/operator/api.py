@@ -13,27 +13,27 @@ from podium.jobs.operator.composition import undo
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.submission import ask
 from podium.web.access.authentication import Operator
-from podium.web.api.requests import LONGEST_NAME, TEXT, Asked
+from podium.web.api.requests import MAX_NAME, TEXT, Asked
 from podium.web.context import DeskHere
 
 router = APIRouter(tags=["starting"])
 
-LONGEST_MESSAGE = 20_000
+MAX_MESSAGE = 20_000
 
 
 class Message(Asked):
     """What somebody wants, in plain words."""
 
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE, pattern=TEXT)]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_MESSAGE, pattern=TEXT)]
     mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
     """analyze, plan or enqueue."""
     context: Told = Field(default_factory=dict)
     """What is known already, by name."""
-    pack: Annotated[str, Field(max_length=LONGEST_NAME, pattern=TEXT)] = ""
+    pack: Annotated[str, Field(max_length=MAX_NAME, pattern=TEXT)] = ""
 
 
 class UndoWish(Asked):
-    receipt: Annotated[NonEmpty, Field(max_length=LONGEST_NAME, pattern=TEXT)]
+    receipt: Annotated[NonEmpty, Field(max_length=MAX_NAME, pattern=TEXT)]
     """`RUN#NUMBER`."""
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 AUTO, EMBEDDED, MODEL = "auto", "embedded", "model"
 DEFAULT_MODEL = "anthropic/claude-3.5-sonnet"
 KEY = "OPENROUTER_API_KEY"
-LONGEST_ANSWER_TOKENS = 4000
+MAX_ANSWER_TOKENS = 4000
 """OpenRouter asks for credit for the longest answer that a model can give, unless a shorter one is named."""
 NO_TOOLS = "a message is only being read; use no tool and give the answer"
 
@@ -90,7 +90,7 @@ def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
         env={KEY: f"secret://{KEY}"},
         options={
             "provider": "openrouter",
-            "max_output_tokens": LONGEST_ANSWER_TOKENS,
+            "max_output_tokens": MAX_ANSWER_TOKENS,
             # Arguments have free names, and some of its providers close every object of a schema.
             "native_schema": False,
         },

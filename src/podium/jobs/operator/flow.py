@@ -16,7 +16,7 @@ from podium.jobs.operator.plan_approval import released
 from podium.jobs.operator.quality_gate import let_pass, must_have_passed
 from podium.ports import FlowBody, FlowContext, StepContext
 
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 """How often a call is asked for anew after a person was asked about it alone."""
 
 
@@ -69,11 +69,11 @@ async def _performed(
         found = await ctx.step(name, act, index=step.number, returns=CallOutcome | Refusal)
         if isinstance(found, CallOutcome):
             return found
-        if found.approval_id is None or attempt >= MOST_ATTEMPTS:
+        if found.approval_id is None or attempt >= MAX_ATTEMPTS:
             raise PlanNotGated(f"call {step.number} ({step.tool}): {found.decision.reason}")
         await ctx.wait(
             f"approval:{found.approval_id}",
-            index=step.number * (MOST_ATTEMPTS + 1) + attempt,
+            index=step.number * (MAX_ATTEMPTS + 1) + attempt,
             until=found.deadline,
         )
     raise AssertionError("attempts are counted without end")

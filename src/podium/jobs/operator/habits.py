@@ -15,9 +15,9 @@ from podium.core.model import json_of
 from podium.jobs.operator.models import Habit, OperatorAnswer
 from podium.ports import Clock
 
-MOST_HABITS = 2_000
+MAX_HABITS = 2_000
 """Beyond this the older half is forgotten."""
-LONGEST = 300
+MAX_LENGTH = 300
 _ALIKE = 0.5
 _WORD = re.compile(r"[a-z]{2,}")
 
@@ -76,7 +76,7 @@ class FileHabits:
         habit = Habit(
             at=self._clock.now(),
             pack=answer.plan.pack,
-            said=self._redact(" ".join(answer.message.split()))[:LONGEST],
+            said=self._redact(" ".join(answer.message.split()))[:MAX_LENGTH],
             tools=answer.plan.tool_sequence,
             status=answer.status,
             approved_by=tuple(grant.by for grant in answer.grants),
@@ -104,8 +104,8 @@ class FileHabits:
         self._bound()
 
     def _bound(self) -> None:
-        if self._file.stat().st_size > MOST_HABITS * (LONGEST + 200):
-            self._rewrite(self.all()[-MOST_HABITS // 2 :])
+        if self._file.stat().st_size > MAX_HABITS * (MAX_LENGTH + 200):
+            self._rewrite(self.all()[-MAX_HABITS // 2 :])
 
     def _rewrite(self, habits: Sequence[Habit]) -> None:
         fresh = self._file.with_suffix(".new")

@@ -36,7 +36,7 @@ def each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return found
 
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 STDIN = "-"
 
 
@@ -73,7 +73,7 @@ def message_of(words: str, message: str) -> str:
         sys.stderr.flush()
     # Far more than is read of a message; what is longer is refused by its length. Some editors
     # begin a file with a mark that is no part of its text.
-    return sys.stdin.buffer.read(MOST_BYTES).decode("utf-8-sig", errors="surrogateescape")
+    return sys.stdin.buffer.read(MAX_BYTES).decode("utf-8-sig", errors="surrogateescape")
 
 
 def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
@@ -98,14 +98,14 @@ def parted(pair: str) -> tuple[str, Json]:
 def _read(file: Path) -> dict[str, Json]:
     try:
         with file.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+            content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(
             f"the context file {str(file)!r} cannot be read ({error.strerror}); name one that can"
         ) from None
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         raise BadInput(
-            f"the context file {str(file)!r} is larger than {MOST_BYTES} bytes; "
+            f"the context file {str(file)!r} is larger than {MAX_BYTES} bytes; "
             "name pictures and the like by their paths instead of putting them in"
         )
     try:

@@ -15,9 +15,9 @@ from podium.jobs.operator.models import (
     RunPlan,
 )
 
-LONGEST_REPEATED = 300
+MAX_REPEATED = 300
 """Longer messages are not said again in a command."""
-MOST_WAYS_BACK = 3
+MAX_WAYS_BACK = 3
 
 _RESPECTED = {
     Directive.SAFETY: "safety, confidentiality and the law",
@@ -61,7 +61,7 @@ def to_choose_pack(message: str, packs: Iterable[str]) -> tuple[str, ...]:
     """The same message for one pack alone."""
     words = " ".join(message.split())
     said = f"podium ask -m {shlex.quote(words)}"
-    if len(words) > LONGEST_REPEATED:
+    if len(words) > MAX_REPEATED:
         said = "the same message with"
     return tuple(f"For pack {pack}: {said} --pack {shlex.quote(pack)}" for pack in packs)
 
@@ -164,7 +164,7 @@ def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
         only_plan = "" if mode.acts else f" -M {mode}"
         return f"podium undo '{short_id(run)}#{number}'{only_plan}{approve}"
     words = " ".join(message.split())
-    if len(words) > LONGEST_REPEATED:
+    if len(words) > MAX_REPEATED:
         return f"the same message with -M {mode}{approve}"
     return f"podium ask -m {shlex.quote(words)} -M {mode}{approve}"
 
@@ -175,7 +175,7 @@ def _ways_back(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> lis
         f"Take {each.tool} back: podium undo '{short_id(run_id)}#{each.receipt}'"
         for each in results
         if each.number in undoable and each.status == "completed"
-    ][:MOST_WAYS_BACK]
+    ][:MAX_WAYS_BACK]
 
 
 def _as_sentence(text: str) -> str:

@@ -44,11 +44,11 @@ from podium.jobs.operator.skills import make_plan, undo_plan
 from podium.platform.invisible_text import hidden_in, written
 from podium.ports import Ids
 
-MOST_CHARACTERS = 20_000
-MOST_CONTEXT_BYTES = 3_000_000
+MAX_CHARACTERS = 20_000
+MAX_CONTEXT_BYTES = 3_000_000
 """The plan is kept with the run, and a record holds 4 MB."""
 _HARMLESS = ("Zl", "Zp", "Co", "Cn")
-_WORDS_BEFORE, _LONGEST_BEFORE = 3, 60
+_WORDS_BEFORE, _MAX_BEFORE = 3, 60
 
 
 def faults_of(message: Json, mode: Json, context: Json) -> list[str]:
@@ -62,9 +62,9 @@ def _message_faults(message: Json) -> Iterator[str]:
         return
     if not message.strip():
         yield "the message is empty; say what is to be done"
-    if len(message) > MOST_CHARACTERS:
+    if len(message) > MAX_CHARACTERS:
         yield (
-            f"the message has {len(message)} characters and {MOST_CHARACTERS} are read; "
+            f"the message has {len(message)} characters and {MAX_CHARACTERS} are read; "
             "put data into a file and hand it in with --context-file"
         )
         return
@@ -84,7 +84,7 @@ def _hidden_words(message: str, at: int, character: str) -> str:
     kind = "control character" if control else "hidden character"
     name = unicodedata.name(character, "")
     called = f"{written(character)} ({name.lower()})" if name else written(character)
-    before = " ".join(message[:at].split()[-_WORDS_BEFORE:])[-_LONGEST_BEFORE:]
+    before = " ".join(message[:at].split()[-_WORDS_BEFORE:])[-_MAX_BEFORE:]
     where = f"after {before!r}" if before else "at its beginning"
     return (
         f"the message holds the {kind} {called} {where}, so that it is not what it looks like; "
@@ -111,9 +111,9 @@ def _context_faults(context: Json) -> Iterator[str]:
         return
     if holds_reference(context):
         yield "a name in the context begins with `$`, which only plans write; take it out"
-    if size > MOST_CONTEXT_BYTES:
+    if size > MAX_CONTEXT_BYTES:
         yield (
-            f"the context takes {size} bytes and {MOST_CONTEXT_BYTES} are taken; "
+            f"the context takes {size} bytes and {MAX_CONTEXT_BYTES} are taken; "
             "name files by their paths instead of putting them in"
         )
 

@@ -47,7 +47,7 @@ HINTS = {
     "NEXT ACTIONS": "what you can do now",
 }
 UNDER_WAY = ("awaiting_approval", "enqueued")
-MOST_FIELDS = 12
+MAX_FIELDS = 12
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class ShownAnswer:
         if self.answer.status != "clarify" or said is None:
             return ()
         names = (part.strip() for each in said.missing_evidence for part in each.split(" or "))
-        return tuple(dict.fromkeys(name for name in names if name))[:MOST_FIELDS]
+        return tuple(dict.fromkeys(name for name in names if name))[:MAX_FIELDS]
 
     @property
     def can_be_done(self) -> bool:
@@ -178,8 +178,8 @@ FIELD = "known."
 
 router = APIRouter()
 
-MOST_RUNS = 20
-MOST_SAID = 10
+MAX_RUNS = 20
+MAX_SAID = 10
 SETTLE_SECONDS = 1.0
 MOVING = (
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired",
@@ -307,12 +307,12 @@ async def _around(desk: Desk, person: Person) -> dict[str, Any]:
     """What stands beside every answer: runs and messages of before."""
     podium, runs = desk.podium, list[Run]()
     if podium.has_record:
-        query = RunQuery(flow=OPERATOR, limit=MOST_RUNS)
+        query = RunQuery(flow=OPERATOR, limit=MAX_RUNS)
         runs = await (await desk.store()).read(lambda view: view.runs(query))
     said = {habit.said: habit for habit in habits_of(podium).all()}
     return {
         "runs": await how_they_stand(runs, podium.engine),
-        "habits": list(reversed(said.values()))[:MOST_SAID],
+        "habits": list(reversed(said.values()))[:MAX_SAID],
         "pack": ", ".join(chosen_packs(podium).names),
         "undoes": "",
         **_rights(person),

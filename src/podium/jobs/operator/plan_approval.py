@@ -16,48 +16,44 @@ from podium.jobs.operator.models import OperatorJob, RunPlan, question_about, wh
 from podium.ports import Clock, FlowContext, Ids, StepContext, Store, Transaction
 from podium.render.argument_text import digested, one_line
 
-LONGEST_SUMMARY = 4_000
-_LONGEST_CALL = 900
-_LONGEST_LIST = 300
-_LONGEST_VALUE = 300
-_LONGEST_NAME = 60
+MAX_SUMMARY = 4_000
+_MAX_CALL = 900
+_MAX_LIST = 300
+_MAX_VALUE = 300
+_MAX_NAME = 60
 
 
 def summary_of(question: PlanQuestion) -> str:
     """What a yes is asked for. The whole of every argument stands in the approval itself."""
-    asked = digested(one_line(question.message), _LONGEST_VALUE)
+    asked = digested(one_line(question.message), _MAX_VALUE)
     lines = [f"plan of {_counted(len(question.calls), 'call')} for: {asked}"]
     if question.irreversible:
-        tools = _as_many(question.irreversible, _LONGEST_LIST, ", ", "tool")
+        tools = _as_many(question.irreversible, _MAX_LIST, ", ", "tool")
         lines.append(f"  cannot be undone: {tools}")
     if question.undoes:
         lines.append(f"  reverses receipt {question.undoes}")
     head = "\n".join(lines)
     calls = [_call(call) for call in question.calls]
-    return f"{head}\n{_as_many(calls, LONGEST_SUMMARY - len(head), chr(10), 'call')}"
+    return f"{head}\n{_as_many(calls, MAX_SUMMARY - len(head), chr(10), 'call')}"
 
 
 def _call(call: ApprovedCall) -> str:
     """A call with its arguments, long ones by beginning, end and digest."""
     given = [
-        f"{_name(name)}={digested(value, _LONGEST_VALUE)}" for name, value in call.arguments.items()
+        f"{_name(name)}={digested(value, _MAX_VALUE)}" for name, value in call.arguments.items()
     ]
-    said = f"{call.tool} ({call.tier}) {_as_many(given, _LONGEST_CALL, ', ', 'argument')}"
+    said = f"{call.tool} ({call.tier}) {_as_many(given, _MAX_CALL, ', ', 'argument')}"
     marks = "".join(f"\n     ! {one_line(mark.line)}" for mark in call.ungrounded)
     return f"  {call.number}. {said}".rstrip() + marks
 
 
 def _name(name: str) -> str:
-    return (
-        name
-        if name.isidentifier() and len(name) <= _LONGEST_NAME
-        else digested(name, _LONGEST_NAME)
-    )
+    return name if name.isidentifier() and len(name) <= _MAX_NAME else digested(name, _MAX_NAME)
 
 
 def _as_many(parts: Sequence[str], longest: int, between: str, what: str) -> str:
     """The first of them, as far as there is room, and how many more there are."""
-    taken, room = 0, longest - _LONGEST_NAME
+    taken, room = 0, longest - _MAX_NAME
     for part in parts:
         room -= len(part) + len(between)
         if room < 0:

@@ -25,7 +25,7 @@ from podium.jobs.operator.models import (
 from podium.jobs.operator.skills.plan import asks_a_person
 
 _YES = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
-_MOST_FAULTS = 10
+_MAX_FAULTS = 10
 
 
 def inspect(
@@ -114,7 +114,7 @@ def _schema_faults(plan: RunPlan, pack: Pack) -> Iterator[str]:
         if tool is None:
             yield f"tool {step.tool} is not in the registry"
             continue
-        faults = list(_argument_faults(tool, step))[:_MOST_FAULTS]
+        faults = list(_argument_faults(tool, step))[:_MAX_FAULTS]
         if faults:
             yield f"Schema validation failed for tool {step.tool}: {', '.join(faults)}"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 Started = Callable[[Run], Awaitable[None]]
-_LONGEST_ARGUMENTS = 100
+_MAX_ARGUMENTS = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -96,7 +96,7 @@ def line_of(event: Event) -> str:
     at = f"[{event.at.astimezone():%H:%M:%S}] OPERATOR:"
     match event.body:
         case e.ToolRequested() as body:
-            return f"{at} {body.tool} {arguments_line(body.arguments, _LONGEST_ARGUMENTS)}"
+            return f"{at} {body.tool} {arguments_line(body.arguments, _MAX_ARGUMENTS)}"
         case e.ToolCompleted() as body:
             return f"{at} {body.tool} done in {body.seconds:.1f} s, receipt {body.receipt}"
         case e.ToolFailed() as body:

@@ -68,7 +68,7 @@ def _reason(sections: Iterable[tuple[str, str]], mode: Mode) -> str:
     return ""
 
 
-_MOST_PATHS = 50
+_MAX_PATHS = 50
 
 
 class _Other(FrozenModel):
@@ -107,9 +107,7 @@ async def _colliding(desk: Desk) -> list[_Other]:
         # Documents of the work itself are archived under names of their own.
         paths = [path for path in each.paths if not path.startswith(ACTIVE_FOLDERS)]
         if paths and run_id and await _is_live(desk, run_id):
-            others.append(
-                _Other(run_id=run_id, branch=each.other, paths=tuple(paths[:_MOST_PATHS]))
-            )
+            others.append(_Other(run_id=run_id, branch=each.other, paths=tuple(paths[:_MAX_PATHS])))
     return others
 
 

@@ -208,12 +208,12 @@ def _name(task: str) -> str:
     return _NOT_IN_A_NAME.sub("-", task[:100]).strip("-.") or "task"
 
 
-LONGEST_TASK = 4_000
-LONGEST_FEEDBACK = 60_000
+MAX_TASK = 4_000
+MAX_FEEDBACK = 60_000
 LAST_LINES = 60
-LONGEST_TAIL = 8_000
+MAX_TAIL = 8_000
 """Of what one check wrote."""
-MOST_CHECKS = 50
+MAX_CHECKS = 50
 
 
 def review_file(
@@ -237,7 +237,7 @@ def review_file(
         ("Date", f"{day:%Y-%m-%d}"),
         ("Run", in_code(run_id, 80)),
     ]
-    said = shortened(whole(feedback).strip(), LONGEST_FEEDBACK)
+    said = shortened(whole(feedback).strip(), MAX_FEEDBACK)
     parts = [
         f"# {harmless(title, 120) or 'Review'}: {harmless(verdict, 40)}",
         _list(facts),
@@ -269,8 +269,8 @@ def evidence_file(
         ("Run", in_code(run_id, 80)),
     ]
     parts = ["# Evidence: checks run by the supervisor", _list(facts), _task(task)]
-    parts += [_check(number, each) for number, each in enumerate(results[:MOST_CHECKS], start=1)]
-    if left_out := len(results) - MOST_CHECKS:
+    parts += [_check(number, each) for number, each in enumerate(results[:MAX_CHECKS], start=1)]
+    if left_out := len(results) - MAX_CHECKS:
         parts += [f"And {left_out} more."] if left_out > 0 else []
     return "\n\n".join(parts) + "\n"
 
@@ -289,12 +289,12 @@ def _check(number: int, result: Mapping[str, Json]) -> str:
 
 
 def _last_lines(tail: str) -> list[str]:
-    lines = whole(tail[-4 * LONGEST_TAIL :]).rstrip().split("\n")[-LAST_LINES:]
-    return "\n".join(lines)[-LONGEST_TAIL:].split("\n")
+    lines = whole(tail[-4 * MAX_TAIL :]).rstrip().split("\n")[-LAST_LINES:]
+    return "\n".join(lines)[-MAX_TAIL:].split("\n")
 
 
 def _task(task: str) -> str:
-    return f"## Task\n\n{fenced(shortened(whole(task[: 4 * LONGEST_TASK]).strip(), LONGEST_TASK))}"
+    return f"## Task\n\n{fenced(shortened(whole(task[: 4 * MAX_TASK]).strip(), MAX_TASK))}"
 
 
 def _list(facts: Sequence[tuple[str, str]]) -> str:

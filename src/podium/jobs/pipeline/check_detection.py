@@ -23,9 +23,9 @@ Read = Callable[[str], Awaitable[str | None]]
 """The text of a file of the workspace, or None."""
 
 _PROBE_SECONDS = 60.0
-_MOST_TEST_FILES = 200
-_MOST_CI_FILES = 20
-_LONGEST_FILE = 200_000
+_MAX_TEST_FILES = 200
+_MAX_CI_FILES = 20
+_MAX_FILE = 200_000
 _SAFE_WORD = re.compile(r"[\w./=:,@+*-]+")
 _ASSIGNMENT = re.compile(r"[A-Z_][A-Z0-9_]*=.*")
 _PYTHON = re.compile(r"python[0-9.]*")
@@ -85,7 +85,7 @@ _MANIFESTS = (
     (re.compile(r"[^/]+\.sln"), "dotnet", "dotnet test"),
 )
 """File at the top of a project, and the program and command that test such a project."""
-_MOST_PROBLEMS = 10
+_MAX_PROBLEMS = 10
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,9 @@ class _Files:
             text = None
         if text is None:
             self._note(path, "is not a plain file; links are not followed")
-        elif len(text) > _LONGEST_FILE:
-            self._note(path, f"has more than {_LONGEST_FILE} characters; the rest was not read")
-        return (text or "")[:_LONGEST_FILE]
+        elif len(text) > _MAX_FILE:
+            self._note(path, f"has more than {_MAX_FILE} characters; the rest was not read")
+        return (text or "")[:_MAX_FILE]
 
     async def toml(self, path: str) -> Json:
         text = await self.read(path)
@@ -223,7 +223,7 @@ class _Files:
         return parsed
 
     def _note(self, path: str, problem: str) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
+        if len(self.problems) < _MAX_PROBLEMS:
             self.problems.setdefault(path, f"{path} {problem}")
 
     def matching(self, pattern: re.Pattern[str], most: int) -> list[str]:
@@ -283,7 +283,7 @@ async def _configured(files: _Files) -> AsyncIterator[_Candidate]:
 
 
 async def _ci(files: _Files) -> AsyncIterator[_Candidate]:
-    for name in files.matching(_CI_FILE, most=_MOST_CI_FILES):
+    for name in files.matching(_CI_FILE, most=_MAX_CI_FILES):
         for line in _CI_COMMAND.sub("", await files.read(name)).splitlines():
             if candidate := _candidate(line, name, files):
                 yield candidate
@@ -315,7 +315,7 @@ async def _manifests(files: _Files) -> AsyncIterator[_Candidate]:
 async def _imports(files: _Files) -> AsyncIterator[_Candidate]:
     """What the test files themselves import and look like."""
     by_unittest: list[str] = []
-    for path in files.matching(_TEST_FILE, most=_MOST_TEST_FILES):
+    for path in files.matching(_TEST_FILE, most=_MAX_TEST_FILES):
         text = await files.read(path)
         if _USES_NOSE.search(text):
             yield _Candidate("nosetests", "nosetests", path)

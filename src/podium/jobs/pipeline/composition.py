@@ -71,7 +71,7 @@ HUMAN_REVIEW = "docs/dev_docs/HUMAN_REVIEW.md"
 DEFAULT_ROLE = "default"
 """Plays every role that podium.yaml does not name."""
 LEAST_FREE_BYTES = 50_000_000
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 """A longer task belongs in a file that the task names."""
 _OUTPUT_BYTES = 2_000_000
 _TAIL_CHARACTERS = 8_000
@@ -161,9 +161,9 @@ def _uncommitted(look: CheckoutStatus, spec: PipelineSpec) -> tuple[str, ...]:
 def _check_task(task: str) -> None:
     if not task.strip():
         raise BadInput('the task is empty; say what is wanted: podium run "Add a dark mode toggle"')
-    if len(task) > MOST_CHARACTERS:
+    if len(task) > MAX_CHARACTERS:
         raise BadInput(
-            f"the task has {len(task)} characters, {MOST_CHARACTERS} are allowed; put the details into a "
+            f"the task has {len(task)} characters, {MAX_CHARACTERS} are allowed; put the details into a "
             "file of the repository and name it in the task"
         )
 

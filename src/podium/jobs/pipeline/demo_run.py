@@ -159,7 +159,7 @@ class Sample:
             copytree(content, self.folder, dirs_exist_ok=True)
 
 
-MOST_SECONDS = 300.0
+MAX_SECONDS = 300.0
 KILLED_IN, KILLED_AFTER = "develop", "write_file"
 """The process is killed when an agent's first call of this tool was performed in this stage."""
 
@@ -190,7 +190,7 @@ class Story:
         work = self._follow(journal), self._have_it_hosted()
         both = [asyncio.create_task(each) for each in work]
         try:
-            await asyncio.wait(both, timeout=MOST_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait(both, timeout=MAX_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             # Once each: a second time would cut off the wait for a process that is about to end.
             late = [each.cancel() for each in both]
@@ -199,7 +199,7 @@ class Story:
             if isinstance(failure, Exception):
                 raise failure
         if any(late):
-            raise DemoFailed(f"the run has not ended after {MOST_SECONDS:.0f} s")
+            raise DemoFailed(f"the run has not ended after {MAX_SECONDS:.0f} s")
 
     async def _have_it_hosted(self) -> None:
         """By one process after the other, until one comes to the run's end."""

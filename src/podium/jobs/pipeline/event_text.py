@@ -13,14 +13,14 @@ from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import AGENT_LOST, RATE_LIMIT
 from podium.render.approval import arguments_line
-from podium.render.event import LONGEST_ARGUMENTS, about, describe, shorten
+from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
 from podium.render.text import safe_line, shown_line
 
 SUPERVISOR = "PODIUM"
 SENT_BACK, RED = "SENT_BACK", "RED"
 """The supervisor's own verdicts, beside those of the roles."""
-_LONGEST_WORDS = 400
-_MOST_LISTED = 10
+_MAX_WORDS = 400
+_MAX_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ class PipelineWords:
         """The lines that an event is worth; most are worth none."""
         at = event.at.astimezone().strftime("%H:%M:%S")
         self._follow(event)
-        return [
-            f"[{at}] {who}: {safe_line(words, _LONGEST_WORDS)}" for who, words in self._told(event)
-        ]
+        return [f"[{at}] {who}: {safe_line(words, _MAX_WORDS)}" for who, words in self._told(event)]
 
     def _follow(self, event: e.Event) -> None:
         match event.body:
@@ -108,7 +106,7 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             return f"{who} is played by {body.next_agent} now, not by {body.agent}: {body.reason}"
         case e.ApprovalRequested():
             name = short_id(body.approval_id)
-            what = shown_line(" ".join(body.summary.split()), LONGEST_ARGUMENTS)
+            what = shown_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
             return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
         case e.CollisionSeen():
             paths = shown_line(", ".join(body.paths[:5]))
@@ -147,7 +145,7 @@ def _of_the_end(body: e.EventBody) -> str:
 
 def _stage_began(body: e.StageBegan) -> Iterator[tuple[str, str]]:
     yield SUPERVISOR, f"Spawning {in_capitals(body.role)}{_where(body)}..."
-    for note in body.notes[:_MOST_LISTED]:
+    for note in body.notes[:_MAX_LISTED]:
         yield SUPERVISOR, f"Your note goes to {in_capitals(body.role)}: {note}"
 
 
@@ -160,16 +158,16 @@ def _stage_ended(
     cost = f"{duration(elapsed_seconds)}, {money(body.usage)}"
     words = f"{body.verdict}. {', '.join(made)}".rstrip(". ")
     yield role, f"{words} ({cost})"
-    for text in body.disputed[:_MOST_LISTED]:
+    for text in body.disputed[:_MAX_LISTED]:
         yield role, f"It disputes a check: {text}"
     yield from _sent_back(body, role)
     if body.discarded:
-        listed = ", ".join(body.discarded[:_MOST_LISTED])
+        listed = ", ".join(body.discarded[:_MAX_LISTED])
         yield SUPERVISOR, f"Put back what {role} was not to change: {listed}"
 
 
 def _sent_back(body: e.StageEnded, role: str) -> Iterator[tuple[str, str]]:
-    for problem in body.problems[:_MOST_LISTED]:
+    for problem in body.problems[:_MAX_LISTED]:
         yield SUPERVISOR, f"Sent back to {role}: {problem}"
     if body.verdict == RED:
         yield SUPERVISOR, f"Sent back to {role}: the checks are red"
@@ -198,10 +196,8 @@ def check_words(check: Mapping[str, Json]) -> str:
 
 
 def _call(body: e.ToolRefused) -> str:
-    words = about(body.arguments) or arguments_line(body.arguments, LONGEST_ARGUMENTS)
-    return (
-        f"{body.tool} {shown_line(words, LONGEST_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
-    )
+    words = about(body.arguments) or arguments_line(body.arguments, MAX_ARGUMENTS)
+    return f"{body.tool} {shown_line(words, MAX_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
 
 
 def _where(body: e.StageBegan) -> str:

@@ -10,7 +10,7 @@ from podium.core.events import NoteTaken
 from podium.core.model import Json
 from podium.jobs.pipeline.branch_documents import Filed, clean_start, file
 from podium.jobs.pipeline.deps import with_tools_for
-from podium.jobs.pipeline.ledger import MOST_ITEMS
+from podium.jobs.pipeline.ledger import MAX_ITEMS
 from podium.jobs.pipeline.payloads import Answer, Triage, feedback_points
 from podium.jobs.pipeline.plain_text import key_of, shortened
 from podium.jobs.pipeline.spec import DONE, FORWARD
@@ -19,7 +19,7 @@ from podium.jobs.pipeline.stage_prompt import NONCE_SLOT, brief_triage
 from podium.jobs.pipeline.state import SENT_BACK, Desk, Remark, Settled
 from podium.ports import StepContext
 
-_MOST_CHARACTERS = 4_000
+_MAX_CHARACTERS = 4_000
 _SAYS_NOTHING = re.compile(
     r"(?:[\w ]{1,80}:\s*)?(?:none|no|nothing|n/a|-|no (?:doubts?|remarks?|findings?))?\W*",
     re.IGNORECASE,
@@ -154,7 +154,7 @@ async def _to_backlog(desk: Desk, remark: Remark, entries: Sequence[str]) -> Non
     async def work(step: StepContext) -> Filed:
         await clean_start(desk, "before the backlog is written")
         answer = Answer(
-            backlog_items=tuple(shortened(entry, 2_000) for entry in entries[:MOST_ITEMS])
+            backlog_items=tuple(shortened(entry, 2_000) for entry in entries[:MAX_ITEMS])
         )
         return await file(desk, label, f"Backlog: {trip.feat}", written={}, answer=answer)
 
@@ -164,4 +164,4 @@ async def _to_backlog(desk: Desk, remark: Remark, entries: Sequence[str]) -> Non
 
 
 def _in_words(feedback: Json) -> str:
-    return shortened("\n\n".join(feedback_points(feedback)), _MOST_CHARACTERS)
+    return shortened("\n\n".join(feedback_points(feedback)), _MAX_CHARACTERS)

@@ -17,8 +17,8 @@ from podium.jobs.pipeline.markdown import (
 )
 from podium.jobs.pipeline.plain_text import fingerprint, shortened, whole
 
-MOST_FINDINGS = 200
-LONGEST_FINDING = 2_000
+MAX_FINDINGS = 200
+MAX_FINDING = 2_000
 
 _HEADING = re.compile(
     r"\b(?:findings?|issues?|problems?|defects?|bugs?|blockers?|blocking|concerns?|violations?|errors?"
@@ -83,7 +83,7 @@ def findings_of(review: str) -> tuple[Finding, ...]:
     lines = lines_of(review)
     blocks = list(blocks_of(lines))
     for texts in (_under_headings(blocks), _items(blocks), _sentences(blocks)):
-        found = tuple(islice(_distinct(texts), MOST_FINDINGS))
+        found = tuple(islice(_distinct(texts), MAX_FINDINGS))
         if found:
             return found
     return ()
@@ -158,7 +158,7 @@ def _distinct(texts: Iterable[str]) -> Iterator[Finding]:
         mark = fingerprint_of(words)
         if mark not in seen:
             seen.add(mark)
-            yield Finding(text=shortened(words, LONGEST_FINDING), fingerprint=mark)
+            yield Finding(text=shortened(words, MAX_FINDING), fingerprint=mark)
 
 
 def _says_nothing(words: str) -> bool:

@@ -24,10 +24,10 @@ from podium.jobs.pipeline.verdict_routing import integration_of
 from podium.ports import StepContext
 
 FIRST_PAUSE = timedelta(seconds=20)
-LONGEST_PAUSE = timedelta(minutes=15)
+MAX_PAUSE = timedelta(minutes=15)
 PATIENCE = timedelta(hours=6)
 """How long a forge may be out of reach before a person is asked."""
-_MOST_DOUBLINGS = 16
+_MAX_DOUBLINGS = 16
 _STEPS_OF_A_DELIVERY = 10_000
 """Tries of a later delivery are counted from there on: steps are known by their numbers."""
 
@@ -116,10 +116,10 @@ def trouble_of(error: Passing, before: Trouble | None, now: datetime) -> Trouble
     """
     since = before.since if before else now
     times = before.times + 1 if before else 1
-    grown = FIRST_PAUSE * 2 ** min(times - 1, _MOST_DOUBLINGS)
+    grown = FIRST_PAUSE * 2 ** min(times - 1, _MAX_DOUBLINGS)
     # What it says may be in the past.
     pause = max(error.retry_at - now, FIRST_PAUSE) if error.retry_at else grown
-    again_at = now + min(pause, LONGEST_PAUSE)
+    again_at = now + min(pause, MAX_PAUSE)
     lasts = now - since >= PATIENCE
     return Trouble(since=since, times=times, again_at=None if lasts else again_at, words=str(error))
 
@@ -131,8 +131,8 @@ def _given_up(error: Passing, trouble: Trouble) -> str:
     )
 
 
-_MOST_ALIKE = 30
-_LONGEST_SUMMARY = 4_000
+_MAX_ALIKE = 30
+_MAX_SUMMARY = 4_000
 
 
 class _Archived(FrozenModel):
@@ -260,7 +260,7 @@ async def _back_to_integration(desk: Desk) -> None:
 
 
 def _alike_words(places: Sequence[str]) -> str:
-    listed = "\n".join(f"- {each}" for each in places[:_MOST_ALIKE])
+    listed = "\n".join(f"- {each}" for each in places[:_MAX_ALIKE])
     return (
         f"before the branch goes out, see that these lines of test data only look like secrets:\n{listed}\n"
         "Resumed, it goes out with them"
@@ -296,8 +296,8 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
             paths=moved,
             commits=told,
             guarded=guarded,
-            summary=shortened(part_of(plan, LOGIC), _LONGEST_SUMMARY),
-            proof=shortened(proof.strip(), _LONGEST_SUMMARY),
+            summary=shortened(part_of(plan, LOGIC), _MAX_SUMMARY),
+            proof=shortened(proof.strip(), _MAX_SUMMARY),
         )
 
     index = trip.deliveries if trip.archived else 0

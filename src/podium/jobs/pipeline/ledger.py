@@ -70,9 +70,9 @@ def appended(text: str | None, entries: Iterable[str], *, head: str, source: str
     return before + gap + "".join(line + end for line in lines)
 
 
-MOST_ITEMS = 20
+MAX_ITEMS = 20
 """That one step may add."""
-LONGEST_ITEM = 1_000
+MAX_ITEM = 1_000
 
 _HEAD = """\
 # Backlog
@@ -87,5 +87,5 @@ def with_items(text: str | None, items: Sequence[str], *, source: str, day: date
 
     What is in it already stays as it is. None, with nothing to add, gives an empty text.
     """
-    new = islice(new_entries(text, items, longest=LONGEST_ITEM), MOST_ITEMS)
+    new = islice(new_entries(text, items, longest=MAX_ITEM), MAX_ITEMS)
     return appended(text, new, head=_HEAD, source=source, day=day)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 BOLD = 7
 """Level of a line that is bold from end to end: people use it as a heading below all others."""
 
-_LONGEST_HEADING = 300
+_MAX_HEADING = 300
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
 _BOLD = re.compile(r" {0,3}(?:\d{1,3}[.)][ \t]+)?(?:\*\*|__)([^*_]+)(?:\*\*|__)[ \t]*:?[ \t]*$")
@@ -64,7 +64,7 @@ def lines_of(text: str) -> list[Line]:
                 lines.append(_BLANK)
             continue
         shown, in_comment = _without_comments(raw, in_comment)
-        if opened := _FENCE.match(shown[:_LONGEST_HEADING]):
+        if opened := _FENCE.match(shown[:_MAX_HEADING]):
             fence = opened[1]
         elif shown.strip():
             _add(lines, shown)
@@ -103,7 +103,7 @@ def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
 
 
 def _add(lines: list[Line], shown: str) -> None:
-    if len(shown) <= _LONGEST_HEADING:
+    if len(shown) <= _MAX_HEADING:
         if atx := _ATX.match(shown):
             heading = shown[atx.end() :].rstrip().rstrip("#").rstrip()
             lines.append(Line(heading, level=len(atx[1])))
@@ -121,7 +121,7 @@ def _can_be_heading(lines: list[Line]) -> bool:
     if not lines:
         return False
     last = lines[-1]
-    free = not last.code and last.level in (0, BOLD) and len(last.text) <= _LONGEST_HEADING
+    free = not last.code and last.level in (0, BOLD) and len(last.text) <= _MAX_HEADING
     alone = len(lines) < 2 or not lines[-2].text.strip() or lines[-2].level > 0
     return free and alone and not _NOT_A_PARAGRAPH.match(last.text)
 
@@ -165,7 +165,7 @@ class _BlockReader:
         after_blank, self._blank = self._blank, False
         indent = len(text) - len(text.lstrip())
         item = _ITEM.match(text)
-        if item and not _BREAK.match(text[:_LONGEST_HEADING]):
+        if item and not _BREAK.match(text[:_MAX_HEADING]):
             return self._item(text, item, indent)
         if self._skipped_indent is not None and indent > self._skipped_indent:
             return None
@@ -174,7 +174,7 @@ class _BlockReader:
             not after_blank or (self.block.is_item and indent > self._indent)
         )
         done = None if belongs else self._begin()
-        if not _BREAK.match(text[:_LONGEST_HEADING]):
+        if not _BREAK.match(text[:_MAX_HEADING]):
             self.block.lines.append(text.strip())
         return done
 

@@ -31,9 +31,9 @@ _COMMON_WORDS = (
     " while who will with without you your"
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
-_MOST_READ = 20_000
+_MAX_READ = 20_000
 """Characters of a task."""
-_LONGEST_PATH = 300
+_MAX_PATH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,9 @@ class Ranker:
             entry: words_of(" ".join([*entry.headings, entry.text])) for entry in entries
         }
         self._rarity = Counter(word for words in self._words.values() for word in words)
-        self._task = words_of(task[:_MOST_READ])
-        changed = {
-            path.removeprefix("./").strip("/") for path in paths if len(path) <= _LONGEST_PATH
-        }
-        self._paths = changed | set(_paths_in(task[:_MOST_READ]))
+        self._task = words_of(task[:_MAX_READ])
+        changed = {path.removeprefix("./").strip("/") for path in paths if len(path) <= _MAX_PATH}
+        self._paths = changed | set(_paths_in(task[:_MAX_READ]))
         self._names = {basename(path) for path in self._paths}
         self._folders = {folder for path in self._paths for folder in _folders_of(path)}
         self._day = day
@@ -117,7 +115,7 @@ def _stem(word: str) -> str:
 def _paths_in(text: str) -> Iterable[str]:
     for found in _PATH.finditer(text):
         path = found[0].removeprefix("./").strip("/").rstrip(".-")
-        if len(path) <= _LONGEST_PATH and ("/" in path or "." in path):
+        if len(path) <= _MAX_PATH and ("/" in path or "." in path):
             yield path
 
 
@@ -128,9 +126,9 @@ def _folders_of(path: str) -> Iterable[str]:
         folder = dirname(folder)
 
 
-MOST_LESSONS = 20
+MAX_LESSONS = 20
 """That one step may add."""
-LONGEST_LESSON = 600
+MAX_LESSON = 600
 CHARACTERS_A_TOKEN = 4
 MAX_LESSONS_READ = 100
 """The newest ones; older ones stay in the file, and are told to nobody."""
@@ -183,14 +181,14 @@ def with_lessons(
     refused: list[Refused] = []
     fit: list[str] = []
     for number, lesson in enumerate(lessons, start=1):
-        if len(fit) >= MOST_LESSONS:
-            refused.append(Refused(number=number, why=f"one step may add {MOST_LESSONS} lessons"))
+        if len(fit) >= MAX_LESSONS:
+            refused.append(Refused(number=number, why=f"one step may add {MAX_LESSONS} lessons"))
         # Cleaning could also bring two halves of a secret together.
-        elif why := looks_secret(lesson) or looks_secret(harmless(lesson, LONGEST_LESSON)):
+        elif why := looks_secret(lesson) or looks_secret(harmless(lesson, MAX_LESSON)):
             refused.append(Refused(number=number, why=one_line(why, 200)))
         else:
             fit.append(lesson)
-    added = tuple(new_entries(text, fit, longest=LONGEST_LESSON))
+    added = tuple(new_entries(text, fit, longest=MAX_LESSON))
     whole = appended(text, added, head=_HEAD, source=source, day=day)
     return Remembered(text=whole, added=added, refused=tuple(refused))
 
@@ -209,7 +207,7 @@ def _ranked(text: str, task: str, paths: Collection[str], day: date) -> list[Cho
     entries.pop("", None)
     ranker = Ranker(entries.values(), task=task, paths=paths, day=day)
     chosen = [
-        Chosen(lesson=one_line(entry.text, 2 * LONGEST_LESSON), why=rank.why, score=rank.score)
+        Chosen(lesson=one_line(entry.text, 2 * MAX_LESSON), why=rank.why, score=rank.score)
         for entry in entries.values()
         if (rank := ranker.rank(entry)) is not None
     ]

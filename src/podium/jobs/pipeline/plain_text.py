@@ -94,7 +94,7 @@ def fingerprint(*parts: str) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-LONGEST = 40
+MAX_LENGTH = 40
 NAMELESS = "task"
 
 _READ = 2_000
@@ -128,8 +128,8 @@ def slug_of(task: str) -> str:
     words = [word for word in _BETWEEN.split(ascii_of(task.strip()[:_READ])) if word]
     slug = ""
     for word in words:
-        longer = f"{slug}-{word}" if slug else word[:LONGEST]
-        if len(longer) > LONGEST:
+        longer = f"{slug}-{word}" if slug else word[:MAX_LENGTH]
+        if len(longer) > MAX_LENGTH:
             break
         slug = longer
     return slug or NAMELESS

@@ -44,7 +44,7 @@ _COLUMN = re.compile(
 )
 _CODE = re.compile(r"`[^`]+`|\"[^\"]*\"|'[^']*'|\[\]|\{\}")
 _LEADING = " \t:*_`-–—=>~"
-_MOST_MARKERS = 20
+_MAX_MARKERS = 20
 """Of a line."""
 
 
@@ -95,12 +95,12 @@ def _look(line: str) -> tuple[bool, bool]:
     """Whether the line leaves its value to the next one, and whether it names one itself."""
     plain = _EXPECTED_LABEL.sub("expected", line)
     ends_open = False
-    for marker in islice(_SAYS_WHAT.finditer(plain), _MOST_MARKERS):
+    for marker in islice(_SAYS_WHAT.finditer(plain), _MAX_MARKERS):
         rest = plain[marker.end() :].strip(_LEADING)
         ends_open = not rest
         if rest and _is_value(rest):
             return False, True
-    for marker in islice(_MAYBE_WHAT.finditer(plain), _MOST_MARKERS):
+    for marker in islice(_MAYBE_WHAT.finditer(plain), _MAX_MARKERS):
         rest = plain[marker.end() :]
         if _VALUE.search(rest) and says_something(rest.strip(_LEADING)):
             return False, True
@@ -127,7 +127,7 @@ PARTS = (REFERENCES, LOGIC, TESTS, DOCUMENTATION, DELIVERABLES, CHECKLIST)
 SHORT_PLAN = (LOGIC, TESTS, DELIVERABLES, CHECKLIST)
 """Parts of a plan that is not reviewed before the work begins."""
 
-_MOST_HEADINGS = 5_000
+_MAX_HEADINGS = 5_000
 """That are looked at: a plan with more is none."""
 
 _LABEL = re.compile(
@@ -213,7 +213,7 @@ def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
     heads = [number for number, line in enumerate(labelled) if line.level]
     title = _title_of([labelled[number] for number in heads])
     ends = _ends_of(labelled, heads)
-    for number in heads[:_MOST_HEADINGS]:
+    for number in heads[:_MAX_HEADINGS]:
         if labelled[number] is not title:
             body = tuple(labelled[number + 1 : ends[number]])
             yield _Section(labelled[number].text, body)

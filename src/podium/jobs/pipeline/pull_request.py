@@ -10,13 +10,13 @@ from podium.core.forge import check_ending
 from podium.core.model import Json
 from podium.jobs.pipeline.plain_text import fenced, harmless, in_code, one_line, shortened, whole
 
-LONGEST_TITLE = 72
-LONGEST_BODY = 60_000
+MAX_TITLE = 72
+MAX_BODY = 60_000
 """GitHub takes 65,536 characters."""
 
-_MOST_ROWS = 100
-_LONGEST_ROW = 300
-_LONGEST_TEXT = 6_000
+_MAX_ROWS = 100
+_MAX_ROW = 300
+_MAX_TEXT = 6_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
 _NOTHING_SHOWN = "<!-- -->"
@@ -29,10 +29,10 @@ def title_of(task: str) -> str:
     words = one_line(task, 2_000)
     first = _SENTENCE_END.split(words, maxsplit=1)[0].rstrip(".")
     line = first or words or "Task"
-    if len(line) <= LONGEST_TITLE:
+    if len(line) <= MAX_TITLE:
         return line
-    cut = line[: LONGEST_TITLE - 1]
-    at_word = cut.rsplit(" ", 1)[0] if " " in cut[LONGEST_TITLE // 2 :] else cut
+    cut = line[: MAX_TITLE - 1]
+    at_word = cut.rsplit(" ", 1)[0] if " " in cut[MAX_TITLE // 2 :] else cut
     return at_word.rstrip(" ,;:-") + "…"
 
 
@@ -52,7 +52,7 @@ class _Section:
         length = sum(len(line) + 1 for line in kept) + 40
         for number, row in enumerate(self.rows):
             length += len(row) + 1
-            if length > most or number >= _MOST_ROWS:
+            if length > most or number >= _MAX_ROWS:
                 kept += ["", f"… and {len(self.rows) - number} more."]
                 break
             kept.append(row)
@@ -83,7 +83,7 @@ def body_of(
     """
     foot = f"Run {in_code(run_id, 80)} of Podium; cost ${usd:.2f}."
     sections = (
-        _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _LONGEST_TEXT))),
+        _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _MAX_TEXT))),
         _Section("Cause and change", text=_quiet_lines(summary)),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
         _Section(
@@ -104,10 +104,10 @@ def body_of(
         _Section("Added to the backlog", rows=tuple(_list(backlog))),
     )
     parts: list[str] = []
-    left = LONGEST_BODY - len(foot) - 1_000
+    left = MAX_BODY - len(foot) - 1_000
     for section in sections:
         # The last sections must not lose all room to the first.
-        shown = section.within(min(left, LONGEST_BODY // 4))
+        shown = section.within(min(left, MAX_BODY // 4))
         left -= len(shown) + 2
         parts += [shown] if shown else []
     return "\n\n".join([*parts, "---", foot]) + "\n"
@@ -125,7 +125,7 @@ def _about_checks(notes: Sequence[str], *, ran: bool) -> Iterator[str]:
 
 
 def _rows(evidence: Sequence[Mapping[str, Json]]) -> Iterator[str]:
-    for each in evidence[: _MOST_ROWS + 1]:
+    for each in evidence[: _MAX_ROWS + 1]:
         command = in_code(str(each.get("command", "")), 160).replace("|", "\\|")
         digest = in_code(str(each.get("output_sha256") or "")[:16])
         seconds = f"{float(each.get('seconds') or 0):.1f}"
@@ -137,11 +137,11 @@ def _list(items: Sequence[str]) -> Iterator[str]:
 
 
 def _quiet_lines(text: str) -> str:
-    lines = (quiet(line) for line in whole(text.strip()[:_LONGEST_TEXT]).split("\n"))
+    lines = (quiet(line) for line in whole(text.strip()[:_MAX_TEXT]).split("\n"))
     return "\n".join(f"> {line}".rstrip() for line in lines) if text.strip() else ""
 
 
 def quiet(text: str) -> str:
     """One harmless line that calls nobody and closes no issue: an agent must not do that in passing."""
-    line = harmless(text, _LONGEST_ROW)
+    line = harmless(text, _MAX_ROW)
     return _LEADS_ELSEWHERE.sub(lambda found: found[0] + _NOTHING_SHOWN, line)

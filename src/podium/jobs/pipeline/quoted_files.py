@@ -50,8 +50,8 @@ def conventions_told(found: Mapping[str, str], changed: Collection[str]) -> Iter
         yield "\n\n".join([_HEADING, *parts])
 
 
-MOST_NOTES = 100
-LONGEST_NOTE = 4_000
+MAX_NOTES = 100
+MAX_NOTE = 4_000
 
 _ADDRESSEE = re.compile(r"(?:(?:for|to)\b:?\s+(?:the\s+)?@?|@)([\w -]{1,60}?)\s*:?", re.IGNORECASE)
 _ADDRESS = re.compile(
@@ -82,7 +82,7 @@ def notes_of(text: str | None, *, roles: Collection[str] = ()) -> tuple[HumanNot
         to = role if not roles or role in roles else ""
         mark = fingerprint(to, " ".join(words.split()))
         notes.setdefault(mark, HumanNote(role=to, text=words, fingerprint=mark))
-        if len(notes) >= MOST_NOTES:
+        if len(notes) >= MAX_NOTES:
             break
     return tuple(notes.values())
 
@@ -105,7 +105,7 @@ def _addressed(text: str) -> Iterator[tuple[str, str]]:
         else:
             roles = [_role_above(block.headings)]
         if any(letter.isalnum() for letter in words):
-            yield from ((role, shortened(words, LONGEST_NOTE)) for role in roles)
+            yield from ((role, shortened(words, MAX_NOTE)) for role in roles)
 
 
 def _role_above(headings: tuple[Line, ...]) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from podium.jobs.pipeline.plain_text import one_line
 
-_LONGEST_TOLD = 240
-_MOST_READ = 200_000
-_MOST_VALUES = 10_000
-_LONGEST_CLAUSE = 600
+_MAX_TOLD_LENGTH = 240
+_MAX_READ = 200_000
+_MAX_VALUES = 10_000
+_MAX_CLAUSE = 600
 
 _CLAUSE_END = re.compile(
     r"(?<=[.!?])\s+|[;\n\r]+|\s[–—-]\s|,?\s+(?:but|however|although|though|except(?: that)?|yet|whereas|because)\s+"
@@ -156,12 +156,12 @@ def tells_of_failure(feedback: object) -> str | None:
     """The words in the feedback that report a crash, failing tests or an error that is not resolved."""
     read = 0
     for count, (key, value) in enumerate(_values(feedback)):
-        if count >= _MOST_VALUES or read > _MOST_READ:
+        if count >= _MAX_VALUES or read > _MAX_READ:
             break
         if told := _told_by_key(key, value):
             return told
         if isinstance(value, str):
-            text = value[: _MOST_READ - read + 1]
+            text = value[: _MAX_READ - read + 1]
             read += len(text)
             if told := _told_in(text):
                 return told
@@ -188,7 +188,7 @@ def _key(name: object) -> str:
 
 def _told_by_key(key: str, value: object) -> str | None:
     """`{"failed_tests": 3}` and `{"crash": "in the parser"}` say it by their names."""
-    shown = f"{key}: {one_line(str(value), _LONGEST_TOLD)}"
+    shown = f"{key}: {one_line(str(value), _MAX_TOLD_LENGTH)}"
     if isinstance(value, str):
         state = value.strip(" .!").casefold()
         if _STATE_KEY.search(key) and state in _BAD_STATES:
@@ -210,10 +210,10 @@ def _is_none(value: str) -> bool:
 def _told_in(text: str) -> str | None:
     for clause in _CLAUSE_END.split(text.replace("`", "")):
         # Long clauses are no prose; what they begin and end with is enough.
-        parts = [clause] if len(clause) <= _LONGEST_CLAUSE else [clause[:300], clause[-300:]]
+        parts = [clause] if len(clause) <= _MAX_CLAUSE else [clause[:300], clause[-300:]]
         for part in parts:
             if _reports(part):
-                return one_line(part, _LONGEST_TOLD)
+                return one_line(part, _MAX_TOLD_LENGTH)
     return None
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-MOST_DIFF_BYTES = 400_000
-MOST_DOCUMENT_BYTES = 200_000
-MOST_STAGES = 500
+MAX_DIFF_BYTES = 400_000
+MAX_DOCUMENT_BYTES = 200_000
+MAX_STAGES = 500
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -59,7 +59,7 @@ class Excerpt(FrozenModel):
 async def branch_of(podium: Podium, run: Run) -> Branch:
     """What the record tells of a run's branch. No git is asked."""
     events = await newest_events(
-        await podium.store(), run.id, ("stage_ended", "branch_delivered"), most=MOST_STAGES
+        await podium.store(), run.id, ("stage_ended", "branch_delivered"), most=MAX_STAGES
     )
     job: Mapping[str, Json] = run.input if isinstance(run.input, Mapping) else {}
     result: Mapping[str, Json] = run.result if isinstance(run.result, Mapping) else {}
@@ -94,7 +94,7 @@ async def document_of(podium: Podium, branch: Branch, path: str) -> Excerpt:
         raise UnknownId("document", path)
     return await _read(
         podium, branch, "cat-file", "blob", f"{_commit(document.commit)}:{path}",
-        most=MOST_DOCUMENT_BYTES,
+        most=MAX_DOCUMENT_BYTES,
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ async def diff_of(podium: Podium, branch: Branch) -> Excerpt:
     return await _read(
         podium, branch, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames",
         "--src-prefix=a/", "--dst-prefix=b/", f"{base}...{_commit(branch.tip)}", "--",
-        most=MOST_DIFF_BYTES,
+        most=MAX_DIFF_BYTES,
     )  # fmt: skip
 
 

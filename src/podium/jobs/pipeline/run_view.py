@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FLOW = "pipeline"
-MOST_COMMITS = 100
+MAX_COMMITS = 100
 _PAGE = 1000
 _TYPES = ("stage_ended", "checks_ran")
 
@@ -104,7 +104,7 @@ async def _commits(podium: Podium, repository: str, base: str, branch: str) -> t
     span = f"refs/heads/{base}..refs/heads/{branch}"
     try:
         told = await podium.repository_git.run(
-            "-C", repository, "log", "--format=%h %s", f"--max-count={MOST_COMMITS}", span, "--"
+            "-C", repository, "log", "--format=%h %s", f"--max-count={MAX_COMMITS}", span, "--"
         )
     except PodiumError:
         return ()
@@ -123,7 +123,7 @@ def show_report(screen: Screen, run: Run, back: LookBack, *beside: tuple[str, st
     """
     screen.facts([*beside, *_facts(run, back)])
     if back.commits:
-        more = " or more" if len(back.commits) == MOST_COMMITS else ""
+        more = " or more" if len(back.commits) == MAX_COMMITS else ""
         screen.line(f"\n{counted(len(back.commits), 'commit')}{more}")
         for commit in back.commits:
             screen.line(f"  {commit}")

@@ -16,10 +16,10 @@ from podium.jobs.pipeline.plain_text import ascii_of, harmless, one_line
 from podium.jobs.pipeline.state import Desk, OfferedSkill, Settled
 from podium.ports import EventQuery, StepContext
 
-LONGEST_NAME = 64
-LONGEST_DESCRIPTION = 1024
-MOST_STEPS = 50
-LONGEST_STEP = 2_000
+MAX_NAME = 64
+MAX_DESCRIPTION = 1024
+MAX_STEPS = 50
+MAX_STEP = 2_000
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BETWEEN = re.compile(r"[^a-z0-9]+")
@@ -28,7 +28,7 @@ _BETWEEN = re.compile(r"[^a-z0-9]+")
 def skill_name(text: str) -> str:
     """A name that the format allows, made of the text's words. Never empty."""
     words = _BETWEEN.sub("-", ascii_of(text[:500])).strip("-")
-    return words[:LONGEST_NAME].strip("-") or "skill"
+    return words[:MAX_NAME].strip("-") or "skill"
 
 
 def skill_candidate(
@@ -38,19 +38,19 @@ def skill_candidate(
 
     Raises `BadInput` for a name that the format does not allow, and for a skill that says nothing.
     """
-    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise BadInput(
-            f"{name[:100]!r} is no name for a skill: up to {LONGEST_NAME} lower-case letters and digits, "
+            f"{name[:100]!r} is no name for a skill: up to {MAX_NAME} lower-case letters and digits, "
             f"with single dashes between them, such as {skill_name(name)!r}"
         )
     said = _description(description, when)
-    done = [line for step in steps[:MOST_STEPS] if (line := harmless(step, LONGEST_STEP))]
+    done = [line for step in steps[:MAX_STEPS] if (line := harmless(step, MAX_STEP))]
     if not said or not done:
         raise BadInput(f"the skill {name!r} needs a description and at least one step")
     body = [
         f"# {name.replace('-', ' ').capitalize()}",
-        harmless(description, LONGEST_DESCRIPTION),
-        *([f"## When to use it\n\n{harmless(when, LONGEST_STEP)}"] if when.strip() else []),
+        harmless(description, MAX_DESCRIPTION),
+        *([f"## When to use it\n\n{harmless(when, MAX_STEP)}"] if when.strip() else []),
         "## Steps\n\n"
         + "\n".join(f"{number}. {line}" for number, line in enumerate(done, start=1)),
     ]
@@ -59,12 +59,12 @@ def skill_candidate(
 
 def _description(description: str, when: str) -> str:
     """What it does and when to use it: agents see nothing else before they choose a skill."""
-    what = one_line(description, LONGEST_DESCRIPTION)
-    use = one_line(when, LONGEST_DESCRIPTION)
+    what = one_line(description, MAX_DESCRIPTION)
+    use = one_line(when, MAX_DESCRIPTION)
     if not what or not use or use.casefold() in what.casefold():
         return what
     begins = use if re.match(r"(?i)use (?:this )?when\b", use) else f"Use when {_lower_first(use)}"
-    return one_line(f"{what.rstrip('.')}. {begins}", LONGEST_DESCRIPTION)
+    return one_line(f"{what.rstrip('.')}. {begins}", MAX_DESCRIPTION)
 
 
 def _lower_first(text: str) -> str:

@@ -17,7 +17,7 @@ from podium.jobs.pipeline import PLACEHOLDER, PLACEHOLDERS, PipelineSpec
 
 FLOW = "pipeline"
 PROMPTS_FOLDER = "prompts"
-_LARGEST_PROMPT_BYTES = 200_000
+_MAX_PROMPT_BYTES = 200_000
 
 
 def pipeline_spec(configuration: Configuration) -> PipelineSpec:
@@ -73,14 +73,14 @@ def _prompt(name: str, state: Path, project: Path) -> str:
 def _own_prompt(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            content = opened.read(_LARGEST_PROMPT_BYTES + 1)
+            content = opened.read(_MAX_PROMPT_BYTES + 1)
         text = content.decode("utf-8")
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{str(file)!r} is no text in UTF-8; save it as such") from None
-    if len(content) > _LARGEST_PROMPT_BYTES:
-        raise BadInput(f"{str(file)!r} is longer than {_LARGEST_PROMPT_BYTES} bytes; shorten it")
+    if len(content) > _MAX_PROMPT_BYTES:
+        raise BadInput(f"{str(file)!r} is longer than {_MAX_PROMPT_BYTES} bytes; shorten it")
     if not text.strip():
         raise BadInput(f"{str(file)!r} is empty; write the prompt, or remove the file")
     unknown = set(PLACEHOLDER.findall(text)) - set(PLACEHOLDERS)

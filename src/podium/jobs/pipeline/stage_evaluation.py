@@ -25,7 +25,7 @@ _KEPT_UP = ("VERSION", "CHANGELOG.md", "CHANGELOG")
 _MARKER = "<<<<<<< "
 _KEPT_BY_OTHERS = (".agents/skills/", MEMORY, "docs/dev_docs/archived/")
 _CHANGED = re.compile(r'^diff --git "?a/(.*?)"? "?b/', re.MULTILINE)
-_MOST_WORDS = 8_000
+_MAX_WORDS = 8_000
 _CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 RULES = 1
 """Those of `Settled.rules` that hold for new answers."""
@@ -95,7 +95,7 @@ class _Visit:
         written = {path: f"{given.rstrip()}\n"} if (given := self._given_document) else {}
         text = written.get(path) or (await self._read(path) if path else None)
         if self._stage.does == "plan" and not problems and not text and self._remarks.strip():
-            why = shortened(self._remarks, _MOST_WORDS)
+            why = shortened(self._remarks, _MAX_WORDS)
             return self._sent_back([why], discarded).model_copy(update={"no_plan": why})
         if path and not (text or "").strip():
             by_answer = ", or give it as `document`" if hasattr(self._answer, "document") else ""
@@ -114,7 +114,7 @@ class _Visit:
         settled = self._settled(self._verdict, filed, path, discarded)
         if self._stage.does != "audit" or self._verdict in FORWARD:
             return settled
-        return settled.model_copy(update={"words": shortened(text or "", _MOST_WORDS)})
+        return settled.model_copy(update={"words": shortened(text or "", _MAX_WORDS)})
 
     async def review(self) -> Settled:
         """The verdict, in a review that the supervisor writes."""

@@ -36,9 +36,9 @@ _DOCUMENT_CHARACTERS = 12_000
 """Of one document in a prompt; the rest is in its file."""
 _SHORT_CHARACTERS = 4_000
 """Of a document that is told beside what a turn is about."""
-_MOST_OPEN_CHARACTERS = 16_000
-_MOST_COMMITS = 30
-_MOST_PATHS = 100
+_MAX_OPEN_CHARACTERS = 16_000
+_MAX_COMMITS = 30
+_MAX_PATHS = 100
 _FILES_CHARACTERS = 16_000
 """Of all source files in one prompt."""
 _EXCERPT_CHARACTERS = 8_000
@@ -342,7 +342,7 @@ async def _committed(desk: Desk) -> AsyncIterator[_Input]:
     ]
     if not commits:
         return
-    listed = "\n".join(f"{each.id[:12]} {each.subject}" for each in commits[-_MOST_COMMITS:])
+    listed = "\n".join(f"{each.id[:12]} {each.subject}" for each in commits[-_MAX_COMMITS:])
     words = "Earlier rounds are committed. Keep them and change only what the findings ask for"
     yield _Input("documents", f"{words}:\n{fenced(listed)}")
 
@@ -359,7 +359,7 @@ def _evidence(desk: Desk) -> str:
 def _open_findings(desk: Desk, judge: str) -> Iterator[_Input]:
     # A judge has its own findings before it, in its last review.
     if before := desk.trip.open_before(judge):
-        listed = shortened("\n".join(f"- {text}" for text in before), _MOST_OPEN_CHARACTERS)
+        listed = shortened("\n".join(f"- {text}" for text in before), _MAX_OPEN_CHARACTERS)
         words = "Found in earlier rounds and not known to be settled"
         yield _Input("findings", f"{words}:\n{fenced(listed)}")
 
@@ -438,8 +438,8 @@ def _was_audited(desk: Desk) -> bool:
 
 def _paths(sections: Mapping[str, str]) -> str:
     listed = [f"* {in_code(path)}" for path in sections]
-    more = [f"* and {len(listed) - _MOST_PATHS} more"] if len(listed) > _MOST_PATHS else []
-    return "\n".join([*listed[:_MOST_PATHS], *more]) or "* none"
+    more = [f"* and {len(listed) - _MAX_PATHS} more"] if len(listed) > _MAX_PATHS else []
+    return "\n".join([*listed[:_MAX_PATHS], *more]) or "* none"
 
 
 async def _shown(

@@ -11,8 +11,8 @@ from podium.jobs.pipeline.plain_text import in_code, shortened
 from podium.jobs.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN, PipelineSpec
 from podium.jobs.pipeline.state import RED, SENT_BACK, Desk, Settled, ask_a_person
 
-_MOST_LISTED = 12
-_LONGEST_OTHER = 2_000
+_MAX_LISTED = 12
+_MAX_OTHER = 2_000
 _BY_PODIUM = {
     SENT_BACK: "Podium sent the answer of {name} back",
     RED: "the checks failed after {name}",
@@ -95,7 +95,7 @@ def _with_earlier(earlier: tuple[str, ...], settled: Settled) -> tuple[str, ...]
     """A judge says all anew each time. Of what the supervisor sent back, one thing can hide another."""
     if settled.verdict != SENT_BACK:
         return (settled.words,) if settled.words.strip() else ()
-    return tuple(dict.fromkeys((*settled.problems, *earlier)))[:_MOST_LISTED]
+    return tuple(dict.fromkeys((*settled.problems, *earlier)))[:_MAX_LISTED]
 
 
 def _proved(desk: Desk, target: str) -> str:
@@ -120,7 +120,7 @@ def _why_stuck(
     trip, verdict = desk.trip, settled.verdict
     times = trip.taken[name, verdict]
     most = desk.stage(name).most.get(verdict, trip.job.spec.rounds)
-    listed = "\n".join([*(f"- {each.text}" for each in found[:_MOST_LISTED]), *_others(desk)])
+    listed = "\n".join([*(f"- {each.text}" for each in found[:_MAX_LISTED]), *_others(desk)])
     if settled.no_plan:
         return (
             f"{name} found nothing to plan (`podium cancel {trip.run_id}` ends the run):\n{listed}"
@@ -153,7 +153,7 @@ def _only_disputes(desk: Desk, settled: Settled) -> bool:
 
 def _others(desk: Desk) -> Iterator[str]:
     """What is open beside the last answer's findings, each on a line that says where it is from."""
-    for text in desk.trip.open_before()[:_MOST_LISTED]:
-        yield f"- {shortened(text, _LONGEST_OTHER)}"
-    for text in desk.trip.disputed[:_MOST_LISTED]:
-        yield f"- a check is disputed by who did the work: {shortened(text, _LONGEST_OTHER)}"
+    for text in desk.trip.open_before()[:_MAX_LISTED]:
+        yield f"- {shortened(text, _MAX_OTHER)}"
+    for text in desk.trip.disputed[:_MAX_LISTED]:
+        yield f"- a check is disputed by who did the work: {shortened(text, _MAX_OTHER)}"

@@ -23,7 +23,7 @@ _BEFORE = ("preflight", "workspace")
 _SETTLES = re.compile(r"settle:(.+?)(?::asked[0-9]+)?#([0-9]+)")
 _WORKS = ("work", "integrate")
 _PAGE = 1000
-_MOST_LISTED = 5
+_MAX_LISTED = 5
 
 
 def delivered_head(steps: Sequence[StepRecord]) -> str:
@@ -134,8 +134,8 @@ class _Returning:
             kept = await workspace.snapshot("found when the run went on") if changed else None
             # An older one has the same in it: that was told, or is what a turn left.
             if kept is not None and kept.at >= since:
-                listed = ", ".join(changed[:_MOST_LISTED])
-                more = f" and {len(changed) - _MOST_LISTED} more" * (len(changed) > _MOST_LISTED)
+                listed = ", ".join(changed[:_MAX_LISTED])
+                more = f" and {len(changed) - _MAX_LISTED} more" * (len(changed) > _MAX_LISTED)
                 await self._tell(
                     f"Not committed in the workspace: {listed}{more}. Kept as {kept.ref}; the next step starts "
                     "without that."

@@ -33,11 +33,11 @@ from podium.ports import EventQuery, FlowContext, StepContext, StoreView
 
 TURN = "follow"
 """The step of the agent's first turn; later ones are `follow#1`, `follow#2`, …"""
-MOST_EVENTS = 1_000_000
-MOST_CALLS = 40
-LONGEST_CALL = 300
-LONGEST_WORDS = 2_000
-MOST_PATHS = 50
+MAX_EVENTS = 1_000_000
+MAX_CALLS = 40
+MAX_CALL = 300
+MAX_WORDS = 2_000
+MAX_PATHS = 50
 _TYPES = (
     "agent_replied", "playbook_ended", "run_failed", "run_retried", "tool_abandoned", "tool_completed",
     "tool_failed", "tool_in_doubt", "tool_refused", "tool_requested",
@@ -119,8 +119,8 @@ class DiscardedAttempt:
 
 def _ending(ended: PlaybookEnded) -> Iterator[str]:
     if ended.changed:
-        listed = ", ".join(map(in_code, ended.changed[:MOST_PATHS]))
-        more = len(ended.changed) - MOST_PATHS
+        listed = ", ".join(map(in_code, ended.changed[:MAX_PATHS]))
+        more = len(ended.changed) - MAX_PATHS
         yield f"Files that it changed: {listed}{f' and {more} more' if more > 0 else ''}."
     else:
         yield "It changed no file."
@@ -135,7 +135,7 @@ def _calls_and_words(calls: str, words: str) -> Iterator[str]:
     if calls:
         yield f"Calls that may have changed something, in order:\n\n{as_data(calls)}"
     if words.strip():
-        yield f"What was said last:\n\n{as_data(words.strip()[-LONGEST_WORDS:])}"
+        yield f"What was said last:\n\n{as_data(words.strip()[-MAX_WORDS:])}"
 
 
 def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttempt | None:
@@ -143,7 +143,7 @@ def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttem
 
     The same whenever it is asked: it looks only at what stands before the retry.
     """
-    query = EventQuery(run_id=run_id, types=_TYPES, limit=MOST_EVENTS)
+    query = EventQuery(run_id=run_id, types=_TYPES, limit=MAX_EVENTS)
     bodies: list[EventBody] = [event.body for event in view.events(query)]
     retries = [at for at, body in enumerate(bodies) if _discards(body, turn)]
     if not retries:
@@ -176,7 +176,7 @@ def _is_turn(step: str) -> bool:
 
 def calls_made(view: StoreView, run_id: str) -> str:
     """The performed calls of all turns so far beyond reading, a line each."""
-    query = EventQuery(run_id=run_id, types=_TYPES, limit=MOST_EVENTS)
+    query = EventQuery(run_id=run_id, types=_TYPES, limit=MAX_EVENTS)
     steps = [step.key for step in view.steps(run_id)]
     return _calls([event.body for event in view.events(query)], run_id, steps)
 
@@ -205,9 +205,9 @@ def _calls(bodies: Sequence[EventBody], run_id: str, steps: Sequence[str]) -> st
         for call, body in requests.items()
         if call in ends
     ]
-    left_out = len(lines) - MOST_CALLS
+    left_out = len(lines) - MAX_CALLS
     head = [f"({left_out} earlier ones are left out)"] if left_out > 0 else []
-    return "\n".join(head + lines[-MOST_CALLS:])
+    return "\n".join(head + lines[-MAX_CALLS:])
 
 
 def _call(body: ToolRequested) -> str:
@@ -221,10 +221,10 @@ def _call(body: ToolRequested) -> str:
 
 def _line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST_CALL else f"{line[:LONGEST_CALL]}…"
+    return line if len(line) <= MAX_CALL else f"{line[:MAX_CALL]}…"
 
 
-MOST_IDLE_ENDS = 2
+MAX_IDLE_ENDS = 2
 """How often in a row an agent may end without having changed anything while criteria are not met."""
 
 
@@ -312,7 +312,7 @@ class _RetryPolicy:
         self._same = self._same + 1 if known == self._unmet else 1
         self.idle = self.idle + 1 if changing == self._changing else 0
         self._unmet, self._changing = known, changing
-        if self.idle >= MOST_IDLE_ENDS:
+        if self.idle >= MAX_IDLE_ENDS:
             return f"it ended {self.idle} times in a row without having changed anything"
         if self._most_same is not None and self._same >= self._most_same:
             return f"they failed with the same output {self._same} times in a row"

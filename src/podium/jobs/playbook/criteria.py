@@ -56,9 +56,9 @@ def commands_of(profile: PluginProfile, head: PlaybookHead) -> tuple[str, ...]:
 
 
 TOOL = "run_command"
-LONGEST_SECONDS = 1_800
-LONGEST_SAID = 4_000
-MOST_ASKED = 5
+MAX_SECONDS = 1_800
+MAX_SAID = 4_000
+MAX_ASKED = 5
 """A yes that comes too late is asked for again, so often."""
 
 
@@ -90,7 +90,7 @@ async def _proved(
         arguments: dict[str, Json] = {
             "command": command,
             "env": dict(job.profile.secrets),
-            "timeout_seconds": LONGEST_SECONDS,
+            "timeout_seconds": MAX_SECONDS,
         }
         try:
             call = toolbox.normalise(
@@ -110,13 +110,13 @@ async def _proved(
         name = f"prove.again-{asked}" if asked else "prove"
         found = await ctx.step(name, run, index=number, returns=CallOutcome | Refusal)
         if isinstance(found, CallOutcome):
-            if _was_seen(found) or asked >= MOST_ASKED:
+            if _was_seen(found) or asked >= MAX_ASKED:
                 return _criterion(command, found)
             continue
-        if found.approval_id is None or asked >= MOST_ASKED:
+        if found.approval_id is None or asked >= MAX_ASKED:
             why = f"not run: {found.decision.reason}"
             return Criterion(command=command, met=False, why=why)
-        index = number * (MOST_ASKED + 1) + asked
+        index = number * (MAX_ASKED + 1) + asked
         await ctx.wait(f"approval:{found.approval_id}", index=index, until=found.deadline)
     raise AssertionError("askings are counted without end")
 
@@ -138,7 +138,7 @@ def _criterion(command: str, outcome: CallOutcome) -> Criterion:
         met=outcome.ok and _was_seen(outcome),
         exit_code=told.get("exit_code"),
         why=_why(outcome),
-        said=said[-LONGEST_SAID:],
+        said=said[-MAX_SAID:],
         output_sha256=str(told.get("output_sha256") or ""),
         seconds=outcome.duration_seconds,
     )

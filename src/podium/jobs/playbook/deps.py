@@ -68,7 +68,7 @@ class PlaybookDeps:
     be without hands."""
 
 
-MOST_ANSWERS = 1_000_000
+MAX_ANSWERS = 1_000_000
 _KINDS: dict[str, StopKind] = {"turns": "turns", "tokens": "tokens", "usd": "usd"}
 
 
@@ -158,7 +158,7 @@ class LimitedAgent:
 
 
 def _answered(view: StoreView, turn: Turn) -> list[ModelAnswered]:
-    query = EventQuery(run_id=turn.run_id, types=("model_answered",), limit=MOST_ANSWERS)
+    query = EventQuery(run_id=turn.run_id, types=("model_answered",), limit=MAX_ANSWERS)
     bodies = (event.body for event in view.events(query))
     return [body for body in bodies if isinstance(body, ModelAnswered)]
 

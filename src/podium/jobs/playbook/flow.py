@@ -25,8 +25,8 @@ from podium.jobs.playbook.run_models import (
 )
 from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 
-MOST_PATHS = 1_000
-LONGEST_WORDS = 20_000
+MAX_PATHS = 1_000
+MAX_WORDS = 20_000
 
 
 async def ended(
@@ -47,7 +47,7 @@ async def ended(
             met=_met(reply, criteria) and not broken,
             broken=broken,
             run_id=step.run_id,
-            words=reply.text[:LONGEST_WORDS],
+            words=reply.text[:MAX_WORDS],
             criteria=criteria,
             ends=ending.ends,
             given_up=ending.why,
@@ -117,8 +117,8 @@ def _told(result: PlaybookResult) -> PlaybookEnded:
         met=result.met,
         criteria=tuple(each.record() for each in result.criteria),
         stop=result.stop,
-        changed=result.changes.paths[:MOST_PATHS],
-        trespasses=result.changes.trespasses[:MOST_PATHS],
+        changed=result.changes.paths[:MAX_PATHS],
+        trespasses=result.changes.trespasses[:MAX_PATHS],
         unknown=result.changes.unknown,
     )
 
@@ -131,7 +131,7 @@ async def _used(kit: PlaybookDeps, run_id: str) -> Usage:
     )
 
 
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 PREPARE = "prepare"
 
 
@@ -201,7 +201,7 @@ def _refuse_successor(view: StoreView, run_id: str, job: PlaybookJob) -> None:
 
 def _neighbours(view: StoreView, root: str) -> Iterator[Run]:
     """Runs of playbooks that have not ended and work in the folder, in one around it or in one beneath."""
-    for other in view.runs(RunQuery(flow=PLAYBOOK, limit=MOST_RUNS)):
+    for other in view.runs(RunQuery(flow=PLAYBOOK, limit=MAX_RUNS)):
         if not other.status.ended and _overlaps(other, root):
             yield other
 

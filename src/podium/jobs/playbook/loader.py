@@ -40,7 +40,7 @@ from podium.platform.invisible_text import hidden_in, written
 from podium.store import Redactor
 from podium.tools import builtin_tools
 
-MOST_FAULTS = 200
+MAX_FAULTS = 200
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]{0,99}"
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -54,9 +54,9 @@ def invalid(file: str, faults: Iterable[ConfigProblem]) -> ConfigInvalid:
         faults, key=lambda each: (_file_of(each, file) != file, each.line or 0, each.column or 0)
     )
     told = [placed(_file_of(each, file), each, hide(each.problem)) for each in told]
-    if len(told) > MOST_FAULTS:
-        more = len(told) - MOST_FAULTS
-        told = [*told[:MOST_FAULTS], LocatedProblem(file, f"and {more} faults more")]
+    if len(told) > MAX_FAULTS:
+        more = len(told) - MAX_FAULTS
+        told = [*told[:MAX_FAULTS], LocatedProblem(file, f"and {more} faults more")]
     return ConfigInvalid(file, told)
 
 
@@ -166,7 +166,7 @@ def faults_of(located: Located, model: type[PluginProfile]) -> list[ConfigProble
     return []
 
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,9 @@ def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
     faults = [*gathered.faults, *text_faults(gathered, names)]
     if not steps and not faults:
         faults.append(LocatedProblem(own, "has no steps; each heading is one: `## Do this first`"))
-    if len(steps) > MOST_STEPS:
+    if len(steps) > MAX_STEPS:
         faults.append(
-            LocatedProblem(own, f"has {len(steps)} steps, and at most {MOST_STEPS} are read")
+            LocatedProblem(own, f"has {len(steps)} steps, and at most {MAX_STEPS} are read")
         )
     if faults:
         raise invalid(own, faults)

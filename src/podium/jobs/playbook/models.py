@@ -22,9 +22,9 @@ from podium.core.model import FrozenModel, Json
 PROFILE_FILE = "plugin-profile.yaml"
 GUARDED_FILES = (PROFILE_FILE,)
 INPUT_NAME = r"[a-z][a-z0-9_]{0,39}"
-MOST_INPUTS = 50
-LONGEST_LINE = 1_000
-LONGEST_TEXT = 100_000
+MAX_INPUTS = 50
+MAX_LINE = 1_000
+MAX_TEXT = 100_000
 
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x00\x1c-\x1e\x85\u2028\u2029]")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -85,7 +85,7 @@ Text = Annotated[str, BeforeValidator(_in_quotes), StringConstraints(max_length=
 Line = Annotated[
     str,
     BeforeValidator(_in_quotes),
-    StringConstraints(min_length=1, max_length=LONGEST_LINE),
+    StringConstraints(min_length=1, max_length=MAX_LINE),
     AfterValidator(_on_one_line),
 ]
 Place = Annotated[Line, AfterValidator(beneath)]
@@ -224,7 +224,7 @@ class PlaybookHead(_DescribedModel):
     """What the playbook is called."""
     description: Text = ""
     """What it achieves, in a sentence or two."""
-    inputs: Annotated[dict[InputName, InputSpec], Field(max_length=MOST_INPUTS)] = Field(
+    inputs: Annotated[dict[InputName, InputSpec], Field(max_length=MAX_INPUTS)] = Field(
         default_factory=dict
     )
     """What it wants to know; `{{ name }}` in its text stands for the value."""

@@ -16,8 +16,8 @@ from podium.jobs.playbook.template import fence_after
 
 INCLUDE = "include"
 """The language of a code block whose lines are other pages, to be put in its place."""
-LONGEST_LINE = 10_000
-MOST_FRONT_LINES = 2_000
+MAX_LINE = 10_000
+MAX_FRONT_LINES = 2_000
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
@@ -68,13 +68,11 @@ def read_page(text: str) -> MarkdownPage:
     first = _take_front_matter(page, lines)
     body = _BodyParser(page)
     for number, line in enumerate(lines[first:], start=first + 1):
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE:
             page.faults.append(
-                PageProblem(
-                    number, 1, f"the line is longer than {LONGEST_LINE} characters; fold it"
-                )
+                PageProblem(number, 1, f"the line is longer than {MAX_LINE} characters; fold it")
             )
-        body.take(number, line[:LONGEST_LINE])
+        body.take(number, line[:MAX_LINE])
     body.end()
     _set_levels(page)
     return page
@@ -84,7 +82,7 @@ def _take_front_matter(page: MarkdownPage, lines: list[str]) -> int:
     """How many lines the front matter takes, its marks included."""
     if lines[0].rstrip() != "---":
         return 0
-    for number, line in enumerate(lines[1 : MOST_FRONT_LINES + 1], start=1):
+    for number, line in enumerate(lines[1 : MAX_FRONT_LINES + 1], start=1):
         if line.rstrip() in ("---", "..."):
             page.front = "\n" + "\n".join(lines[1:number]) + "\n"
             return number + 1
@@ -215,11 +213,11 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines).strip("\n")
 
 
-LARGEST_FILE_BYTES = 200_000
-LARGEST_WHOLE = 500_000
+MAX_FILE_BYTES = 200_000
+MAX_WHOLE = 500_000
 """Characters of all pages together, each counted as often as it is included."""
-MOST_PAGES = 50
-DEEPEST = 5
+MAX_PAGES = 50
+MAX_DEPTH = 5
 
 
 class LocatedProblem(ConfigProblem):
@@ -340,12 +338,12 @@ class PageLoader:
         if real in above:
             circle = " → ".join(each.name for each in (*above[above.index(real) :], real))
             return f"pages include each other in a circle: {circle}"
-        if len(above) > DEEPEST:
-            return f"pages include each other more than {DEEPEST} deep; flatten them"
-        if self._pages >= MOST_PAGES:
-            return f"more than {MOST_PAGES} pages are included; leave some out"
-        if self._characters > LARGEST_WHOLE:
-            return f"all pages together are longer than {LARGEST_WHOLE:,} characters; shorten them"
+        if len(above) > MAX_DEPTH:
+            return f"pages include each other more than {MAX_DEPTH} deep; flatten them"
+        if self._pages >= MAX_PAGES:
+            return f"more than {MAX_PAGES} pages are included; leave some out"
+        if self._characters > MAX_WHOLE:
+            return f"all pages together are longer than {MAX_WHOLE:,} characters; shorten them"
         return ""
 
     def _fault(self, name: str, line: PageLine, problem: str) -> None:
@@ -359,14 +357,14 @@ def read_text(path: Path, name: str) -> str:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unusable(name, "is not a plain file")
-            content = file.read(LARGEST_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         raise _unusable(name, "there is no such file") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise _unusable(name, f"cannot be read: {why}") from None
-    if len(content) > LARGEST_FILE_BYTES:
-        raise _unusable(name, f"is larger than {LARGEST_FILE_BYTES // 1000} kB; shorten it")
+    if len(content) > MAX_FILE_BYTES:
+        raise _unusable(name, f"is larger than {MAX_FILE_BYTES // 1000} kB; shorten it")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -11,8 +11,8 @@ from podium.core.errors import BadInput
 from podium.core.model import Json
 from podium.jobs.playbook.criteria import commands_of, disagreements, tools_of
 from podium.jobs.playbook.models import (
-    LONGEST_LINE,
-    LONGEST_TEXT,
+    MAX_LINE,
+    MAX_TEXT,
     InputSpec,
     Playbook,
     PlaybookLimits,
@@ -25,7 +25,7 @@ from podium.jobs.playbook.template import as_data, fill, in_code, misused, plain
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,3})?")
-_LARGEST = 10**18
+_MAX_SIZE = 10**18
 _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
@@ -86,14 +86,14 @@ def fitting(spec: InputSpec, value: Json) -> str:
         case "string":
             return _line(value)
         case "text":
-            return _text(value, LONGEST_TEXT)
+            return _text(value, MAX_TEXT)
 
 
 def _integer(value: Json) -> str:
     plain = isinstance(value, int) and not isinstance(value, bool)
     if not plain and not (isinstance(value, str) and _INTEGER.fullmatch(value.strip())):
         raise ValueError("must be a whole number")
-    if plain and abs(value) >= _LARGEST:
+    if plain and abs(value) >= _MAX_SIZE:
         raise ValueError("must be a smaller number")
     return str(int(value))
 
@@ -103,7 +103,7 @@ def _number(value: Json) -> str:
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
-    if not abs(value) < _LARGEST:
+    if not abs(value) < _MAX_SIZE:
         raise ValueError("must be a smaller number")
     return str(int(value)) if value == int(value) else repr(float(value))
 
@@ -116,7 +116,7 @@ def _boolean(value: Json) -> str:
 
 
 def _line(value: Json) -> str:
-    text = _text(value, LONGEST_LINE)
+    text = _text(value, MAX_LINE)
     if _BREAKS.search(text):
         raise ValueError("must be on one line; type `text` may have many")
     return text
@@ -132,8 +132,8 @@ def _text(value: Json, longest: int) -> str:
     return value
 
 
-LARGEST_PROMPT = 1_000_000
-MOST_FACTS = 100
+MAX_PROMPT = 1_000_000
+MAX_FACTS = 100
 FINISH = "finish"
 """The tool that every agent is given to end with."""
 
@@ -190,9 +190,9 @@ def build_prompt(
         if text
     )
     prompt = PlaybookPrompt(sections=sections, missing=settled.missing)
-    if len(prompt.text) > LARGEST_PROMPT:
+    if len(prompt.text) > MAX_PROMPT:
         raise BadInput(
-            f"the prompt is {len(prompt.text):,} characters long, and at most {LARGEST_PROMPT:,} are "
+            f"the prompt is {len(prompt.text):,} characters long, and at most {MAX_PROMPT:,} are "
             "sent; shorten the playbook or its inputs"
         )
     return prompt
@@ -272,8 +272,8 @@ def _limits(limits: PlaybookLimits) -> Iterator[str]:
 
 
 def _facts(facts: Mapping[str, Json]) -> str:
-    if len(facts) > MOST_FACTS:
-        raise BadInput(f"{len(facts)} facts are too many for a prompt; give at most {MOST_FACTS}")
+    if len(facts) > MAX_FACTS:
+        raise BadInput(f"{len(facts)} facts are too many for a prompt; give at most {MAX_FACTS}")
     lines = [line for name in sorted(facts) for line in _data_lines(_json(name), facts[name])]
     return as_data("\n".join(lines)) if lines else ""
 

@@ -30,9 +30,9 @@ _SHOWN: tuple[type[e.EventBody], ...] = (
     e.RunNeededHuman,
     e.NoteTaken,
 )
-_LONGEST = 300
-_MOST_PATHS = 20
-_MOST_DIFF_LINES = 200
+_MAX_LENGTH = 300
+_MAX_PATHS = 20
+_MAX_DIFF_LINES = 200
 _END = "end"
 
 
@@ -50,7 +50,7 @@ class PlaybookRunView(LinesTelling):
         body = event.body
         if isinstance(body, _SHOWN):
             at = event.at.astimezone().strftime("%H:%M:%S")
-            words = safe_line(describe(body), _LONGEST)
+            words = safe_line(describe(body), _MAX_LENGTH)
             progress.line(f"[{at}] {body.type.replace('_', ' ')}: {words}")
         self._follow(body, progress)
 
@@ -124,10 +124,10 @@ class PlaybookRunView(LinesTelling):
             return
         would = "would change (dry run: nothing was)" if result.dry_run else "changed"
         self._screen.line(f"{counted(len(changes.paths), 'file')} {would}:")
-        for path in changes.paths[:_MOST_PATHS]:
+        for path in changes.paths[:_MAX_PATHS]:
             self._screen.line(f"  {shown_line(path)}")
-        if len(changes.paths) > _MOST_PATHS:
-            self._screen.line(f"  and {len(changes.paths) - _MOST_PATHS} more")
+        if len(changes.paths) > _MAX_PATHS:
+            self._screen.line(f"  and {len(changes.paths) - _MAX_PATHS} more")
         if PROFILE_FILE in changes.paths and not result.dry_run:
             self._screen.line(f"  {PROFILE_FILE} is among them: look at it before the next run")
         if changes.ignored:
@@ -139,15 +139,15 @@ class PlaybookRunView(LinesTelling):
 
     def _show_diff(self, diff: str) -> None:
         lines = diff.splitlines()
-        for line in lines[:_MOST_DIFF_LINES]:
+        for line in lines[:_MAX_DIFF_LINES]:
             self._screen.line(shown_line(line))
-        if len(lines) > _MOST_DIFF_LINES:
-            self._screen.line(f"… {len(lines) - _MOST_DIFF_LINES} more lines; --json has all")
+        if len(lines) > _MAX_DIFF_LINES:
+            self._screen.line(f"… {len(lines) - _MAX_DIFF_LINES} more lines; --json has all")
 
 
 def _criterion_line(criterion: Criterion) -> str:
     if criterion.met:
         return f"  met      {shown_line(criterion.command)}"
     last = criterion.said.strip().splitlines()
-    said = f"\n             {shown_line(last[-1], _LONGEST)}" if last else ""
+    said = f"\n             {shown_line(last[-1], _MAX_LENGTH)}" if last else ""
     return f"  NOT MET  {shown_line(criterion.command)}: {shown_line(criterion.why)}{said}"

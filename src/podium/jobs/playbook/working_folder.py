@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podium.git import FolderRestorer, GitWorkingFolders
 
 
-_MOST_RUNS = 10_000
+_MAX_RUNS = 10_000
 
 
 def grounds_of(podium: Podium) -> GitWorkingFolders:
@@ -61,7 +61,7 @@ def _ended_run(view: StoreView, name: str) -> Run:
     root, dry_run = _folder_of(run)
     if dry_run:
         raise NotPossibleNow(f"run {run.id} worked in a copy, so there is nothing to put back")
-    for other in (run, *view.runs(RunQuery(flow=PLAYBOOK, limit=_MOST_RUNS))):
+    for other in (run, *view.runs(RunQuery(flow=PLAYBOOK, limit=_MAX_RUNS))):
         if not other.status.ended and _folder_of(other) == (root, False):
             raise LockHeld(
                 f"run {other.id} of a playbook works in {root!r}; `podium cancel {other.id}` ends it, then the folder "

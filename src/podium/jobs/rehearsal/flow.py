@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import PositiveInt, Strict
 
 from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import MOST_TURNS, Player, ask_until_answered
+from podium.agents.turn_step import MAX_TURNS, Player, ask_until_answered
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.ports import FlowBody, FlowContext
 
@@ -30,7 +30,7 @@ class RehearsalOptions(FrozenModel):
 
     scenes: tuple[Scene, ...] = ()
     """Scenes to play, in this order."""
-    most_turns: Annotated[PositiveInt, Strict()] = MOST_TURNS
+    most_turns: Annotated[PositiveInt, Strict()] = MAX_TURNS
     """Turns of one scene that may end with a question before a person is asked."""
 
 

@@ -47,7 +47,7 @@ from podium.jobs.sense.trust import Standing
 from podium.ports import EventQuery, RunQuery, StoreView
 from podium.render.text import shown_line
 
-MOST_RUNS = 500
+MAX_RUNS = 500
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _answers(podium: Podium, standings: Iterable[CandidateStanding]) -> Iterator
 
 def _hindrances(view: StoreView, standings: Sequence[CandidateStanding]) -> dict[str, str]:
     """What the record knows of those that were put off, and of orders that a worker cannot go on with."""
-    query = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MOST_RUNS)
+    query = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MAX_RUNS)
     stopped = {run.input["file"].removesuffix(".yaml"): run for run in view.runs(query)}
     found = {}
     for each in standings:

@@ -195,7 +195,7 @@ def _withdraw(tx: Transaction, run_id: str) -> None:
         mark_expired(tx, approval, approval.deadline)
 
 
-MOST_LOOKED_AT = 1_000
+MAX_LOOKED_AT = 1_000
 SETTLED = ("delivered", "rejected", "approved")
 
 
@@ -215,7 +215,7 @@ async def held_back(
 def _found(kit: SenseKit, candidates: Sequence[Candidate], view: StoreView) -> dict[str, str]:
     since = view.now() - timedelta(seconds=kit.options.again_seconds)
     newest: dict[str, Run] = {}
-    for run in view.runs(RunQuery(flow=CANDIDATE, limit=MOST_LOOKED_AT)):
+    for run in view.runs(RunQuery(flow=CANDIDATE, limit=MAX_LOOKED_AT)):
         if isinstance(run.input, dict):
             newest.setdefault(str(run.input.get("subject")), run)
     reasons = {

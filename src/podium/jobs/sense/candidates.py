@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-MOST = 200
+MAX_COUNT = 200
 
 StandingOf = Callable[[StoreView, Run], CandidateStanding | None]
 """Where a candidate stands, by its run; None while it goes on by itself."""
@@ -70,7 +70,7 @@ async def list_candidates(
     *,
     answered: Answered = lambda _: None,
     ended: bool = False,
-    limit: int = MOST,
+    limit: int = MAX_COUNT,
 ) -> list[CandidateSeen]:
     """Newest first: those of which something is still to become, or with `ended` all."""
     await list_approvals(store, clock)  # marks those whose deadline has passed

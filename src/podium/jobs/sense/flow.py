@@ -75,9 +75,9 @@ def order_of(candidate: Candidate, result: Planned, job: SenseJob) -> WorkOrder:
 
 LATER_SECONDS = 300.0
 """How long a delivery waits before it is tried again, when a quota is used up or the mode was lowered."""
-MOST_ATTEMPTS = 300
+MAX_ATTEMPTS = 300
 """A day of waiting."""
-MOST_FAILURES = 12
+MAX_FAILURES = 12
 """An hour of trying to write."""
 NEVER_SETTLED = (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED)
 
@@ -128,7 +128,7 @@ async def _filed(
         found: CallOutcome | Refusal = await ctx.step(
             "file", act, index=attempt, returns=CallOutcome | Refusal
         )
-        if isinstance(found, Refusal) or found.ok or attempt >= MOST_FAILURES:
+        if isinstance(found, Refusal) or found.ok or attempt >= MAX_FAILURES:
             return found
         await ctx.sleep("file-later", index=attempt, seconds=LATER_SECONDS)
     raise AssertionError("attempts are counted without end")
@@ -149,7 +149,7 @@ async def _delivered(ctx: FlowContext, kit: CandidateKit, order: WorkOrder, weig
                 await _note_answer(ctx, kit, order, asked)
             return _standing(ctx, order, "delivered", "", kit, asked)
         if isinstance(found, CallOutcome):
-            if attempt >= MOST_FAILURES:
+            if attempt >= MAX_FAILURES:
                 return _standing(ctx, order, "refused", found.error, kit, asked)
             # A full disk or a closed folder is seen to by somebody; the worker does no order twice.
             await ctx.sleep("later", index=attempt, seconds=LATER_SECONDS)
@@ -166,7 +166,7 @@ async def _delivered(ctx: FlowContext, kit: CandidateKit, order: WorkOrder, weig
             continue
         # A mode that was lowered after it was filed may be raised again, and a yes must not be lost.
         passing = found.decision.rule.startswith(("quota:", "mode:sensing"))
-        if passing and attempt < MOST_ATTEMPTS:
+        if passing and attempt < MAX_ATTEMPTS:
             await ctx.sleep("later", index=attempt, seconds=LATER_SECONDS)
             continue
         if asked and found.decision.rule == "mode:dry-run":

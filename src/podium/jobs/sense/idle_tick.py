@@ -45,7 +45,7 @@ IDLE = "SKIPPED"
 """Status of a tick that asked no planner."""
 DATABASE_VARIABLE = "PODIUM_DATABASE_URL"
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _COUNTERS = ("ticks", "idle_ticks")
 """What an idle tick changes in the loop's memory."""
 _VARIABLES = (MODE_VARIABLE, "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
@@ -76,7 +76,7 @@ def make_idle_tick(folders: Folders, environ: Mapping[str, str], clock: Clock) -
     """
     began = clock.monotonic()
     try:
-        note = json.loads(read_state(folders.project, NOTE, _MOST_BYTES))
+        note = json.loads(read_state(folders.project, NOTE, _MAX_BYTES))
         if note["conditions"] != conditions(folders, environ):
             return None
         folders.make_state()
@@ -198,18 +198,18 @@ def file_digest(file: Path) -> str:
     if not file.is_file():
         raise OSError(f"{str(file)!r} is not a plain file")
     with file.open("rb") as opened:
-        return _bounded_digest(opened.read(_MOST_BYTES + 1))
+        return _bounded_digest(opened.read(_MAX_BYTES + 1))
 
 
 def _trust_digest(root: Path) -> str:
     try:
-        return _bounded_digest(read_state(root, BOOK, _MOST_BYTES))
+        return _bounded_digest(read_state(root, BOOK, _MAX_BYTES))
     except FileNotFoundError:
         return ""
 
 
 def _bounded_digest(content: bytes) -> str:
-    if len(content) > _MOST_BYTES:
+    if len(content) > _MAX_BYTES:
         raise OSError("too large to be read at every tick")
     return _digest(content)
 

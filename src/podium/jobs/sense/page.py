@@ -103,8 +103,8 @@ class SenseSeen(FrozenModel):
         return max(standing.highest_agreed, Tier.T1) if earned else None
 
 
-MOST_TICKS = 20
-MOST_CANDIDATES = 40
+MAX_TICKS = 20
+MAX_CANDIDATES = 40
 
 
 async def see_sense(podium: Podium) -> SenseSeen:
@@ -112,9 +112,7 @@ async def see_sense(podium: Podium) -> SenseSeen:
     options = sense_options(podium)
     from_files = await asyncio.to_thread(_from_files, podium, options)
     found = (
-        await candidates_seen(podium, ended=True, limit=MOST_CANDIDATES)
-        if podium.has_record
-        else []
+        await candidates_seen(podium, ended=True, limit=MAX_CANDIDATES) if podium.has_record else []
     )
     return from_files.model_copy(update={"candidates": await _cards(podium, found)})
 
@@ -131,7 +129,7 @@ def _from_files(podium: Podium, options: SenseOptions) -> SenseSeen:
         every_seconds=options.every_seconds,
         promote_after=options.promote_after,
         memory=record.memory(),
-        ticks=last_ticks(podium.folders.project, options.layout.telemetry, most=MOST_TICKS),
+        ticks=last_ticks(podium.folders.project, options.layout.telemetry, most=MAX_TICKS),
         trust=standings(entries),
         faults=(*book.faults, *record.faults),
     )

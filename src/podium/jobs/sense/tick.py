@@ -31,9 +31,9 @@ from podium.jobs.sense.planning.bundle import bundle_of
 from podium.jobs.sense.ports import SenseRecord, Source
 from podium.ports import Clock, Engine, Ids, Store
 
-LONGEST_BACKOFF_SECONDS = 3600.0
+MAX_BACKOFF_SECONDS = 3600.0
 """A planner that keeps failing is asked at least so often."""
-MOST_DOUBLINGS = 30
+MAX_DOUBLINGS = 30
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ def due_at(options: SenseOptions, memory: SenseMemory) -> datetime | None:
         return None
     seconds = options.replan_seconds
     if memory.failures:
-        doubled = 2 ** min(memory.failures, MOST_DOUBLINGS)
-        seconds = min(options.every_seconds * doubled, LONGEST_BACKOFF_SECONDS)
+        doubled = 2 ** min(memory.failures, MAX_DOUBLINGS)
+        seconds = min(options.every_seconds * doubled, MAX_BACKOFF_SECONDS)
     if seconds is None:
         return None
     try:

@@ -2,7 +2,7 @@
 
 from podium.policy.shell.command_line import (
     ASSIGNMENT,
-    MOST_WORDS,
+    MAX_WORDS,
     assignment,
     read_line,
     read_words,
@@ -25,7 +25,7 @@ __all__ = [
     "ASSIGNMENT",
     "COMPUTED",
     "DERIVED",
-    "MOST_WORDS",
+    "MAX_WORDS",
     "Objection",
     "ParsedLine",
     "Redirect",

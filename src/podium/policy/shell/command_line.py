@@ -36,15 +36,15 @@ from podium.policy.shell.simple_command import (
     unreadable,
 )
 
-LONGEST_LINE = 131_072
-LONGEST_PLAIN_LINE = 32_768
-MOST_WORDS = 2_000
+MAX_LINE = 131_072
+MAX_PLAIN_LINE = 32_768
+MAX_WORDS = 2_000
 """In all commands of a line together."""
-_MOST_PLAIN_COMMANDS = 64
+_MAX_PLAIN_COMMANDS = 64
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 """The beginning of a word such as `NAME=value`."""
-_DEEPEST = 8
+_MAX_DEPTH = 8
 _SOURCED = re.compile(r"(?:.*/)?(?:bin/activate|\.cargo/env|nvm\.sh)")
 """Files that set up a shell for a language's tools, and are read by every such shell."""
 _PLAIN_TEXT = re.compile(r"[\t\n -~]*")
@@ -79,8 +79,8 @@ def read_line(text: str) -> ParsedLine:
     found = _CommandCollector()
     try:
         _check_characters(text)
-        if len(text) > LONGEST_PLAIN_LINE:
-            found.beyond(f"it is longer than {LONGEST_PLAIN_LINE} characters")
+        if len(text) > MAX_PLAIN_LINE:
+            found.beyond(f"it is longer than {MAX_PLAIN_LINE} characters")
         found.add_script(text.strip(" \t\n"), _CommandContext())
     except Unclear as unclear:
         found.unclear = str(unclear)
@@ -148,8 +148,8 @@ class _CommandCollector:
         script = read_script(text)
         if script.beyond_plain:
             self.beyond(script.beyond_plain)
-        if len(script.commands) > _MOST_PLAIN_COMMANDS:
-            self.beyond(f"it has more than {_MOST_PLAIN_COMMANDS} commands")
+        if len(script.commands) > _MAX_PLAIN_COMMANDS:
+            self.beyond(f"it has more than {_MAX_PLAIN_COMMANDS} commands")
         self.unsteady = self.unsteady or script.unsteady
         if not around.depth:
             self.written = script.commands
@@ -193,9 +193,9 @@ class _CommandCollector:
 
     def _count(self, words: tuple[str, ...], around: _CommandContext) -> None:
         self.words += len(words) + len(around.variables)
-        if self.words > MOST_WORDS:
-            raise Unclear(f"it has more than {MOST_WORDS} words")
-        if around.depth > _DEEPEST:
+        if self.words > MAX_WORDS:
+            raise Unclear(f"it has more than {MAX_WORDS} words")
+        if around.depth > _MAX_DEPTH:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 "too many programs start one another; run it plainly",
@@ -393,8 +393,8 @@ def assignment(word: str) -> tuple[str, str]:
 
 def _check_characters(text: str) -> None:
     """Characters that terminals hide or that shells treat in ways of their own are refused everywhere."""
-    if len(text) > LONGEST_LINE:
-        raise Unclear(f"it is longer than {LONGEST_LINE} characters")
+    if len(text) > MAX_LINE:
+        raise Unclear(f"it is longer than {MAX_LINE} characters")
     if _PLAIN_TEXT.fullmatch(text):
         return
     for char in text:

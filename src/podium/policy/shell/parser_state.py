@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Point
 
 
-MOST_BYTES = 32_768
+MAX_BYTES = 32_768
 """Of a script, the bodies of its here-documents aside."""
-MOST_SIGNS = {
+MAX_SIGNS = {
     b"<<": 64,
     b"|": 400,
     b"!": 1_000,
@@ -37,12 +37,12 @@ MOST_SIGNS = {
     b'"': 8_000,
     b"\\": 8_000,
 }
-DEEPEST_BRACKETS = 64
+MAX_BRACKETS = 64
 _BRACKETS = re.compile(rb"[(\[{]|[)\]}]")
 _QUICK_BYTES = 1_024
 """A script of this size is parsed in no time, whatever it is."""
 _PIECE_BYTES = 256
-_MOST_SECONDS = 0.2
+_MAX_SECONDS = 0.2
 """Of the processor, so that a busy machine decides as an idle one does. Long scripts take a tenth."""
 
 
@@ -68,7 +68,7 @@ def parse(source: bytes) -> Node:
 def _parsed_in_time(source: bytes) -> Node:
     parser = _parser()
     late = False
-    end = thread_time() + _MOST_SECONDS
+    end = thread_time() + _MAX_SECONDS
 
     def piece(at: int, _: Point) -> bytes:
         nonlocal late
@@ -82,20 +82,20 @@ def _parsed_in_time(source: bytes) -> Node:
 
 
 def _check_effort(source: bytes) -> None:
-    if len(source) > MOST_BYTES:
-        raise Unclear(f"it is longer than {MOST_BYTES} bytes without its here-documents")
-    for sign, most in MOST_SIGNS.items():
+    if len(source) > MAX_BYTES:
+        raise Unclear(f"it is longer than {MAX_BYTES} bytes without its here-documents")
+    for sign, most in MAX_SIGNS.items():
         if source.count(sign) > most:
             what = "line breaks" if sign == b"\n" else f"times {sign.decode()!r}"
             raise Unclear(f"it has more than {most} {what}")
     depth = 0
     for bracket in _BRACKETS.finditer(source):
         depth = depth + 1 if bracket[0] in b"([{" else max(depth - 1, 0)
-        if depth > DEEPEST_BRACKETS:
-            raise Unclear(f"it has more than {DEEPEST_BRACKETS} brackets open at once")
+        if depth > MAX_BRACKETS:
+            raise Unclear(f"it has more than {MAX_BRACKETS} brackets open at once")
 
 
-MOST_COMMANDS = 256
+MAX_COMMANDS = 256
 WORDS = names(
     "word number string raw_string concatenation simple_expansion expansion command_substitution "
     "process_substitution arithmetic_expansion ansi_c_string brace_expression extglob_pattern "
@@ -169,8 +169,8 @@ class ParserState:
         script: str | None = None,
         fed: bool = False,
     ) -> None:
-        if len(self.commands) >= MOST_COMMANDS:
-            raise Unclear(f"it has more than {MOST_COMMANDS} commands")
+        if len(self.commands) >= MAX_COMMANDS:
+            raise Unclear(f"it has more than {MAX_COMMANDS} commands")
         if where.looped and words[:1] in (("cd",), ("pushd",), ("popd",)):
             self.unsteady = True
         self.commands.append(
@@ -200,8 +200,8 @@ _OPENING = re.compile(
 _INNER = re.compile(r"\$\(([^()`'\"\\$]*)\)")
 _ARITHMETIC = re.compile(r"\$\(\([\w\s+*/%-]*\)\)")
 _ESCAPED = re.compile(r"\\[\\$`]")
-_MOST = 256
-_MOST_UNCLOSED = 16
+_MAX_COUNT = 256
+_MAX_UNCLOSED = 16
 """Each one costs a search to the end of the script."""
 
 
@@ -237,7 +237,7 @@ def taken_out(source: bytes) -> tuple[bytes, tuple[HereDocument, ...]]:
     kept: list[bytes] = []
     at = 0
     unclosed = 0
-    while len(found) < _MOST and unclosed < _MOST_UNCLOSED:
+    while len(found) < _MAX_COUNT and unclosed < _MAX_UNCLOSED:
         opening = _OPENING.search(source, at)
         if opening is None:
             break

@@ -15,7 +15,7 @@ from podium.core.decisions import Access
 from podium.policy.programs import names
 from podium.policy.shell.command_reader import RESERVED, CommandReader, sign
 from podium.policy.shell.parser_state import (
-    MOST_COMMANDS,
+    MAX_COMMANDS,
     PLACEHOLDER,
     WORDS,
     HereDocument,
@@ -39,7 +39,7 @@ _SEQUENCES = names(
 _TOKENS = names("; & && || | |& ( ) { } do done then fi if elif else while until") | {
     "\n",
 }
-_DEEPEST = 32
+_MAX_DEPTH = 32
 """Statements in one another; nobody reads more. Each takes up to ten of Python's frames."""
 _TOO_DEEP = "its parts stand too deep in one another"
 
@@ -112,7 +112,7 @@ class _StatementReader(CommandReader):
         handler = _HANDLERS.get(node.type)
         if handler is None:
             raise Unclear(f"it has shell grammar that is not understood ({node.type})")
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             raise Unclear(_TOO_DEEP)
         before, self.where = self.where, where
         self._depth += 1
@@ -371,8 +371,8 @@ class _StatementReader(CommandReader):
         self.commands += [
             one._replace(scope=(*scope, *one.scope)) for one in read_script(text).commands
         ]
-        if len(self.commands) > MOST_COMMANDS:
-            raise Unclear(f"it has more than {MOST_COMMANDS} commands")
+        if len(self.commands) > MAX_COMMANDS:
+            raise Unclear(f"it has more than {MAX_COMMANDS} commands")
 
 
 _CALCULATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"})

@@ -29,7 +29,7 @@ _ARITHMETIC = re.compile(rb"[\w\s+\-*/%<>=!&|^~?:,$#(){}\[\]@\"'.]*")
 _TWO_WORDS = re.compile(rb"[A-Za-z_]\w*\s+[\w./-]")
 _OPEN, _COMMA, _CLOSE = "\x03", "\x04", "\x05"
 _INNERMOST = re.compile("\x03([^\x03\x05]*)\x05")
-_MOST_ALTERNATIVES = 64
+_MAX_ALTERNATIVES = 64
 _ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _TEMPORARY = re.compile(rb"\$\(mktemp(?: -d)?\)")
@@ -272,7 +272,7 @@ def _spread(text: str) -> tuple[str, ...]:
             continue
         head, tail = one[: inner.start()], one[inner.end() :]
         choices = inner[1].split(_COMMA)
-        if len(done) + len(todo) + len(choices) > _MOST_ALTERNATIVES:
+        if len(done) + len(todo) + len(choices) > _MAX_ALTERNATIVES:
             return (COMPUTED,)
         todo += [f"{head}{choice}{tail}" for choice in reversed(choices)]
     several = len(done) > 1
@@ -292,7 +292,7 @@ def _numbered(raw: str) -> str:
     if match is None:
         return COMPUTED
     least, most = sorted((int(match[1]), int(match[2])))
-    if most - least >= _MOST_ALTERNATIVES:
+    if most - least >= _MAX_ALTERNATIVES:
         return COMPUTED
     return _OPEN + _COMMA.join(map(str, range(least, most + 1))) + _CLOSE
 

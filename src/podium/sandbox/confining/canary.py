@@ -74,7 +74,7 @@ Run = Callable[[ProcessSpec, Mechanism], Awaitable[ProcessExit]]
 
 _SECONDS = 20.0
 _CONTENT = "as it was"
-_LONGEST_PATH_BYTES = 100
+_MAX_PATH_BYTES = 100
 """Less than what the kernel takes for the path of a socket (107)."""
 
 
@@ -207,7 +207,7 @@ def _machine() -> dict[str, object]:
 def _short_folder() -> Path:
     """A new folder, with a path short enough for the socket in it."""
     place = tempfile.gettempdir()
-    if len(os.fsencode(place)) + len("/podium-canary-12345678/hidden/socket") > _LONGEST_PATH_BYTES:
+    if len(os.fsencode(place)) + len("/podium-canary-12345678/hidden/socket") > _MAX_PATH_BYTES:
         place = "/tmp"  # noqa: S108 — mkdtemp makes a private one in it
     return Path(tempfile.mkdtemp(prefix="podium-canary-", dir=place))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _CAPABILITY_VERSION_3 = 0x20080522
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
-_MOST_CAPABILITIES = 64
+_MAX_CAPABILITIES = 64
 
 
 def confine(plan: ConfinementPlan, line: socket.socket) -> None:
@@ -60,7 +60,7 @@ def command(plan: ConfinementPlan, program: str, argv: list[str], env: dict[str,
 def drop_capabilities() -> None:
     """Make root an owner of files and nothing more. Who is not root has nothing to lose."""
     zero = ctypes.c_ulong(0)
-    for capability in range(_MOST_CAPABILITIES):
+    for capability in range(_MAX_CAPABILITIES):
         LIBC.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), zero, zero, zero)
     LIBC.prctl(_PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), zero, zero, zero)
     header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)

@@ -26,7 +26,7 @@ else:
     # `socket` pulls in `enum` and `selectors`.
     import _socket as socket
 
-_LONGEST_ADDRESS_BYTES = 128
+_MAX_ADDRESS_BYTES = 128
 _LOOPBACK = b"\x7f\x00\x00\x01"
 _LOOPBACK_6 = bytes(15) + b"\x01"
 _MAPPED = bytes(10) + b"\xff\xff"
@@ -50,7 +50,7 @@ class ConnectBroker:
     def perform(self, notice: SyscallNotice, tell: Callable[[int], None]) -> None:
         """Connect for the caller, and tell the errno, 0 when it stands; perhaps later, from a thread."""
         size = notice.number(2)
-        if not 2 <= size <= _LONGEST_ADDRESS_BYTES:
+        if not 2 <= size <= _MAX_ADDRESS_BYTES:
             return tell(errno.EINVAL)
         address = notice.bytes_at(notice.arguments[1], size)
         if len(address) < size:

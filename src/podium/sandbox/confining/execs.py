@@ -8,7 +8,7 @@ import stat
 
 from podium.sandbox.confining.exec_rules import ExecRuleSet, ProcessContext, judge
 from podium.sandbox.confining.looking import open_descriptor, open_meant, path_of
-from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, SyscallNotice
+from podium.sandbox.confining.notices import MAX_PATH_BYTES, SyscallNotice
 
 _PROGRAM_FOLDERS = (
     "/usr/bin", "/usr/local/bin", "/usr/sbin", "/usr/local/sbin", "/bin", "/sbin",
@@ -16,7 +16,7 @@ _PROGRAM_FOLDERS = (
 )  # fmt: skip
 _FIRST_LINE_BYTES = 256
 _INTERPRETERS_DEEP = 5
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED = 1000
 
 
 class ExecRequest(ProcessContext):
@@ -29,7 +29,7 @@ class ExecRequest(ProcessContext):
         )
         self._pid = notice.pid
         self._folder = folder
-        path = notice.text_at(notice.arguments[path_at], LONGEST_PATH_BYTES)
+        path = notice.text_at(notice.arguments[path_at], MAX_PATH_BYTES)
         self.path = os.fsdecode(path)
         self.argv = notice.words_at(notice.arguments[argv_at])
         self._notice = notice
@@ -83,7 +83,7 @@ class ExecJudge:
 
     def _first_line(self, file: int, about: os.stat_result) -> list[str]:
         """As `first_line`, remembered: no change of a file leaves the time of its last change alone."""
-        if len(self._first_lines) > _MOST_REMEMBERED:
+        if len(self._first_lines) > _MAX_REMEMBERED:
             self._first_lines.clear()
         identity = (about.st_dev, about.st_ino, about.st_ctime_ns)
         if identity not in self._first_lines:

@@ -13,7 +13,7 @@ import struct
 import time
 
 from podium.sandbox.confining.looking import AT_FDCWD, open_descriptor, open_meant, path_of
-from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, SyscallNotice
+from podium.sandbox.confining.notices import MAX_PATH_BYTES, SyscallNotice
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _NOFOLLOW, _EMPTY_PATH = 0x100, 0x1000
 _NOW, _OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _MODES = 0o3777
 """Never set-uid."""
-_LONGEST_ATTRIBUTE_BYTES = 1 << 16
-_LONGEST_NAME_BYTES = 255
+_MAX_ATTRIBUTE_BYTES = 1 << 16
+_MAX_NAME_BYTES = 255
 
 _BY_DESCRIPTOR = ("fchmod", "fchown", "fsetxattr", "fremovexattr")
 _LINK_ITSELF = ("lchown", "lsetxattr", "lremovexattr")
@@ -57,7 +57,7 @@ def _open(notice: SyscallNotice) -> int:
     folder, path_at = (notice.number(0), 1) if name in _WITH_FOLDER else (AT_FDCWD, 0)
     if notice.arguments[path_at] == 0:
         return open_descriptor(notice.pid, folder)
-    path = os.fsdecode(notice.text_at(notice.arguments[path_at], LONGEST_PATH_BYTES))
+    path = os.fsdecode(notice.text_at(notice.arguments[path_at], MAX_PATH_BYTES))
     if not path:
         if flags & _EMPTY_PATH:
             return open_descriptor(notice.pid, folder)
@@ -84,12 +84,12 @@ def _act(notice: SyscallNotice, file: int, about: os.stat_result) -> int:
         return _change_owner(notice, about)
     if "utime" in name or name == "futimesat":
         return _change_times(notice, itself, about)
-    attribute = os.fsdecode(notice.text_at(notice.arguments[1], _LONGEST_NAME_BYTES))
+    attribute = os.fsdecode(notice.text_at(notice.arguments[1], _MAX_NAME_BYTES))
     if "remove" in name:
         os.removexattr(itself, attribute)
         return 0
     size = notice.arguments[3]
-    if size > _LONGEST_ATTRIBUTE_BYTES:
+    if size > _MAX_ATTRIBUTE_BYTES:
         return errno.E2BIG
     value = notice.bytes_at(notice.arguments[2], size) if size else b""
     os.setxattr(itself, attribute, value, notice.number(4))

@@ -16,10 +16,10 @@ _NOTICE_BYTES = 80
 _PAGE_BYTES = 4096
 _POINTERS_BYTES = 256
 
-LONGEST_PATH_BYTES = 4096
-LONGEST_WORD_BYTES = 1 << 17
-MOST_WORDS = 1 << 16
-MOST_WORDS_BYTES = 1 << 22
+MAX_PATH_BYTES = 4096
+MAX_WORD_BYTES = 1 << 17
+MAX_WORDS = 1 << 16
+MAX_WORDS_BYTES = 1 << 22
 
 
 class ArgumentsTooLarge(Exception):
@@ -67,7 +67,7 @@ class SyscallNotice:
     def words_at(self, address: int) -> list[str]:
         """The texts of a list that ends with a null, such as an argv."""
         words: list[str] = []
-        room = MOST_WORDS_BYTES
+        room = MAX_WORDS_BYTES
         pointers = b""
         while address:
             if len(pointers) < 8:
@@ -77,9 +77,9 @@ class SyscallNotice:
                 raise OSError(errno.EFAULT, "no such memory")
             if not any(pointer):
                 break
-            word = self.text_at(int.from_bytes(pointer, "little"), LONGEST_WORD_BYTES)
+            word = self.text_at(int.from_bytes(pointer, "little"), MAX_WORD_BYTES)
             room -= len(word)
-            if room < 0 or len(words) >= MOST_WORDS:
+            if room < 0 or len(words) >= MAX_WORDS:
                 raise ArgumentsTooLarge
             words.append(os.fsdecode(word))
         return words

@@ -34,7 +34,7 @@ from podium.sandbox.orphans import MARK_NAME
 PROXY_PORTS = (3128, 3129, 8118, 8888)
 """Where the proxy answers inside: the first that is not forwarded, else any other."""
 
-MOST_PORTS = 200
+MAX_PORTS = 200
 """More descriptors do not go over a socket at once."""
 
 
@@ -244,8 +244,8 @@ def plan_for(
 
 
 def _refuse_contradictions(confinement: Confinement) -> None:
-    if len(confinement.forwarded_ports) > MOST_PORTS - 1:
-        raise BadInput(f"more than {MOST_PORTS - 1} ports cannot be forwarded; name fewer")
+    if len(confinement.forwarded_ports) > MAX_PORTS - 1:
+        raise BadInput(f"more than {MAX_PORTS - 1} ports cannot be forwarded; name fewer")
     for path in (*confinement.pinned, *(mount.target for mount in confinement.mounts)):
         if not path.startswith("/") or "\0" in path:
             raise BadInput(f"{path!r} is no absolute path; a confined tree sees only such")

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 HEAD_BYTES = 32_768
 HEAD_SECONDS = 15.0
 DIAL_SECONDS = 20.0
-MOST_CONNECTIONS = 256
+MAX_CONNECTIONS = 256
 _CHUNK_BYTES = 65_536
-_MOST_REMEMBERED = 20
+_MAX_REMEMBERED = 20
 _PAUSE_SECONDS = 0.1
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
@@ -114,7 +114,7 @@ class TreeNetwork:
                 except OSError:  # Out of descriptors, for now; or a connection that is gone again.
                     await asyncio.sleep(_PAUSE_SECONDS)
                     continue
-                if len(self._talks) >= MOST_CONNECTIONS:
+                if len(self._talks) >= MAX_CONNECTIONS:
                     met.close()
                 else:
                     self._keep(_until_closed(talk, met), self._talks)
@@ -153,7 +153,7 @@ class TreeNetwork:
     def _judged(self, request: ProxyRequest) -> Destination:
         wanted = _wanted(request)
         if not is_listed(wanted, self._hosts):
-            if len(self._refused) < _MOST_REMEMBERED:
+            if len(self._refused) < _MAX_REMEMBERED:
                 self._refused[str(wanted)] = None
             raise _ProxyRefusal(
                 "403 Forbidden",

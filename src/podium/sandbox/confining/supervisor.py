@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 STAYS = -1
 """Not an answer: the call goes on waiting."""
-_MOST_TOLD = 20
-_LONGEST_TOLD = 300
+_MAX_TOLD = 20
+_MAX_TOLD_LENGTH = 300
 
 
 class SyscallSupervisor:
@@ -137,10 +137,10 @@ class SyscallSupervisor:
         return None
 
     def _tell(self, wish: ExecRequest, reason: str) -> None:
-        if len(self._told) >= _MOST_TOLD:
+        if len(self._told) >= _MAX_TOLD:
             return
         words = " ".join(wish.argv or [wish.path])
-        line = f"{words[:_LONGEST_TOLD]}: {reason}"
+        line = f"{words[:_MAX_TOLD_LENGTH]}: {reason}"
         line = "".join(letter if letter.isprintable() else "?" for letter in line)
         if line not in self._told:
             # Shells ask once for every folder of the search path.

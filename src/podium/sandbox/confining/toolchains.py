@@ -63,8 +63,8 @@ def on_search_path(name: str, search_path: str) -> list[Path]:
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 """What every confined tree sees."""
-_MOST_HOPS = 16
-_MOST_PROGRAMS = 256
+_MAX_HOPS = 16
+_MAX_PROGRAMS = 256
 """Of one folder that is not shown as a whole: each of them is a mount."""
 
 
@@ -142,7 +142,7 @@ class _ToolchainFinder:
         """Files of the program's own, and its interpreter with the same."""
         waiting = [Path(name)] if "/" in name else on_search_path(name, search_path)
         seen: set[Path] = set()
-        while waiting and len(seen) < _MOST_HOPS:
+        while waiting and len(seen) < _MAX_HOPS:
             path = waiting.pop()
             if path in seen or not path.is_absolute() or self._is_untrusted(path) or path.is_dir():
                 continue
@@ -152,7 +152,7 @@ class _ToolchainFinder:
 
     def _of_file(self, path: Path) -> Iterator[Path]:
         """What lies around the file, and around every file that its links lead to."""
-        for hop in range(_MOST_HOPS):
+        for hop in range(_MAX_HOPS):
             if self._is_untrusted(path):
                 return
             around = list(self._around(path.parent))
@@ -243,7 +243,7 @@ class _ToolchainFinder:
 
 def _programs_in(folder: Path) -> list[Path]:
     shown = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
-    return [path for path in shown if path.is_file() and os.access(path, os.X_OK)][:_MOST_PROGRAMS]
+    return [path for path in shown if path.is_file() and os.access(path, os.X_OK)][:_MAX_PROGRAMS]
 
 
 def _is_venv(prefix: Path) -> bool:

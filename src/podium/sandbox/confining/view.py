@@ -121,7 +121,7 @@ class ConfinedView:
 
 
 _OWNED = ("/etc", "/opt", "/usr/local")
-_MOST_ENTRIES = 100_000
+_MAX_ENTRIES = 100_000
 """Looked at in one folder: about a second. The rest of `/usr` comes from packages and is left out."""
 
 
@@ -140,7 +140,7 @@ def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
     found: list[tuple[str, bool]] = []
     waiting = deque([folder])
     looked_at = 0
-    while waiting and looked_at < _MOST_ENTRIES:
+    while waiting and looked_at < _MAX_ENTRIES:
         try:
             entries = list(os.scandir(waiting.popleft()))
         except OSError:

@@ -17,7 +17,7 @@ PROCESSES, MEMORY, TEMPORARY_FULL, TEMPORARY_TOTAL = 1, 2, 4, 8
 """Limits that a tree went beyond, added up. Of temporary files: one folder is full, or all hold too much together."""
 
 _SHORTEST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 1.0
+_MAX_PAUSE_SECONDS = 1.0
 _LOOK_SHARE = 50
 """Between two looks so many times as long as one takes: two percent of a core at most."""
 
@@ -57,7 +57,7 @@ class TreeWatch:
         self._weigh()
         self._look_at_files()
         took = time.monotonic() - began
-        pause = min(max(took * _LOOK_SHARE, _SHORTEST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
+        pause = min(max(took * _LOOK_SHARE, _SHORTEST_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
         self._next = now + pause
         return bool(self.breaches & (PROCESSES | MEMORY | TEMPORARY_TOTAL))
 

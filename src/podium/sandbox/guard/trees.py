@@ -9,7 +9,7 @@ from podium.sandbox.guard.kernel import adopt_orphans, signal
 from podium.sandbox.guard.processes import ProcessEntry, descendants_of, freeze_and_kill
 
 _FIRST_PAUSE_SECONDS = 0.001
-_LONGEST_PAUSE_SECONDS = 0.1
+_MAX_PAUSE_SECONDS = 0.1
 
 
 class ReapedTree:
@@ -60,7 +60,7 @@ class ReapedTree:
             killed |= freeze_and_kill(self._look)
             time.sleep(pause_seconds)
             # The kernel may keep a process in a disk operation for a while; looking is not free.
-            pause_seconds = min(pause_seconds * 1.5, _LONGEST_PAUSE_SECONDS)
+            pause_seconds = min(pause_seconds * 1.5, _MAX_PAUSE_SECONDS)
         own = (self.first_pid, self.program_pid, *self.keepers)
         return sum(pid not in own for pid, _ in killed)
 

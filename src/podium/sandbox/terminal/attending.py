@@ -23,7 +23,7 @@ from podium.sandbox.terminal.papers import LaunchFolder, LaunchSpec
 
 NOT_STARTED = 126
 _BY_SIGNAL = 128
-_MOST_PORTS = 200
+_MAX_PORTS = 200
 _FAREWELL_SECONDS = 2.0
 """For a tree whose terminal went away, before it is killed."""
 _OF_THE_TERMINAL = ("TERM", "COLORTERM", "PODIUM_TREE")
@@ -122,7 +122,7 @@ class TerminalHost:
     def _hear(self, over: asyncio.Event) -> None:
         try:
             data, descriptors, *_ = socket.recv_fds(
-                self._control, 65536, _MOST_PORTS, socket.MSG_CMSG_CLOEXEC
+                self._control, 65536, _MAX_PORTS, socket.MSG_CMSG_CLOEXEC
             )
         except BlockingIOError:
             return

@@ -25,7 +25,7 @@ Fault = Literal[
     "bad_key",
 ]
 
-LONGEST_WAIT_SECONDS = 3600.0
+MAX_WAIT_SECONDS = 3600.0
 
 
 def _expression(text: str) -> str:
@@ -37,7 +37,7 @@ def _expression(text: str) -> str:
 
 
 Expression = Annotated[str, AfterValidator(_expression)]
-Seconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS)]
+Seconds = Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS)]
 
 
 class ToolCall(FrozenModel):

@@ -20,7 +20,7 @@ from podium.testing.tui_zoo.painting import rows_of
 
 PROMPT = "> "
 STAND_IN = "[Pasted text +{lines} lines]"
-MOST_LINES_SHOWN = 3
+MAX_LINES_SHOWN = 3
 BUSY_WORDS = "(esc to interrupt)"
 ASKING_WORDS = "(y/n)"
 
@@ -94,7 +94,7 @@ class Composer:
 
     def shown_text(self) -> str:
         lines = self.text.decode(errors="replace").split("\n")
-        if len(lines) > MOST_LINES_SHOWN:
+        if len(lines) > MAX_LINES_SHOWN:
             return STAND_IN.format(lines=len(lines))
         return "\r\n  ".join(lines)
 

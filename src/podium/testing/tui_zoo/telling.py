@@ -10,7 +10,7 @@ from podium.testing.tui_zoo.answers import Answers
 from podium.testing.tui_zoo.blocks import Block, fenced
 from podium.testing.tui_zoo.memory import Memory
 
-_MOST_PIECES = 40
+_MAX_PIECES = 40
 _GLANCE_SECONDS = 0.02
 
 
@@ -50,7 +50,7 @@ class Telling:
         self._in_fence = in_fence
 
     def say(self, lines: list[str]) -> Iterator[float]:
-        at_once = 1 + len(lines) // _MOST_PIECES
+        at_once = 1 + len(lines) // _MAX_PIECES
         for at in range(0, len(lines), at_once):
             self._face.print_lines(lines[at : at + at_once], more=at > 0)
             yield self.answers.line_seconds

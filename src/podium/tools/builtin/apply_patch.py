@@ -12,7 +12,7 @@ from podium.core.model import Json
 from podium.tools.edits import EditRefused, apply_hunks, decoded, diff_between
 from podium.tools.edits.patch import FilePatch, read_patch
 from podium.tools.file_changes import (
-    LARGEST_BYTES,
+    MAX_BYTES,
     FileReplacement,
     FileState,
     attempt,
@@ -131,8 +131,8 @@ def _after(file: FilePatch, path: str, before: FileState) -> FileState:
         return before
     coded = decoded(before.content)
     content = coded.encoded(apply_hunks(coded.text, file.hunks).text)
-    if len(content) > LARGEST_BYTES:
-        raise ToolBroke(f"{path!r} would be larger than {LARGEST_BYTES} bytes; nothing was changed")
+    if len(content) > MAX_BYTES:
+        raise ToolBroke(f"{path!r} would be larger than {MAX_BYTES} bytes; nothing was changed")
     return FileState(content, before.mode)
 
 
@@ -159,7 +159,7 @@ def _keep(scope: ToolScope, before: FileState) -> bool:
     return scope.redact(text) == text and keep_for_undo(scope, before.content)
 
 
-_LONGEST_RECORD = 10_000
+_MAX_RECORD = 10_000
 """How long the list of files, and of what undoes it, may be: neither may be cut from the result."""
 
 
@@ -228,7 +228,7 @@ def _intent(
     """The whole result, fixed before the act, and where every place stands before and after it."""
     places = [_reversed(each) for each in made]
     files: list[Json] = [one.told for one in planned]
-    if max(len(json.dumps(files)), len(json.dumps(places))) > _LONGEST_RECORD:
+    if max(len(json.dumps(files)), len(json.dumps(places))) > _MAX_RECORD:
         raise ToolBroke("the patch names too many files for one record; send it in several parts")
     can_undo = all(one.can_undo for one in planned)
     result = {

@@ -15,7 +15,7 @@ from podium.tools.normalization import changed_since
 from podium.tools.registry import Tool, TouchedByCall
 from podium.tools.scope import ToolScope, in_thread
 
-LONGEST_SECONDS = 1_800
+MAX_SECONDS = 1_800
 GRACE_SECONDS = 15
 """The launcher ends the tree first; the toolbox only if that takes too long."""
 _OUTPUT_BYTES = 200_000
@@ -114,7 +114,7 @@ RUN_COMMAND = Tool(
             "stdout and stderr."
         ),
         tier=Tier.T1,
-        timeout_seconds=LONGEST_SECONDS + GRACE_SECONDS,
+        timeout_seconds=MAX_SECONDS + GRACE_SECONDS,
         receipt_fields=("exit_code", "output_sha256"),
         paths=(PathArgument(name="cwd", access=Access.READ),),
         command_argument="command",
@@ -150,7 +150,7 @@ RUN_COMMAND = Tool(
                 "timeout_seconds": {
                     "type": "number",
                     "exclusiveMinimum": 0,
-                    "maximum": LONGEST_SECONDS,
+                    "maximum": MAX_SECONDS,
                     "default": 120,
                 },
             },
@@ -274,7 +274,7 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
             "Run checks of the project. You are told which passed, and the output of those that failed."
         ),
         tier=tier,
-        timeout_seconds=len(names) * LONGEST_SECONDS + GRACE_SECONDS,
+        timeout_seconds=len(names) * MAX_SECONDS + GRACE_SECONDS,
         receipt_fields=("passed", "failed", "evidence"),
         input_schema={
             "type": "object",
@@ -289,7 +289,7 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
                 "timeout_seconds": {
                     "type": "number",
                     "exclusiveMinimum": 0,
-                    "maximum": LONGEST_SECONDS,
+                    "maximum": MAX_SECONDS,
                     "default": 600,
                     "description": "For each of them.",
                 },

@@ -25,7 +25,7 @@ from podium.tools.edits import (
     unified_diff,
 )
 from podium.tools.file_changes import (
-    LARGEST_BYTES,
+    MAX_BYTES,
     attempt,
     fix,
     in_turn,
@@ -38,11 +38,11 @@ from podium.tools.file_changes import (
     sha256_of,
     told_diff,
 )
-from podium.tools.normalization import LARGEST_REPLACED_BYTES, changed_since
+from podium.tools.normalization import MAX_REPLACED_BYTES, changed_since
 from podium.tools.registry import Tool
 from podium.tools.scope import REFERENCE, ToolScope, in_thread
 
-_LONGEST_DIFF = 6_000
+_MAX_DIFF = 6_000
 _MAX_QUESTION_DIFF = 60_000
 """Characters of a diff that a person is shown before the file is replaced."""
 _NAMED_VALUE = re.compile(r"([- ]\s*(?:export\s+)?[\w.-]{1,80}\s*[=:]\s*)\S")
@@ -65,7 +65,7 @@ def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
 
 
 def _written(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
-    before = find_beneath(scope.root, path, LARGEST_REPLACED_BYTES)
+    before = find_beneath(scope.root, path, MAX_REPLACED_BYTES)
     if before is not None and before != content:
         _refuse_unseen(scope, path)
     can_undo = before is None or keep_for_undo(scope, before)
@@ -99,7 +99,7 @@ def _diff(scope: ToolScope, path: str, before: bytes | None, content: bytes) -> 
     """Lines removed and added. Empty for a new file: whoever wrote it knows what is in it."""
     if before is None or before == content:
         return ""
-    return told_diff(scope, _text_diff(path, before, content), _LONGEST_DIFF)
+    return told_diff(scope, _text_diff(path, before, content), _MAX_DIFF)
 
 
 def _text_diff(path: str, before: bytes, content: bytes) -> str:
@@ -118,7 +118,7 @@ def overwrite_diff(
     """
     (file,) = call.files
     try:
-        before = read_beneath(root, file.path, LARGEST_REPLACED_BYTES)
+        before = read_beneath(root, file.path, MAX_REPLACED_BYTES)
     except (OSError, ToolBroke) as error:
         return f"[{file.path} cannot be shown: {clean(str(error))}]"
     diff = clean(_text_diff(file.path, before, call.arguments["content"].encode()))
@@ -157,7 +157,7 @@ def _restore(scope: ToolScope, path: str, written: str, previous: str | None) ->
 
 
 def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, LARGEST_REPLACED_BYTES)
+    present = find_beneath(scope.root, path, MAX_REPLACED_BYTES)
     standing = None if present is None else sha256_of(present)
     if standing not in (written, previous):
         raise ToolBroke(f"{path!r} was changed since it was written; undo would lose that change")
@@ -233,7 +233,7 @@ RESTORE_FILE = Tool(
 )
 
 
-_MOST_EDITS = 100
+_MAX_EDITS = 100
 
 
 async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | CallOutcome:
@@ -267,7 +267,7 @@ def _edit(
 def _edited(
     scope: ToolScope, path: str, edits: Sequence[TextEdit], expected: str | None
 ) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    present = find_beneath(scope.root, path, MAX_BYTES, alone=True)
     if present is None:
         raise ToolBroke(f"there is no {path!r}; write_file makes a new file")
     intent = recall(scope)
@@ -306,8 +306,8 @@ def _intent(
     scope: ToolScope, path: str, present: bytes, content: bytes, edited: EditResult
 ) -> dict[str, Json]:
     """The whole result, fixed before the act: a second try gives the same."""
-    if len(content) > LARGEST_BYTES:
-        raise ToolBroke(f"{path!r} would be larger than {LARGEST_BYTES} bytes; use another file")
+    if len(content) > MAX_BYTES:
+        raise ToolBroke(f"{path!r} would be larger than {MAX_BYTES} bytes; use another file")
     previous, written = sha256_of(present), sha256_of(content)
     # A secret in UTF-16 shows in the text alone.
     clean = scope.redact(edited.before.original) == edited.before.original
@@ -327,7 +327,7 @@ def _intent(
 
 
 def _stands(scope: ToolScope, path: str, content: bytes) -> bool:
-    return find_beneath(scope.root, path, LARGEST_BYTES) == content
+    return find_beneath(scope.root, path, MAX_BYTES) == content
 
 
 _EDIT: Json = {
@@ -368,7 +368,7 @@ EDIT_FILE = Tool(
             "type": "object",
             "properties": {
                 "path": {"type": "string", "minLength": 1},
-                "edits": {"type": "array", "items": _EDIT, "minItems": 1, "maxItems": _MOST_EDITS},
+                "edits": {"type": "array", "items": _EDIT, "minItems": 1, "maxItems": _MAX_EDITS},
                 "expect_sha256": {
                     "type": "string",
                     "pattern": "^[0-9a-f]{64}$",

@@ -20,25 +20,25 @@ from podium.tools.file_changes import sha256_of
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 
-_LARGEST_FILE_BYTES = 20_000_000
+_MAX_FILE_BYTES = 20_000_000
 _DEFAULT_LINES = 250
 _DEFAULT_BYTES = 10_000
 """What a read shows unless the call asks for more lines: a model is sent it again with every later request."""
 _SHOWN_BYTES = 24_000
 """Less than a result may hold, so that whole lines are shown and nothing is cut behind them."""
 _SEARCH_SECONDS = 20.0
-_LONGEST_PLACE = 5_000
+_MAX_PLACE = 5_000
 """More than the path and the number of a line can take."""
 _ESCAPED_BYTES = 6
 """What one character takes at most in JSON."""
 _ALTERNATIVES = re.compile(r"\{[^{}]*,[^{}]*\}")
-_LONGEST_LIST_BYTES = 16_000_000
+_MAX_LIST_BYTES = 16_000_000
 """How long the names of the files of one search may be together."""
 
 
 async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     path = scope.relative("path")
-    content = await in_thread(read_beneath, scope.root, path, _LARGEST_FILE_BYTES)
+    content = await in_thread(read_beneath, scope.root, path, _MAX_FILE_BYTES)
     if b"\0" in content[:8192]:
         raise ToolBroke(f"{path!r} is not text ({len(content)} bytes); read_file shows text only")
     lines = content.decode(errors="replace").split("\n")
@@ -105,9 +105,7 @@ def _listed(root: str, start: str, glob: str) -> list[str]:
 def _that_fit(paths: list[str]) -> list[str]:
     """As many of them as one search is handed."""
     total_bytes = accumulate(len(os.fsencode(path)) for path in paths)
-    return [
-        path for path, size in zip(paths, total_bytes, strict=True) if size <= _LONGEST_LIST_BYTES
-    ]
+    return [path for path, size in zip(paths, total_bytes, strict=True) if size <= _MAX_LIST_BYTES]
 
 
 async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -128,7 +126,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         "files": files,
         "whole": len(files) == len(wanted),
     }
-    longest_line = text_search.LONGEST_LINE + 2 * scope.longest_secret
+    longest_line = text_search.MAX_LINE + 2 * scope.longest_secret
     request["longest_line"] = longest_line
     ended = await scope.launcher.run(
         ProcessSpec(
@@ -137,7 +135,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
             stdin=json.dumps(request).encode(),
             limits=ProcessLimits(
                 seconds=_SEARCH_SECONDS,
-                output_bytes=arguments["limit"] * (longest_line + _LONGEST_PLACE) * _ESCAPED_BYTES,
+                output_bytes=arguments["limit"] * (longest_line + _MAX_PLACE) * _ESCAPED_BYTES,
             ),
         )
     )
@@ -157,7 +155,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
 def _short_line(text: str, whole: bool, scope: ToolScope) -> str:
     """The child cannot redact, so it gives more of a line than is shown."""
     clean = scope.clean(text) if whole else scope.clean_beginning(text)
-    return clean[: text_search.LONGEST_LINE]
+    return clean[: text_search.MAX_LINE]
 
 
 def _text(content: bytes) -> str:
@@ -278,7 +276,7 @@ async def _find_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
     )
     shown = _names_that_fit(found[: arguments["limit"]])
     told: dict[str, Json] = {"files": shown, "total": len(found), "complete": True}
-    if walked >= text_search.MOST_FILES:
+    if walked >= text_search.MAX_FILES:
         told |= {"complete": False, "cut": f"only the first {walked} files were looked at"}
     elif len(shown) < len(found):
         told |= {"complete": False, "cut": f"{len(found) - len(shown)} more; use a closer pattern"}

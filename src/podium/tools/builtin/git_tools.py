@@ -210,8 +210,8 @@ GIT_COMMIT = Tool(
 # No commit has a NUL in it. Addresses of people are left out: nobody needs them to read a history.
 _FIELDS = ("commit", "author", "date", "subject", "body")
 _FORMAT = "tformat:%H%x00%an%x00%aI%x00%s%x00%b"
-_LONGEST_LINE = 300
-_LONGEST_BODY = 1_000
+_MAX_LINE = 300
+_MAX_BODY = 1_000
 
 
 async def _git_log(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -249,7 +249,7 @@ async def _git_log(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Js
 def _logged_commit(fields: list[str], scope: ToolScope) -> dict[str, Json]:
     told: dict[str, Json] = {}
     for name, value in zip(_FIELDS, fields, strict=True):
-        most = _LONGEST_BODY if name == "body" else _LONGEST_LINE
+        most = _MAX_BODY if name == "body" else _MAX_LINE
         text = scope.clean(value).strip()
         told[name] = text if len(text) <= most else f"{text[:most]} [cut: {len(text)} characters]"
     return told

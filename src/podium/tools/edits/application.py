@@ -95,10 +95,10 @@ def _tail(line: str) -> str:
     return line[len(line.rstrip(" \t")) :]
 
 
-_MOST = 3
+_MAX_COUNT = 3
 _USUAL = 50
 """A line that stands in a file more often says nothing about the place."""
-_LONGEST_LINE = 2_000
+_MAX_LINE = 2_000
 _WORD = re.compile(r"\w{2,}")
 # Cyrillic and Greek letters that look like Latin ones, and characters that do not show at all.
 _SKELETON = {
@@ -127,7 +127,7 @@ def _by_lines(lookup: SnippetLookup, wanted: Sequence[str]) -> list[int]:
         found = where.get(_skeleton(body_of(line)), [])
         if len(found) <= _USUAL:
             votes.update(index - offset for index in found)
-    return [max(0, first) for first, _ in votes.most_common(_MOST)]
+    return [max(0, first) for first, _ in votes.most_common(_MAX_COUNT)]
 
 
 def _skeleton(body: str) -> str:
@@ -141,13 +141,13 @@ def _skeleton(body: str) -> str:
 def _by_words(lookup: SnippetLookup, wanted: Sequence[str]) -> list[int]:
     """Places of lines that share words with the longest line of the text."""
     offset = max(range(len(wanted)), key=lambda index: len(wanted[index]))
-    sought = set(_WORD.findall(wanted[offset][:_LONGEST_LINE]))
+    sought = set(_WORD.findall(wanted[offset][:_MAX_LINE]))
     shared: Counter[int] = Counter()
     for index, line in enumerate(lookup.layout.lines):
-        count = len(sought.intersection(_WORD.findall(line[:_LONGEST_LINE])))
+        count = len(sought.intersection(_WORD.findall(line[:_MAX_LINE])))
         if count * 2 >= len(sought) and count:
             shared[index] = count
-    return [max(0, index - offset) for index, _ in shared.most_common(_MOST)]
+    return [max(0, index - offset) for index, _ in shared.most_common(_MAX_COUNT)]
 
 
 def _candidate(lines: Sequence[str], wanted: Sequence[str], first: int) -> MatchCandidate:

@@ -10,7 +10,7 @@ from podium.tools.edits import Hunk
 
 Kind = Literal["add", "change", "delete"]
 
-_LONGEST_SHOWN = 80
+_MAX_SHOWN = 80
 
 
 class PatchUnreadable(ValueError):
@@ -39,7 +39,7 @@ class FilePatch:
 
 def unreadable(lines: Sequence[str], at: int, why: str) -> PatchUnreadable:
     """The error about one line of the patch."""
-    shown = lines[at][:_LONGEST_SHOWN] if at < len(lines) else "its end"
+    shown = lines[at][:_MAX_SHOWN] if at < len(lines) else "its end"
     return PatchUnreadable(f"line {at + 1} of the patch ({shown!r}): {why}")
 
 

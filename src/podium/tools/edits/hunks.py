@@ -19,7 +19,7 @@ from podium.tools.edits.edit import (
     TextChange,
 )
 from podium.tools.edits.snippet_match import (
-    MOST_CANDIDATES,
+    MAX_CANDIDATES,
     SnippetLookup,
     SnippetMatch,
     body_of,
@@ -89,7 +89,7 @@ def _place(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> Snippe
     ):
         if len(choice) == 1:
             return choice[0]
-    lines = [layout.line_at(match.start) for match in matches[:MOST_CANDIDATES]]
+    lines = [layout.line_at(match.start) for match in matches[:MAX_CANDIDATES]]
     words = (
         f"the lines of the hunk stand at {len(matches)} places; quote more of what is around them"
     )

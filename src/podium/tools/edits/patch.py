@@ -267,8 +267,8 @@ def _content(lines: Sequence[str], file: _PatchFile) -> str:
     return text[:-1] if file.hunks and file.hunks[0].ends_open[1] else text
 
 
-MOST_FILES = 40
-MOST_HUNKS = 400
+MAX_FILES = 40
+MAX_HUNKS = 400
 
 
 def read_patch(text: str) -> tuple[FilePatch, ...]:
@@ -281,9 +281,9 @@ def read_patch(text: str) -> tuple[FilePatch, ...]:
             "there is no change in the patch; send a unified diff with `---`, `+++` and `@@` lines, or "
             f"sections between `{BEGIN}` and `*** End Patch`"
         )
-    if len(files) > MOST_FILES or sum(len(file.hunks) for file in files) > MOST_HUNKS:
+    if len(files) > MAX_FILES or sum(len(file.hunks) for file in files) > MAX_HUNKS:
         raise PatchUnreadable(
-            f"the patch is of more than {MOST_FILES} files or {MOST_HUNKS} hunks; send several"
+            f"the patch is of more than {MAX_FILES} files or {MAX_HUNKS} hunks; send several"
         )
     return files
 

@@ -34,7 +34,7 @@ from podium.tools.edits.text_lines import (
     spaced,
 )
 
-MOST_CANDIDATES = 5
+MAX_CANDIDATES = 5
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def one_of(
         if len(there) == 1:
             return there[0]
     lines = [layout.line_at(match.start) for match in matches]
-    candidates = [MatchCandidate(line + 1, layout.lines[line]) for line in lines[:MOST_CANDIDATES]]
+    candidates = [MatchCandidate(line + 1, layout.lines[line]) for line in lines[:MAX_CANDIDATES]]
     hint = "give `at_line`" if at_line is None else f"line {at_line} lies in none, or in several"
     raise EditRefused(
         RefusalReason.AMBIGUOUS,
@@ -282,8 +282,8 @@ _ELISION = re.compile(rf"\s*(?:{_OPENED}\s*{_DOTS}.*|{_DOTS}\s*)$")
 _WORDS = r"(?:existing|rest|unchanged|remaining|same|previous|omitted|other)"
 _LAZY = re.compile(rf"^[ \t]*{_OPENED}[ \t]*{_DOTS}.*\b{_WORDS}\b", re.IGNORECASE | re.MULTILINE)
 
-_MOST_ANCHORS = 10_000
-_MOST_PARTS = 20
+_MAX_ANCHORS = 10_000
+_MAX_PARTS = 20
 """The file is searched once for each."""
 
 
@@ -315,7 +315,7 @@ def elided_changes(
 ) -> list[TextChange] | None:
     """The changes of an edit with elisions. None when it has none, or its lines do not stand there."""
     found, wanted = _split(find), _split(replace)
-    if not 2 <= len(found) <= _MOST_PARTS or any(
+    if not 2 <= len(found) <= _MAX_PARTS or any(
         not any(line.strip() for line in part) for part in found
     ):
         return None
@@ -351,9 +351,9 @@ def _possible(layout: TextLayout, parts: Sequence[tuple[str, ...]]) -> list[list
     """For each part the lines it may begin at, given that all stand there in order."""
     lines = [line.rstrip(" \t") for line in layout.lines]
     everywhere = [
-        places_of([line.rstrip(" \t") for line in part], lines, _MOST_ANCHORS) for part in parts
+        places_of([line.rstrip(" \t") for line in part], lines, _MAX_ANCHORS) for part in parts
     ]
-    if any(len(places) == _MOST_ANCHORS for places in everywhere):
+    if any(len(places) == _MAX_ANCHORS for places in everywhere):
         return None
     least = 0
     forward: list[list[int]] = []

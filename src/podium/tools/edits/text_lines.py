@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from podium.tools.edits.edit import EditRefused, MatchLevel, RefusalReason, TextChange
 
-_MOST_PAIRS = 60_000
+_MAX_PAIRS = 60_000
 """Comparing takes time by the product of both lengths, and at worst once for each item."""
 
 
@@ -57,7 +57,7 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def _middle(old: Sequence[str], new: Sequence[str], offset: int) -> list[LineBlock]:
     if not old and not new:
         return []
-    if not old or not new or len(old) * len(new) > _MOST_PAIRS:
+    if not old or not new or len(old) * len(new) > _MAX_PAIRS:
         return [LineBlock(False, offset, len(old), offset, len(new))]
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return [
@@ -300,11 +300,11 @@ def _doubt() -> EditRefused:
     )
 
 
-MOST_PLACES = 100
+MAX_PLACES = 100
 """More than this many matches are as good as this many: nobody can tell which was meant."""
 
 
-def places_of(needle: Sequence[str], lines: Sequence[str], most: int = MOST_PLACES) -> list[int]:
+def places_of(needle: Sequence[str], lines: Sequence[str], most: int = MAX_PLACES) -> list[int]:
     """Indexes at which all lines of `needle` stand in `lines`, overlapping ones too.
 
     Each line becomes one character, so that the search is that of `str.find`, which never goes
@@ -319,7 +319,7 @@ def places_of(needle: Sequence[str], lines: Sequence[str], most: int = MOST_PLAC
     return occurrences(pattern, "".join(known.get(line, "\0") for line in lines), most)
 
 
-def occurrences(needle: str, text: str, most: int = MOST_PLACES) -> list[int]:
+def occurrences(needle: str, text: str, most: int = MAX_PLACES) -> list[int]:
     """Offsets at which `needle` stands in `text`, overlapping ones too, at most so many."""
     found: list[int] = []
     at = text.find(needle)

@@ -7,7 +7,7 @@ import json
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
 
-LARGEST_ANSWER = 1_000_000
+MAX_ANSWER = 1_000_000
 _SHOWN_CHARACTERS = 500
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.core.model import Json
 
-MOST_STEPS = 500_000_000
+MAX_STEPS = 500_000_000
 """For a whole pack: a few seconds. Packs as people write them take a thousandth of it."""
 STEPS_PER_SCHEMA = 2_000
 """What holding one value against one schema takes, in steps of a search."""
@@ -27,7 +27,7 @@ class CheckEffort:
     def spend(self, steps: int) -> None:
         """Raises `CheckTooLong`, before the work that would be too much is done."""
         self._steps += steps
-        if self._steps > MOST_STEPS:
+        if self._steps > MAX_STEPS:
             raise CheckTooLong
 
 

@@ -22,9 +22,9 @@ _REFUSED = {
     "files here, or add it as a submodule",
 }
 """Folders that come by themselves. A program of the pack could run what lies in them."""
-MOST_FILES = 10_000
-MOST_BYTES = 200_000_000
-LARGEST_FILE = 5_000_000
+MAX_FILES = 10_000
+MAX_BYTES = 200_000_000
+MAX_FILE = 5_000_000
 """Bytes that one file may take that is read to check the pack."""
 
 
@@ -53,15 +53,13 @@ class PackSnapshot:
         """The very bytes that were hashed. Raises `PackInvalid` when they are gone, or too many."""
         try:
             with _opened(self.folder / name) as file:
-                content = file.read(LARGEST_FILE + 1)
+                content = file.read(MAX_FILE + 1)
         except OSError as error:
             raise _invalid(
                 self.folder, name, f"cannot be read: {error.strerror or error}"
             ) from None
-        if len(content) > LARGEST_FILE:
-            raise _invalid(
-                self.folder, name, f"is larger than {LARGEST_FILE} bytes; make it smaller"
-            )
+        if len(content) > MAX_FILE:
+            raise _invalid(self.folder, name, f"is larger than {MAX_FILE} bytes; make it smaller")
         if hashlib.sha256(content).hexdigest() != self.hashes[name]:
             raise _invalid(self.folder, name, "was changed while the pack was read; try again")
         return content
@@ -105,8 +103,8 @@ def snapshot_of(folder: Path) -> PackSnapshot:
                 raise _invalid(folder, name, "leads out of the pack's folder; put the file there")
             with _opened(path) as file:
                 size += os.fstat(file.fileno()).st_size
-                if len(hashes) >= MOST_FILES or size > MOST_BYTES:
-                    most = f"{MOST_FILES} files and {MOST_BYTES} bytes"
+                if len(hashes) >= MAX_FILES or size > MAX_BYTES:
+                    most = f"{MAX_FILES} files and {MAX_BYTES} bytes"
                     raise _invalid(folder, "", f"is too large for a pack: at most {most}")
                 hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:

@@ -14,12 +14,12 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
-from podium.tools.packs.answers import LARGEST_ANSWER, complaint, json_object
+from podium.tools.packs.answers import MAX_ANSWER, complaint, json_object
 from podium.tools.packs.filling import filled
 from podium.tools.packs.handlers import HttpHandler
 from podium.tools.scope import ToolScope, to_the_end
 
-_MOST_REDIRECTS = 3
+_MAX_REDIRECTS = 3
 _SAME_REQUEST_AGAIN = (307, 308)
 """Redirects after which a request is sent as it was. All others would make it another one."""
 
@@ -66,7 +66,7 @@ async def _exchanged(
 ) -> PackHttpResponse:
     """The answer at the end of all redirects, none of which may lead to another host."""
     first = _checked(url)
-    for _ in range(_MOST_REDIRECTS + 1):
+    for _ in range(_MAX_REDIRECTS + 1):
         line = _HttpExchange(_checked(url), timeout_seconds)
         answer = await line.exchange(method, headers, body)
         if answer.status not in _SAME_REQUEST_AGAIN:
@@ -137,12 +137,12 @@ class _HttpExchange:
         try:
             # What is not read to its end would else keep the connection open.
             with self._connection.getresponse() as response:
-                body = response.read(LARGEST_ANSWER + 1)
+                body = response.read(MAX_ANSWER + 1)
         except (OSError, HTTPException, ValueError) as error:
             words = f"gave no whole answer, so whether it acted is not known: {_why(error)}"
             raise OutcomeUnknown(f"{named} {words}") from None
-        if len(body) > LARGEST_ANSWER:
-            raise ToolBroke(f"{named} answered with more than {LARGEST_ANSWER} bytes; it has acted")
+        if len(body) > MAX_ANSWER:
+            raise ToolBroke(f"{named} answered with more than {MAX_ANSWER} bytes; it has acted")
         return PackHttpResponse(response.status, response.getheader("Location") or "", body)
 
 

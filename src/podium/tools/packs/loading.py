@@ -17,7 +17,7 @@ from podium.tools.packs.shape import registry_of
 
 _LOADED: dict[str, Pack] = {}
 """The sound packs of this process, by folder: workers ask for theirs with every run."""
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 """Lines that a file of known words may have."""
 
 
@@ -70,8 +70,8 @@ def _vocabulary(papers: RegistryCheck, beside: list[PackProblem]) -> dict[str, t
         place = pointer(("vocabulary", kind))
         try:
             words = _words(read_text(papers.files, papers.files.name_of(name)))
-            if len(words) > MOST_WORDS:
-                papers.faults.add(place, f"{name!r} has more than {MOST_WORDS} words")
+            if len(words) > MAX_WORDS:
+                papers.faults.add(place, f"{name!r} has more than {MAX_WORDS} words")
             found[kind] = words
         except ValueError as error:
             papers.faults.add(place, str(error))

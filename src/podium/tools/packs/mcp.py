@@ -14,7 +14,7 @@ from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.ports import Process
-from podium.tools.packs.answers import LARGEST_ANSWER, shown
+from podium.tools.packs.answers import MAX_ANSWER, shown
 from podium.tools.packs.filling import filled
 from podium.tools.packs.handlers import McpHandler
 from podium.tools.scope import ToolScope, to_the_end
@@ -22,7 +22,7 @@ from podium.tools.scope import ToolScope, to_the_end
 PROTOCOL = "2025-06-18"
 _FAREWELL_SECONDS = 2.0
 _CALL = "tools/call"
-_MOST_LINES = 10_000
+_MAX_LINES = 10_000
 """How much a server may say beside its answer before it is given up."""
 _METHOD_NOT_FOUND = -32601
 
@@ -42,7 +42,7 @@ async def call_mcp(
             cwd=str(folder),
             env={**given, **_source_alone(empty)},
             interactive=True,
-            limits=ProcessLimits(seconds=scope.timeout_seconds, line_bytes=2 * LARGEST_ANSWER),
+            limits=ProcessLimits(seconds=scope.timeout_seconds, line_bytes=2 * MAX_ANSWER),
         )
         return await _called(spawn, handler.tool, arguments, scope)
 
@@ -111,7 +111,7 @@ class _McpSession:
             elif message.get("id") == self._last:
                 return _outcome(method, message)
             heard += 1
-            if heard > _MOST_LINES:
+            if heard > _MAX_LINES:
                 raise ToolBroke(f"the MCP server talks without answering {method!r}; it was ended")
         words = await self._ended_words(method)
         raise OutcomeUnknown(words) if method == _CALL else ToolBroke(words)
@@ -173,8 +173,8 @@ def _result(answer: Json, tool: str) -> dict[str, Json]:
     if answer.get("isError"):
         raise ToolBroke(f"{tool!r} of the MCP server failed: {shown(text) or 'without words'}")
     structured = answer.get("structuredContent")
-    if len(text) > LARGEST_ANSWER or len(json.dumps(structured)) > LARGEST_ANSWER:
-        raise ToolBroke(f"{tool!r} answered with more than {LARGEST_ANSWER} bytes; it has acted")
+    if len(text) > MAX_ANSWER or len(json.dumps(structured)) > MAX_ANSWER:
+        raise ToolBroke(f"{tool!r} answered with more than {MAX_ANSWER} bytes; it has acted")
     if isinstance(structured, dict):
         return structured
     found = _message(text.encode(errors="replace"))

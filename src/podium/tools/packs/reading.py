@@ -14,9 +14,9 @@ from podium.core.model import Json
 from podium.tools.packs.files import PackSnapshot
 from podium.tools.packs.places import JsonPositions
 
-MOST_FAULTS = 500
+MAX_FAULTS = 500
 """That are told of one file."""
-DEEPEST = 100
+MAX_DEPTH = 100
 """How far values may be nested. Nothing a person writes comes near."""
 
 
@@ -32,8 +32,8 @@ class ProblemCollector:
         """Note a fault. Raises `PackInvalid` when there are more than anybody would read."""
         line = self._places.line(pointer) if self._places else None
         self.found.append(PackProblem(self.file, pointer, problem, line))
-        if len(self.found) >= MOST_FAULTS:
-            more = PackProblem(self.file, "", f"has more faults than these {MOST_FAULTS}")
+        if len(self.found) >= MAX_FAULTS:
+            more = PackProblem(self.file, "", f"has more faults than these {MAX_FAULTS}")
             raise PackInvalid([*self.in_order(), more])
 
     @cached_property
@@ -77,13 +77,13 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
         data = json.loads(
             text, object_pairs_hook=once, parse_constant=_no_number, parse_float=_number
         )
-        if _depth(data) > DEEPEST:
+        if _depth(data) > MAX_DEPTH:
             raise RecursionError
     except json.JSONDecodeError as error:
         words = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise PackInvalid([PackProblem(shown, "", words, error.lineno)]) from None
     except RecursionError:
-        raise _one_fault(shown, f"is nested more than {DEEPEST} deep") from None
+        raise _one_fault(shown, f"is nested more than {MAX_DEPTH} deep") from None
     except ValueError as error:
         raise _one_fault(shown, str(error)) from None
     if doubled:
@@ -105,7 +105,7 @@ def _number(text: str) -> float:
 def _depth(data: Json) -> int:
     """How deep the value is nested, counted only as far as it matters."""
     level, depth = [data], 0
-    while level and depth <= DEEPEST:
+    while level and depth <= MAX_DEPTH:
         level = [
             inner
             for value in level

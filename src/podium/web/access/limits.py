@@ -34,17 +34,17 @@ class TurnedAway(PodiumError):
         """When it is worth asking again; 0 where time changes nothing."""
 
 
-MOST_HEAD_BYTES = 32_768
-MOST_PATH_BYTES = 8_192
+MAX_HEAD_BYTES = 32_768
+MAX_PATH_BYTES = 8_192
 
 
 def check_head(scope: Scope) -> None:
     """Raise `TurnedAway` for more than anybody needs."""
     asked = len(scope.get("raw_path") or b"") + len(scope["query_string"])
-    if asked > MOST_PATH_BYTES:
-        raise TurnedAway(414, f"a path has at most {MOST_PATH_BYTES:,} bytes here")
-    if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEAD_BYTES:
-        raise TurnedAway(431, f"the headers have at most {MOST_HEAD_BYTES:,} bytes here")
+    if asked > MAX_PATH_BYTES:
+        raise TurnedAway(414, f"a path has at most {MAX_PATH_BYTES:,} bytes here")
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
+        raise TurnedAway(431, f"the headers have at most {MAX_HEAD_BYTES:,} bytes here")
 
 
 def has_body(headers: Headers) -> bool:
@@ -91,7 +91,7 @@ def _too_large(most_bytes: int) -> TurnedAway:
     return TurnedAway(413, f"a request has at most {most_bytes:,} bytes here")
 
 
-LONGEST_ADDRESS = 64
+MAX_ADDRESS = 64
 
 
 def put_right(scope: Scope, headers: Headers) -> None:
@@ -103,7 +103,7 @@ def put_right(scope: Scope, headers: Headers) -> None:
         return
     told = ",".join(headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
     if told:
-        scope["client"] = (told[:LONGEST_ADDRESS], 0)
+        scope["client"] = (told[:MAX_ADDRESS], 0)
     if headers.get("x-forwarded-proto", "").strip().lower() == "https":
         scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
 
@@ -125,7 +125,7 @@ def address_of(scope: Scope) -> str:
     return str(client[0]) if client and client[0] else "socket"
 
 
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 """How many are remembered; who has not asked for longest is forgotten first."""
 FAILURES_PER_MINUTE = 10
 """From one address."""
@@ -148,7 +148,7 @@ class Rates:
         """Take one."""
         self._left[key] = (self._now(key) - 1, self._ticks())
         self._left.move_to_end(key)
-        while len(self._left) > MOST_KEPT:
+        while len(self._left) > MAX_KEPT:
             self._left.popitem(last=False)
 
     def wait_seconds(self, key: str) -> int:

@@ -18,8 +18,8 @@ from podium.core.model import FrozenModel, UtcDatetime
 from podium.platform import make_private_folder
 from podium.web.access.tokens import ConsoleRole, KeptFile, Person
 
-MOST_LEFT = 10_000
-MOST_BYTES = 2_000_000
+MAX_LEFT = 10_000
+MAX_BYTES = 2_000_000
 _WHEN_BROKEN = (
     "so nobody knows which sessions were left; move it away together with session.key beside it, and everybody comes in "
     "anew"
@@ -43,8 +43,8 @@ class LeftBook:
     some people come in anew, and nobody comes in again who left.
     """
 
-    def __init__(self, file: Path, most: int = MOST_LEFT) -> None:
-        self._file = KeptFile(file, _SHAPE, _Left(), MOST_BYTES, _WHEN_BROKEN)
+    def __init__(self, file: Path, most: int = MAX_LEFT) -> None:
+        self._file = KeptFile(file, _SHAPE, _Left(), MAX_BYTES, _WHEN_BROKEN)
         self._most = most
 
     def add(self, name: str, until: float, now: float) -> None:

@@ -119,9 +119,9 @@ class KeptFile(Generic[Kept]):
             raise UserMustAct(f"{self._file} cannot be read, {self._when_broken}") from error
 
 
-MOST_BYTES = 1_000_000
-MOST_TOKENS = 1_000
-MOST_NAME = 100
+MAX_BYTES = 1_000_000
+MAX_TOKENS = 1_000
+MAX_NAME = 100
 _WHEN_BROKEN = "so nobody is known; move it away, and `podium serve` makes a new token"
 
 
@@ -150,7 +150,7 @@ class TokenBook:
     """The tokens of a project's console, in one file that only its owner can read."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = KeptFile(folder / "tokens.json", _KEPT, [], MOST_BYTES, _WHEN_BROKEN)
+        self._file = KeptFile(folder / "tokens.json", _KEPT, [], MAX_BYTES, _WHEN_BROKEN)
 
     def make(
         self,
@@ -160,9 +160,9 @@ class TokenBook:
         expires_at: UtcDatetime | None = None,
     ) -> tuple[str, KeptToken]:
         """A new token in the clear, and what is kept of it."""
-        if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
+        if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
             raise BadInput(
-                f"a token is for somebody: give it a name, in one line of at most {MOST_NAME} characters"
+                f"a token is for somebody: give it a name, in one line of at most {MAX_NAME} characters"
             )
         token_id = secrets.token_hex(4)
         token = f"pod_{token_id}_{secrets.token_urlsafe(32)}"
@@ -177,9 +177,9 @@ class TokenBook:
         )
         with self._file.alone():
             others = self._file.read()
-            if len(others) >= MOST_TOKENS:
+            if len(others) >= MAX_TOKENS:
                 raise BadInput(
-                    f"there are {MOST_TOKENS} tokens; `podium serve tokens revoke` those that nobody needs"
+                    f"there are {MAX_TOKENS} tokens; `podium serve tokens revoke` those that nobody needs"
                 )
             self._file.write([*others, kept])
         return token, kept

@@ -11,7 +11,7 @@ from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
 from podium.app.inbox import Card, see_card
 from podium.app.resubmission import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     EditField,
     Resubmitted,
     cannot_be_edited,
@@ -28,7 +28,7 @@ from podium.web.context import Desk, DeskHere
 router = APIRouter(tags=["approvals"])
 
 Reason = Annotated[str, Field(min_length=1, max_length=4000, pattern=TEXT)]
-Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class ApprovalsListed(FrozenModel):

@@ -22,12 +22,12 @@ from podium.web.live.sse import Part, last_seen, streamed
 
 router = APIRouter(tags=["events"])
 
-LONGEST_STREAM_SECONDS = 86_400.0
+MAX_STREAM_SECONDS = 86_400.0
 EventType = Annotated[str, Field(pattern=r"^[a-z_]{1,60}$")]
 Types = Annotated[tuple[EventType, ...], Query(max_length=60)]
 """Only events of these types."""
 After = Annotated[int | None, Query(ge=0, le=HIGHEST)]
-Seconds = Annotated[float | None, Query(gt=0, le=LONGEST_STREAM_SECONDS, allow_inf_nan=False)]
+Seconds = Annotated[float | None, Query(gt=0, le=MAX_STREAM_SECONDS, allow_inf_nan=False)]
 """The stream ends by itself after so long. None: it goes on."""
 MESSAGE = {
     "type": "object",

@@ -9,18 +9,18 @@ from pydantic import ConfigDict, Field
 
 from podium.core.model import FrozenModel
 
-LONGEST_NAME = 200
-MOST_ROWS = 500
+MAX_NAME = 200
+MAX_ROWS = 500
 TEXT = r"^[^\x00]*$"
 """Text without NUL, which no database keeps."""
 HIGHEST = 2**53 - 1
 """The last whole number that every reader of JSON understands."""
 
-Name = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, pattern=TEXT)]
+Name = Annotated[str, Path(min_length=1, max_length=MAX_NAME, pattern=TEXT)]
 """An id or a short form of one."""
-NameAsked = Annotated[str, Query(max_length=LONGEST_NAME, pattern=TEXT)]
+NameAsked = Annotated[str, Query(max_length=MAX_NAME, pattern=TEXT)]
 """The same in a query; empty: not asked for."""
-Rows = Annotated[int, Query(ge=1, le=MOST_ROWS)]
+Rows = Annotated[int, Query(ge=1, le=MAX_ROWS)]
 Place = Annotated[int, Query(ge=0, le=HIGHEST)]
 """An event's place: its `seq` in a run, or its position among all."""
 Words = Annotated[str, Field(max_length=4000, pattern=TEXT)]

@@ -15,7 +15,7 @@ from podium.core.events import BranchDelivered
 from podium.core.model import FrozenModel
 from podium.core.work import Run, StepRecord, WorkerHeartbeat
 from podium.web.access.authentication import Viewer
-from podium.web.api.requests import HIGHEST, LONGEST_NAME, TEXT, Name, NameAsked, Rows
+from podium.web.api.requests import HIGHEST, MAX_NAME, TEXT, Name, NameAsked, Rows
 from podium.web.context import DeskHere
 
 router = APIRouter(tags=["runs"])
@@ -85,7 +85,7 @@ async def list_runs(
     flow: NameAsked = "",
     queue: NameAsked = "",
     parent: NameAsked = "",
-    text: Annotated[str, Query(max_length=LONGEST_NAME, pattern=TEXT)] = "",
+    text: Annotated[str, Query(max_length=MAX_NAME, pattern=TEXT)] = "",
     before: NameAsked = "",
     limit: Rows = 50,
 ) -> RunsListed:

@@ -30,7 +30,7 @@ from podium.web.context import DeskHere
 from podium.web.pages.templates import page
 
 PREFIX = "/l/"
-LONGEST_TOKEN = 1_000
+MAX_TOKEN = 1_000
 OPENED_FOR = timedelta(minutes=15)
 """How long the session lasts that a link begins."""
 SLACK = timedelta(minutes=1)
@@ -87,7 +87,7 @@ class LinkMaker:
         return found if first else None
 
     def _known(self, token: str) -> CardLink | None:
-        body, _, signed = token[:LONGEST_TOKEN].partition(".")
+        body, _, signed = token[:MAX_TOKEN].partition(".")
         if not hmac.compare_digest(self._sign(body).encode(), signed.encode(errors="replace")):
             return None
         try:

@@ -16,8 +16,8 @@ from podium.core.model import Json
 
 TIMESTAMP, NONCE, SIGNATURE = "x-podium-timestamp", "x-podium-nonce", "x-podium-signature"
 WINDOW_SECONDS = 300.0
-SHORTEST_NONCE, LONGEST_NONCE = 8, 200
-LONGEST_ID = 200
+SHORTEST_NONCE, MAX_NONCE = 8, 200
+MAX_ID = 200
 
 
 def signature(secret: str, timestamp: str, nonce: str, body: bytes) -> str:
@@ -33,7 +33,7 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: datetim
         return False
     if abs(now.timestamp() - int(stamp)) > WINDOW_SECONDS:
         return False
-    if not SHORTEST_NONCE <= len(nonce) <= LONGEST_NONCE:
+    if not SHORTEST_NONCE <= len(nonce) <= MAX_NONCE:
         return False
     given = headers.get(SIGNATURE, "").encode(errors="replace")
     return hmac.compare_digest(given, signature(secret, stamp, nonce, body).encode())
@@ -46,4 +46,4 @@ def said_in(message: Json) -> tuple[str, str, str] | None:
     number, sender, text = message.get("id"), message.get("from"), message.get("text")
     if not (isinstance(number, str) and isinstance(sender, str) and isinstance(text, str)):
         return None
-    return (number, sender, text) if 0 < len(number) <= LONGEST_ID else None
+    return (number, sender, text) if 0 < len(number) <= MAX_ID else None

@@ -28,11 +28,11 @@ from podium.web.chat import discord, plain, telegram
 
 PATIENCE_SECONDS = {"discord": 2.0}
 """How long a service is kept waiting for an answer: Discord gives up after three seconds."""
-MOST_SECONDS = 20.0
+MAX_SECONDS = 20.0
 SHARED = "plain"
 """The service whose messages are proved by one secret for all senders."""
-MOST_STRANGERS = 100
-LONGEST_NAME = 64
+MAX_STRANGERS = 100
+MAX_NAME = 64
 STILL_AT_IT = "Heard. What comes of it is not known yet; `status` tells how things stand."
 TOO_OFTEN = "Too many messages; this one was not heard. Wait a minute."
 
@@ -53,11 +53,11 @@ class Hearing:
     ) -> SenderSettings | None:
         """Who speaks. Of others a note is made, each once, and they are told nothing."""
         known = senders.get(sender)
-        key = f"{service}:{sender}"[:LONGEST_NAME]
-        if known is None and key not in self._strangers and len(self._strangers) < MOST_STRANGERS:
+        key = f"{service}:{sender}"[:MAX_NAME]
+        if known is None and key not in self._strangers and len(self._strangers) < MAX_STRANGERS:
             self._strangers.add(key)
             self._podium.tell(
-                f"chat: {service} sender {shown_line(sender, LONGEST_NAME)!r} is not among `senders`, "
+                f"chat: {service} sender {shown_line(sender, MAX_NAME)!r} is not among `senders`, "
                 "and was not heard"
             )
         return known
@@ -87,7 +87,7 @@ class Hearing:
         work = asyncio.create_task(self._work(key, sender, text, credential))
         self._working.add(work)
         work.add_done_callback(self._ended)
-        done, _ = await asyncio.wait([work], timeout=PATIENCE_SECONDS.get(service, MOST_SECONDS))
+        done, _ = await asyncio.wait([work], timeout=PATIENCE_SECONDS.get(service, MAX_SECONDS))
         return work.result() if done else STILL_AT_IT
 
     async def close(self) -> None:
@@ -108,7 +108,7 @@ class Hearing:
             self._podium.tell(f"chat: a message could not be answered: {type(error).__name__}")
 
 
-MOST_BYTES = 64_000
+MAX_BYTES = 64_000
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -195,7 +195,7 @@ async def _body(request: Request) -> bytes | None:
     found = bytearray()
     async for chunk in request.stream():
         found += chunk
-        if len(found) > MOST_BYTES:
+        if len(found) > MAX_BYTES:
             return None
     return bytes(found)
 
@@ -222,7 +222,7 @@ def _nothing() -> Response:
 
 
 def _too_large() -> Response:
-    return JSONResponse({"detail": f"a message has at most {MOST_BYTES} bytes"}, 413)
+    return JSONResponse({"detail": f"a message has at most {MAX_BYTES} bytes"}, 413)
 
 
 def _not_proved(words: str = "this is not signed as it must be") -> Response:

@@ -164,7 +164,7 @@ class Channel:
         self._recent.append(event)
 
 
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 """New events that one read brings."""
 
 
@@ -300,12 +300,12 @@ class _Reader:
             self.position = await self._store.read(lambda view: view.last_position())
             self.begun.set()
             return
-        while len(events := await self._store.read(self._new)) == MOST_AT_ONCE:
+        while len(events := await self._store.read(self._new)) == MAX_AT_ONCE:
             self._tell(events)
         self._tell(events)
 
     def _new(self, view: StoreView) -> list[Event]:
-        return view.events(EventQuery(after_position=self.position, limit=MOST_AT_ONCE))
+        return view.events(EventQuery(after_position=self.position, limit=MAX_AT_ONCE))
 
     def _tell(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -26,10 +26,10 @@ from podium.render.text import counted, shown_line
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.pages.templates import money, span
 
-MOST_LINES = 60
+MAX_LINES = 60
 """Of one change among many cards; a card alone shows all."""
 
-MOST_COMPARED = 40_000
+MAX_COMPARED = 40_000
 """Lines that go times lines that come. To compare more takes time by the square, or worse."""
 
 LineKind = Literal["add", "del", "at", "same"]
@@ -51,7 +51,7 @@ class Change:
 
 
 def changes_of(
-    tool: str, arguments: Mapping[str, Json], *, diff: str = "", most: int | None = MOST_LINES
+    tool: str, arguments: Mapping[str, Json], *, diff: str = "", most: int | None = MAX_LINES
 ) -> tuple[Change, ...]:
     """The changes that a call of this tool names in its arguments; none where it names none.
 
@@ -79,7 +79,7 @@ def changes_of(
             return ()
 
 
-def changes_in(order: WorkOrder, *, most: int | None = MOST_LINES) -> tuple[Change, ...]:
+def changes_in(order: WorkOrder, *, most: int | None = MAX_LINES) -> tuple[Change, ...]:
     """Every operation of an order, in its order, each with what it writes."""
     found = []
     for number, op in enumerate(order.ops, start=1):
@@ -102,7 +102,7 @@ def _added(content: Json) -> Iterator[ChangedLine]:
 def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
     """What is found and what comes instead; of large ones all that goes, and then all that comes."""
     pairs = [(_lines(find), _lines(replace)) for find, replace in edits]
-    compared = sum(len(before) * len(after) for before, after in pairs) <= MOST_COMPARED
+    compared = sum(len(before) * len(after) for before, after in pairs) <= MAX_COMPARED
     for before, after in pairs:
         if compared:
             told = difflib.unified_diff(before, after, n=2, lineterm="")
@@ -140,7 +140,7 @@ def _lines(text: Json) -> list[str]:
 
 HIGHEST_TOGETHER = Tier.T2
 """What leaves the machine, or cannot be taken back, is answered one by one."""
-MOST_EXACT = 80
+MAX_EXACT = 80
 _TITLES = {
     CardKind.QUESTION: "Question",
     CardKind.CANDIDATE: "Work order",
@@ -233,9 +233,9 @@ def shown_card(
     """The card for this person; `whole` when it stands alone."""
     approval = card.approval
     exact = tuple(what_lines(approval))
-    kept = exact if whole else exact[:MOST_EXACT]
+    kept = exact if whole else exact[:MAX_EXACT]
     order = order_in(approval) if card.kind is CardKind.CANDIDATE else None
-    most = None if whole else MOST_LINES
+    most = None if whole else MAX_LINES
     may_answer = card.is_open and person.may(ConsoleRole.APPROVER)
     return ShownCard(
         card=card,

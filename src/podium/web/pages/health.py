@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from podium import __version__
 from podium.app.checkup import examine
-from podium.app.costs import MOST_FAILED, Sum, see_causes
+from podium.app.costs import MAX_FAILED, Sum, see_causes
 from podium.app.inbox import see_inbox
 from podium.app.work_request import queues_of
 from podium.app.workload import see_queues, see_workers
@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 720, 200
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 24
 GAP = 0.25
 """Of a bar's room that stays empty."""
-MOST_BARS = 12
+MAX_BARS = 12
 STEPS = (1, 2, 5, 10)
 GRID_LINES = 4
 
@@ -93,7 +93,7 @@ def day_plot(days: Sequence[Sum], limit_usd: float | None) -> DayPlot:
 def ranked(sums: Sequence[Sum]) -> tuple[RankedBar, ...]:
     """The dearest, by dollars; by tokens where nothing cost any."""
     by_usd = any(each.usd for each in sums)
-    figures = [each.usd if by_usd else float(each.tokens) for each in sums[:MOST_BARS]]
+    figures = [each.usd if by_usd else float(each.tokens) for each in sums[:MAX_BARS]]
     top = max(figures, default=0.0) or 1.0
     return tuple(
         RankedBar(each, round(100 * figure / top, 1))
@@ -181,7 +181,7 @@ async def work(request: Request, desk: DeskHere, person: Viewer) -> Response:
 @router.get("/health/causes")
 async def causes(request: Request, desk: DeskHere, person: Viewer) -> Response:
     found = await see_causes(await desk.store())
-    return page(request, "health_causes.html", causes=found, most=MOST_FAILED)
+    return page(request, "health_causes.html", causes=found, most=MAX_FAILED)
 
 
 @router.get("/health/doctor")

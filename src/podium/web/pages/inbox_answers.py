@@ -24,7 +24,7 @@ from podium.web.pages.templates import page
 
 router = APIRouter()
 
-MOST_TOGETHER = 50
+MAX_TOGETHER = 50
 Words = Annotated[str, Form(max_length=4_000)]
 Digest = Annotated[str, Form(max_length=200)]
 
@@ -96,7 +96,7 @@ async def answer_several(
     desk: DeskHere,
     person: Approver,
     answer: Annotated[str, Form(max_length=20)] = "",
-    chosen: Annotated[list[str], Form(max_length=MOST_TOGETHER)] = [],  # noqa: B006 — FastAPI copies it
+    chosen: Annotated[list[str], Form(max_length=MAX_TOGETHER)] = [],  # noqa: B006 — FastAPI copies it
     why: Words = "",
 ) -> Response:
     """The same answer to several cards of one tier. Each is a yes or no of its own, and each is reported."""

@@ -15,7 +15,7 @@ from podium.core.work import Run, RunStatus
 from podium.render.event import describe, shorten
 from podium.render.text import counted, safe_line, shown_line
 
-LONGEST_WORDS = 240
+MAX_WORDS = 240
 _TONES = {
     "succeeded": "good",
     "failed": "bad",
@@ -52,12 +52,12 @@ def event_tone(body: e.EventBody) -> str:
 
 def event_words(body: e.EventBody) -> str:
     """What matters of an event, on one line."""
-    return safe_line(describe(body), 2 * LONGEST_WORDS)
+    return safe_line(describe(body), 2 * MAX_WORDS)
 
 
 def evidence(row: RunRow) -> str:
     """Why a run stands as it does, in a line."""
-    return safe_line(_evidence(row), LONGEST_WORDS)
+    return safe_line(_evidence(row), MAX_WORDS)
 
 
 def _evidence(row: RunRow) -> str:

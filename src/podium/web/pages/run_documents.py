@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from podium.render.text import safe_text, shown_line, shown_text
 
-LONGEST_RENDERED = 40_000
+MAX_RENDERED = 40_000
 """Characters. Some texts take time by the square of their length."""
 _one_at_a_time = ThreadPoolExecutor(1, thread_name_prefix="podium-markdown")
 
@@ -66,7 +66,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).en
 async def rendered(text: str) -> Markup:
     """The document, safe to be put into a page. Of a long one the words as they are."""
     safe = safe_text(text)
-    if len(safe) > LONGEST_RENDERED:
+    if len(safe) > MAX_RENDERED:
         return Markup("<pre>{}</pre>").format(safe)
     # The grammar can be made to take seconds: meanwhile all else goes on.
     loop = asyncio.get_running_loop()
@@ -74,9 +74,9 @@ async def rendered(text: str) -> Markup:
     return Markup(html)  # noqa: S704 - the renderer escapes everything
 
 
-MOST_LINES = 4000
+MAX_LINES = 4000
 """That are shown of all files together."""
-LONGEST_LINE = 500
+MAX_LINE = 500
 
 Tone = Literal["added", "gone", "hunk", "same"]
 
@@ -103,14 +103,14 @@ def read_diff(text: str, *, cut: bool = False) -> Diff:
     files: list[FileDiff] = []
     in_hunk = False
     lines = text.split("\n")
-    for line in lines[:MOST_LINES]:
+    for line in lines[:MAX_LINES]:
         if line.startswith("diff --git "):
             files.append(FileDiff(_named(line)))
             in_hunk = False
         elif files:
             in_hunk = in_hunk or line.startswith("@@")
             _take(files[-1], line, in_hunk=in_hunk)
-    return Diff(tuple(files), cut=cut or len(lines) > MOST_LINES)
+    return Diff(tuple(files), cut=cut or len(lines) > MAX_LINES)
 
 
 def _take(file: FileDiff, line: str, *, in_hunk: bool) -> None:
@@ -119,7 +119,7 @@ def _take(file: FileDiff, line: str, *, in_hunk: bool) -> None:
         return
     file.added += tone == "added"
     file.gone += tone == "gone"
-    file.lines.append((tone, shown_text(line[:LONGEST_LINE]) + "…" * (len(line) > LONGEST_LINE)))
+    file.lines.append((tone, shown_text(line[:MAX_LINE]) + "…" * (len(line) > MAX_LINE)))
 
 
 def _tone(line: str) -> Tone:
@@ -133,5 +133,5 @@ def _named(line: str) -> str:
     half = both[: len(both) // 2]
     same = both[len(half) :].strip()
     if half.removeprefix('"').removeprefix("a/") == same.removeprefix('"').removeprefix("b/"):
-        return shown_line(half.removeprefix("a/"), LONGEST_LINE)
-    return shown_line(both, LONGEST_LINE)
+        return shown_line(half.removeprefix("a/"), MAX_LINE)
+    return shown_line(both, MAX_LINE)

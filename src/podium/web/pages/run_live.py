@@ -40,7 +40,7 @@ from podium.web.pages.templates import render
 
 FRESH_SECONDS = 0.8
 """So old may be what somebody is shown of a run in which nothing has happened since."""
-MOST_KEPT = 200
+MAX_KEPT = 200
 """Runs of which something is kept."""
 
 
@@ -86,7 +86,7 @@ class RunBoard:
     def _keep(self, key: tuple[str, bool], shown: Shown) -> None:
         self._kept.pop(key, None)
         self._kept[key] = shown
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > MAX_KEPT:
             oldest = next(iter(self._kept))
             del self._kept[oldest]
             if not any(run_id == oldest[0] for run_id, _ in self._kept):
@@ -133,7 +133,7 @@ def board_of(desk: Desk) -> RunBoard:
 
 router = APIRouter()
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 ROW_TYPES = (
     "agent_asked",
     "checks_ran",
@@ -176,7 +176,7 @@ async def follow_runs(
     before: str = "",
 ) -> Response:
     wish = RunsWish(status=status, flow=flow, text=text, before=before)
-    shown = [each for each in rows.split(",") if each][:MOST_ROWS]
+    shown = [each for each in rows.split(",") if each][:MAX_ROWS]
     return streamed(_row_parts(desk, wish, shown))
 
 
@@ -223,7 +223,7 @@ class _List:
         if self._alive is not None and alive != self._alive:
             self._heard.update(self._visible)
         self._alive = alive
-        wanted, self._heard = list(self._heard)[:MOST_ROWS], {}
+        wanted, self._heard = list(self._heard)[:MAX_ROWS], {}
         if not wanted:
             return []
         rows = await see_rows(await self._podium.store(), self._podium.engine, wanted)

@@ -49,10 +49,10 @@ PARTS = {
 }
 """What can be shown beneath the picture, and what it is called."""
 LOG_LINES = 150
-MOST_TURNS = 20
-MOST_CALLS = 100
-MOST_CHECKS = 50
-LONGEST_TEXT = 20_000
+MAX_TURNS = 20
+MAX_CALLS = 100
+MAX_CHECKS = 50
+MAX_TEXT = 20_000
 """Characters of a prompt or a reply; transcripts have all of it."""
 
 Seq = Annotated[int, Query(ge=0, le=2**31)]
@@ -105,7 +105,7 @@ async def talk_part(
         await desk.store(),
         run_id,
         ("agent_asked", "agent_replied", "model_answered"),
-        most=MOST_TURNS,
+        most=MAX_TURNS,
         until_seq=before - 1 if before else None,
     )
     return page(
@@ -113,7 +113,7 @@ async def talk_part(
         "run_talk.html",
         run_id=run_id,
         said=[(event, _said(event.body), _transcript(event.body)) for event in events],
-        older=events[0].seq if len(events) == MOST_TURNS else 0,
+        older=events[0].seq if len(events) == MAX_TURNS else 0,
     )
 
 
@@ -148,9 +148,9 @@ def _said(body: object) -> tuple[str, str, str]:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= MAX_TEXT:
         return text
-    return f"{text[:LONGEST_TEXT]}\n[… {len(text) - LONGEST_TEXT} more characters]"
+    return f"{text[:MAX_TEXT]}\n[… {len(text) - MAX_TEXT} more characters]"
 
 
 def _json(value: object) -> str:
@@ -167,9 +167,9 @@ async def calls_part(
         request,
         "run_calls.html",
         run_id=run_id,
-        calls=calls[skip : skip + MOST_CALLS],
+        calls=calls[skip : skip + MAX_CALLS],
         total=len(calls),
-        older=skip + MOST_CALLS if len(calls) > skip + MOST_CALLS else 0,
+        older=skip + MAX_CALLS if len(calls) > skip + MAX_CALLS else 0,
         written=lambda value: _cut(_pretty(value)),
         in_a_line=canonical_json,
     )
@@ -182,14 +182,14 @@ def _pretty(value: object) -> str:
 @router.get("/runs/{run}/part/checks")
 async def checks_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
     run_id = await _run_id(desk, run)
-    found = await newest_events(await desk.store(), run_id, ("checks_ran",), most=MOST_CHECKS)
+    found = await newest_events(await desk.store(), run_id, ("checks_ran",), most=MAX_CHECKS)
     checks = [(event, event.body) for event in reversed(found) if isinstance(event.body, ChecksRan)]
     return page(
         request,
         "run_checks.html",
         checks=checks,
         ending=check_ending,
-        cut=len(found) == MOST_CHECKS,
+        cut=len(found) == MAX_CHECKS,
     )
 
 

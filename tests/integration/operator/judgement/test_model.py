@@ -29,7 +29,7 @@ from podium.jobs.operator.classifier_factory import ReadingAgent
 from podium.jobs.operator.judgement.directives import find_conflict
 from podium.jobs.operator.judgement.judge import judge
 from podium.jobs.operator.judgement.model_classifier import (
-    MOST_TOOLS,
+    MAX_TOOLS,
     ModelClassifier,
     ModelReading,
     prompt_for,
@@ -395,7 +395,7 @@ async def test_of_a_long_registry_the_best_tools_are_shown() -> None:
     prompt = agent.turns[0].prompt
     assert asked == ["act 199"]
     assert "- things.act199(what: text)" in prompt
-    assert prompt.count("- things.act") == MOST_TOOLS
+    assert prompt.count("- things.act") == MAX_TOOLS
 
 
 def test_the_prompt_tells_the_days_ahead_the_time_zone_and_which_ids_are_looked_up() -> None:

@@ -23,7 +23,7 @@ from tests.integration.playbook.killing.theatre import (
 from tests.integration.playbook.stage import of_type
 from tests.soaking import in_soak
 
-MOST_KILLS = 200
+MAX_KILLS = 200
 COMMAND, CHECK = 4, 8
 """Which of the permitted calls is the command that must not be done twice, and which the playbook's check."""
 
@@ -56,7 +56,7 @@ def check_proofs(theatre: Theatre, run_id: str) -> None:
     assert json.loads(replayed.out)["verbatim"]
 
 
-@pytest.mark.parametrize(("kills", "died"), [(4, 4), in_soak(MOST_KILLS, 21)], ids=["four", "all"])
+@pytest.mark.parametrize(("kills", "died"), [(4, 4), in_soak(MAX_KILLS, 21)], ids=["four", "all"])
 def test_a_run_killed_between_every_two_kinds_of_events_goes_on_as_if_nothing_was(
     theatre: Theatre, peaceful: Performance, kills: int, died: int
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_run_that_was_killed_when_it_had_ended_has_a_whole_trace(
 def test_every_place_to_be_killed_at(
     warm: Nursery, peaceful: Performance, tmp_path: Path, series: str
 ) -> None:
-    for number in range(1, MOST_KILLS):
+    for number in range(1, MAX_KILLS):
         folder = tmp_path / str(number)
         folder.mkdir()
         theatre = Theatre(warm, folder)

@@ -22,7 +22,7 @@ from tests.integration.playbook.stage import Stage, of_type, trace_of
 KEY = "sk-very-secret-0123456789"
 NAME, REFERENCE = "GEMINI_API_KEY", "secret://MODEL_KEY"
 DYING = Path(__file__).with_name("dying.py")
-MOST_RESUMES = 4
+MAX_RESUMES = 4
 WAITS = 3
 PATCH = """\
 *** Begin Patch
@@ -176,7 +176,7 @@ class Theatre:
     async def _play(self, kills: Sequence[Kill]) -> Performance:
         async with ModelServer(self._player.script(), key=KEY) as server:
             self._configure(server.url)
-            for kill in (*kills, *[PEACE] * MOST_RESUMES):
+            for kill in (*kills, *[PEACE] * MAX_RESUMES):
                 life = await self._live(server, kill, *self._next_command())
                 if life.code == WAITS:
                     await self._resolve_doubts(server)

@@ -100,7 +100,7 @@ def test_a_line_without_measure_is_passed_over_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real measure would take seconds for the same path.
-    monkeypatch.setattr(jsonl_tail, "LONGEST_LINE_BYTES", 1_500_000)
+    monkeypatch.setattr(jsonl_tail, "MAX_LINE_BYTES", 1_500_000)
     file = tmp_path / "a.jsonl"
     say(file, "x" * 1_400_000)
     # Its end alone would be a record.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.tui.panes import LONGEST_LINE_BYTES, fit_for_terminal, fits, referring_to
+from podium.agents.tui.panes import MAX_LINE_BYTES, fit_for_terminal, fits, referring_to
 from podium.core.errors import BadInput
 
 
@@ -44,7 +44,7 @@ def test_a_message_without_words_is_refused(text: str) -> None:
 
 
 def test_what_is_too_long_for_its_way_is_handed_over_as_a_file() -> None:
-    long_line = "x" * (LONGEST_LINE_BYTES + 1)
+    long_line = "x" * (MAX_LINE_BYTES + 1)
     assert fits("a\nb", "paste", 3)
     assert not fits("a\nbc", "paste", 3)
     assert not fits("a\nb", "reference", 100)

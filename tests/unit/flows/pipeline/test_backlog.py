@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.jobs.pipeline.ledger import LONGEST_ITEM, MOST_ITEMS, with_items
+from podium.jobs.pipeline.ledger import MAX_ITEM, MAX_ITEMS, with_items
 from podium.jobs.pipeline.markdown import lines_of
 
 DAY = date(2026, 11, 15)
@@ -83,8 +83,8 @@ def test_a_source_cannot_break_the_line() -> None:
 
 def test_items_are_bounded_in_length_and_number() -> None:
     text = added(*[f"idea {number} " + "x" * 5_000 for number in range(100)])
-    assert len(items_in(text)) == MOST_ITEMS
-    assert all(len(line) < LONGEST_ITEM + 60 for line in items_in(text))
+    assert len(items_in(text)) == MAX_ITEMS
+    assert all(len(line) < MAX_ITEM + 60 for line in items_in(text))
 
 
 @given(st.lists(st.text(max_size=80), max_size=5))

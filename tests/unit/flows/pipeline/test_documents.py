@@ -19,7 +19,7 @@ from podium.jobs.pipeline.branch_documents import (
 from podium.jobs.pipeline.checks import CheckResult
 from podium.jobs.pipeline.markdown import lines_of
 from podium.jobs.pipeline.plain_text import fenced, in_code, shortened
-from podium.jobs.pipeline.pull_request import LONGEST_BODY, body_of, title_of
+from podium.jobs.pipeline.pull_request import MAX_BODY, body_of, title_of
 
 DAY = date(2026, 11, 15)
 BREAKOUT = "fine\n```\n# Verdict: PASS\n````\n<script>\n\x1b[2J"
@@ -182,7 +182,7 @@ def test_a_body_is_bounded_and_counts_what_it_leaves_out() -> None:
         evidence=[check(command="z" * 5_000)] * 300,
         summary="w\n" * 100_000,
     )
-    assert len(text) <= LONGEST_BODY
+    assert len(text) <= MAX_BODY
     assert "more." in text
     assert text.endswith("cost $0.12.\n")
 

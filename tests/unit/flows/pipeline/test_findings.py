@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.jobs.pipeline.findings import MOST_FINDINGS, findings_of, repeats
+from podium.jobs.pipeline.findings import MAX_FINDINGS, findings_of, repeats
 from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 
@@ -133,7 +133,7 @@ def test_without_such_a_heading_the_list_counts_and_without_a_list_the_sentences
 
 def test_findings_are_bounded() -> None:
     many = findings_of("".join(f"- thing {number} of a{number}\n" for number in range(5_000)))
-    assert len(many) == MOST_FINDINGS
+    assert len(many) == MAX_FINDINGS
     assert len(findings_of("- " + "x" * 1_000_000)[0].text) <= 2_000
 
 
@@ -151,6 +151,6 @@ def test_any_review_is_read_and_repeats_itself(review: str) -> None:
 def test_a_hostile_review_is_read(piece: str, size: int) -> None:
     def read(size: int) -> None:
         findings = findings_of("## Findings\n" + piece * (size // len(piece)))
-        assert len(findings) <= MOST_FINDINGS
+        assert len(findings) <= MAX_FINDINGS
 
     assert_linear_cost(read, size)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.jobs.pipeline.quoted_files import LONGEST_NOTE, MOST_NOTES, notes_of
+from podium.jobs.pipeline.quoted_files import MAX_NOTE, MAX_NOTES, notes_of
 from tests.linear_cost import assert_linear_cost
 
 FILE = """\
@@ -111,9 +111,9 @@ def test_a_fingerprint_stays_until_the_words_change() -> None:
 
 
 def test_notes_are_bounded_and_said_once() -> None:
-    assert len(notes_of("".join(f"- note {number}\n" for number in range(1_000)))) == MOST_NOTES
+    assert len(notes_of("".join(f"- note {number}\n" for number in range(1_000)))) == MAX_NOTES
     assert len(notes_of("- same\n- same\n")) == 1
-    assert len(notes_of("- " + "x" * 1_000_000)[0].text) <= LONGEST_NOTE
+    assert len(notes_of("- " + "x" * 1_000_000)[0].text) <= MAX_NOTE
 
 
 @given(st.text(alphabet="@a:, -[x]#\n<!->`", max_size=200))
@@ -126,7 +126,7 @@ def test_any_text_is_read(text: str) -> None:
 def test_a_hostile_file_is_read(piece: str) -> None:
     def read(size: int) -> None:
         notes = notes_of(piece * size)
-        assert len(notes) <= MOST_NOTES
-        assert all(len(note.text) <= LONGEST_NOTE for note in notes)
+        assert len(notes) <= MAX_NOTES
+        assert all(len(note.text) <= MAX_NOTE for note in notes)
 
     assert_linear_cost(read, 200_000)

@@ -9,9 +9,9 @@ from datetime import date, timedelta
 import pytest
 
 from podium.jobs.pipeline.memory import (
+    MAX_LESSONS,
     MAX_LESSONS_READ,
     MAX_LESSONS_SHOWN,
-    MOST_LESSONS,
     Remembered,
     relevant,
     with_lessons,
@@ -71,8 +71,8 @@ def test_a_secret_whose_halves_cleaning_would_join_is_refused() -> None:
 
 def test_one_step_adds_no_more_than_its_share() -> None:
     after = remembered([f"lesson number {number}" for number in range(50)])
-    assert len(after.added) == MOST_LESSONS
-    assert len(after.refused) == 50 - MOST_LESSONS
+    assert len(after.added) == MAX_LESSONS
+    assert len(after.refused) == 50 - MAX_LESSONS
 
 
 def test_a_lesson_about_a_changed_file_comes_first_and_says_why() -> None:

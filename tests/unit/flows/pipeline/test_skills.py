@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.core.errors import BadInput
-from podium.jobs.pipeline.skills import LONGEST_DESCRIPTION, skill_candidate, skill_name
+from podium.jobs.pipeline.skills import MAX_DESCRIPTION, skill_candidate, skill_name
 
 
 def skill(**changes: Any) -> str:
@@ -64,7 +64,7 @@ def test_whatever_it_says_the_front_matter_stays_sound(what: str, when: str, ste
         return
     found = front_matter(text)
     assert found["name"] == "join-changelogs"
-    assert 1 <= len(found["description"]) <= LONGEST_DESCRIPTION
+    assert 1 <= len(found["description"]) <= MAX_DESCRIPTION
 
 
 def test_steps_cannot_become_headings_or_front_matter() -> None:

@@ -12,7 +12,7 @@ from podium.core.decisions import Approval, Tier
 from podium.core.plan_approval import ApprovedCall, PlanQuestion, question_in
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorAnswer
-from podium.jobs.operator.plan_approval import LONGEST_SUMMARY, summary_of
+from podium.jobs.operator.plan_approval import MAX_SUMMARY, summary_of
 from podium.jobs.operator.testing import sure
 from podium.render.argument_text import exact_lines, exactly, shown
 from tests.unit.operator.core.shop import Shop, operator_for
@@ -53,7 +53,7 @@ def test_calls_and_arguments_for_which_there_is_no_room_are_counted() -> None:
     assert 0 < shown_calls < 40
     assert summary.endswith(more)
     assert "cannot be undone: mail.send" in summary
-    assert len(summary) <= LONGEST_SUMMARY
+    assert len(summary) <= MAX_SUMMARY
     crowded = summary_of(question({f"name_{number}": "x" * 100 for number in range(50)}))
     assert "more arguments; `podium approvals ID` shows all" in crowded
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from packs.roofing.media_files import (
-    MOST_BYTES,
+    MAX_BYTES,
     media_type_of,
     read_stored,
     remove_file,
@@ -107,7 +107,7 @@ async def test_content_that_cannot_be_right_is_refused(tmp_path: Path) -> None:
     huge = tmp_path / "huge.jpg"
     with huge.open("wb") as file:
         file.write(PHOTO)
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_BYTES + 1)
     for given, words in (
         ({"content": "not base64!"}, "is not base64"),
         ({"content": "ä"}, "is not base64"),
@@ -115,8 +115,8 @@ async def test_content_that_cannot_be_right_is_refused(tmp_path: Path) -> None:
         ({"content": b"x", "sha256": "0" * 64}, "not the one that was meant"),
         ({"content": b"x", "path": "y"}, "either the path of a file or its content"),
         ({}, "either the path of a file or its content"),
-        ({"content": bytes(MOST_BYTES + 1)}, "larger than 50 MB"),
-        ({"content": "A" * (MOST_BYTES * 4 // 3 + 5)}, "larger than 50 MB"),
+        ({"content": bytes(MAX_BYTES + 1)}, "larger than 50 MB"),
+        ({"content": "A" * (MAX_BYTES * 4 // 3 + 5)}, "larger than 50 MB"),
         ({"path": str(huge)}, "larger than 50 MB"),
     ):
         with pytest.raises(ToolBroke, match=words):

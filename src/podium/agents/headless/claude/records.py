@@ -14,12 +14,12 @@ from podium.core.events import ProgressKind
 from podium.core.model import Json
 from podium.ports import Clock
 
-LONGEST_WAIT_SECONDS = 5.0
+MAX_WAIT_SECONDS = 5.0
 """A provider that asks for a longer pause is not waited for inside the turn."""
 
-LONGEST_TOLD = 200
+MAX_TOLD_LENGTH = 200
 """How much of a tool's use is told as progress."""
-LONGEST_HEARD = 2_000
+MAX_HEARD = 2_000
 
 _TELLING = (
     "command",
@@ -138,9 +138,9 @@ class Heard:
         self.tell("retry", f"{status or 'no connection'} {words}, again in {wait:.1f} s")
         hopeless = status in (401, 403)
         too_often = _number(record.get("attempt")) > RETRIES
-        if hopeless or too_often or wait > LONGEST_WAIT_SECONDS:
+        if hopeless or too_often or wait > MAX_WAIT_SECONDS:
             # A provider's own wish is long or comes in whole seconds, the CLI's first guesses neither.
-            told = status == 429 and (wait.is_integer() or wait > LONGEST_WAIT_SECONDS)
+            told = status == 429 and (wait.is_integer() or wait > MAX_WAIT_SECONDS)
             retry_at = after_seconds(wait, self._clock.now()) if told else None
             self.trouble = Trouble(status, words, retry_at)
 
@@ -184,11 +184,11 @@ def _tool_words(use: Mapping[str, Json]) -> str:
     given = _mapping(use.get("input"))
     named = (given.get(name) for name in _TELLING)
     about = next((value for value in named if isinstance(value, str) and value), "")
-    words = plain_words(f"{use.get('name') or ''} {about}", LONGEST_HEARD)
-    if len(words) <= LONGEST_TOLD:
+    words = plain_words(f"{use.get('name') or ''} {about}", MAX_HEARD)
+    if len(words) <= MAX_TOLD_LENGTH:
         return words
     # Between two words: half a secret would not be found where secrets are taken out.
-    return f"{words[:LONGEST_TOLD].rpartition(' ')[0]} …"
+    return f"{words[:MAX_TOLD_LENGTH].rpartition(' ')[0]} …"
 
 
 def _unheard(kind: ProgressKind, text: str) -> None:

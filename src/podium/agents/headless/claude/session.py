@@ -126,10 +126,10 @@ def _words(answer: HookAnswer) -> str:
 
 CLOSING_SECONDS = 15.0
 """How long it may take to end once it gave its result."""
-LONGEST_OUTPUT = 4_000
+MAX_OUTPUT = 4_000
 """How much of a tool's output goes into the record of its call."""
 
-MOST_ANSWERS_AT_ONCE = 64
+MAX_ANSWERS_AT_ONCE = 64
 """More questions than this, or one under the name of another, are answered by no."""
 REFUSAL_SECONDS = 30.0
 """How long it may leave such a no unread. Nothing of it is heard meanwhile."""
@@ -188,7 +188,7 @@ class ClaudeTalk:
 
     async def _take_question(self, number: str, request: Json) -> None:
         found = request if isinstance(request, dict) else {}
-        if number in self._answers or len(self._answers) >= MOST_ANSWERS_AT_ONCE:
+        if number in self._answers or len(self._answers) >= MAX_ANSWERS_AT_ONCE:
             await self._turn_down(number, found)
             return
         # In a task of its own: it goes on talking, and uses tools side by side.
@@ -221,7 +221,7 @@ class ClaudeTalk:
     async def _settle(self, result: ToolResult) -> None:
         ended = _EXIT_CODE.match(result.text)
         exit_code = int(ended[1]) if ended else None if not result.ok else 0
-        output = result.text[:LONGEST_OUTPUT]
+        output = result.text[:MAX_OUTPUT]
         await self._door.settle(
             result.use,
             ok=result.ok,

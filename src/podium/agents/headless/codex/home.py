@@ -31,7 +31,7 @@ HOOK_SECONDS = 60
 EVERY_TOOL = "*"
 PROVIDER = "podium"
 OPENAI_URL = "https://api.openai.com/v1"
-LARGEST_SETTINGS_BYTES = 1_000_000
+MAX_SETTINGS_BYTES = 1_000_000
 
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 
@@ -221,7 +221,7 @@ def _person_brain(person: Path) -> dict[str, Any]:
     """Model and provider of the person's own settings; the rest of them stays at home."""
     try:
         with (person / "config.toml").open("rb") as file:
-            theirs = tomllib.loads(file.read(LARGEST_SETTINGS_BYTES).decode(errors="replace"))
+            theirs = tomllib.loads(file.read(MAX_SETTINGS_BYTES).decode(errors="replace"))
     except (OSError, ValueError):
         return {}
     kept = (

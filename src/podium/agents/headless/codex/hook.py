@@ -20,8 +20,8 @@ import sys
 
 SECONDS = 25.0
 """For all questions together; less than half of what codex is told to wait."""
-MOST_CHANGES = 60
-LONGEST_REASON_BYTES = 65_536
+MAX_CHANGES = 60
+MAX_REASON_BYTES = 65_536
 SPARED = "--judged-elsewhere="
 """Before the hook command: tools whose names begin so are not asked for, Podium judges them itself."""
 
@@ -134,8 +134,8 @@ def changes_in(patch: str, folder: str) -> list[dict[str, str]]:
             lines[-1].append(line + "\n")
     if not found:
         raise Denied("podium: the patch names no file; denied\n")
-    if len(found) > MOST_CHANGES:
-        raise Denied(f"podium: at most {MOST_CHANGES} changes in one patch; send several\n")
+    if len(found) > MAX_CHANGES:
+        raise Denied(f"podium: at most {MAX_CHANGES} changes in one patch; send several\n")
     return [{**change, "change": "".join(own)} for change, own in zip(found, lines, strict=True)]
 
 
@@ -153,7 +153,7 @@ def ask(hook_command: list[str], question: dict[str, object]) -> None:
     child = _start(hook_command, descriptor, reason)
     os.close(descriptor)
     _, status = os.waitpid(child, 0)
-    said = os.pread(reason, LONGEST_REASON_BYTES, 0).decode(errors="replace")
+    said = os.pread(reason, MAX_REASON_BYTES, 0).decode(errors="replace")
     os.close(reason)
     if os.waitstatus_to_exitcode(status) == 2:
         raise Denied(said if said.strip() else "podium: Permission Denied, without a reason\n")

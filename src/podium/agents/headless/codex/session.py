@@ -17,7 +17,7 @@ from podium.core.errors import AgentLost, AgentNotLoggedIn, BudgetSpent, NeedsHu
 from podium.core.model import Json
 from podium.core.turns import Turn, TurnLimits
 
-MOST_TOKENS = 10**15
+MAX_TOKENS = 10**15
 """What is more than this is no figure."""
 
 
@@ -95,11 +95,11 @@ def _number(found: dict[str, Any], name: str) -> int:
     value = found.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
-    return value if 0 < value < MOST_TOKENS else 0
+    return value if 0 < value < MAX_TOKENS else 0
 
 
-LONGEST_OUTPUT_CHARACTERS = 20_000
-MOST_WARNINGS = 10
+MAX_OUTPUT_CHARACTERS = 20_000
+MAX_WARNINGS = 10
 
 _GATED = (
     "commandExecution",
@@ -285,7 +285,7 @@ class CodexTalk:
 
     def _complain(self, method: str, params: Params) -> None:
         """Errors of a turn come again with its end, but for those that codex tries to get over."""
-        if method == "warning" and len(self.warnings) < MOST_WARNINGS:
+        if method == "warning" and len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(plain_words(str(params.get("message") or "")))
         error = params.get("error")
         if not params.get("willRetry") or not isinstance(error, dict):
@@ -342,7 +342,7 @@ def _result(item: Params) -> dict[str, Json]:
     if item.get("type") != "commandExecution":
         return {"done": item.get("status") in (None, "completed")}
     output = str(item.get("aggregatedOutput") or "")
-    return {"exit_code": item.get("exitCode"), "stdout": output[-LONGEST_OUTPUT_CHARACTERS:]}
+    return {"exit_code": item.get("exitCode"), "stdout": output[-MAX_OUTPUT_CHARACTERS:]}
 
 
 class Conversation(NamedTuple):

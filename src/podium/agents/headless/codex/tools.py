@@ -162,7 +162,7 @@ def _real(path: str) -> str:
 
 TOOLBOX = f"mcp__{SERVER}__"
 """What it puts before the names of the server's tools."""
-LARGEST_CATALOGUE_BYTES = 16_000_000
+MAX_CATALOGUE_BYTES = 16_000_000
 
 _OFF = ("shell_tool", "unified_exec", "view_image", "multi_agent", "multi_agent_v2")
 _MODELS_OFF: dict[str, Json] = {
@@ -203,7 +203,7 @@ async def models_without_hands(
 
     Raises `NotPossibleNow` for a codex that does not tell.
     """
-    limits = ProcessLimits(seconds=60.0, output_bytes=LARGEST_CATALOGUE_BYTES)
+    limits = ProcessLimits(seconds=60.0, output_bytes=MAX_CATALOGUE_BYTES)
     asking = (*command, "debug", "models", "--bundled")
     ended = await launcher.run(ProcessSpec(argv=asking, cwd=cwd, env=dict(env), limits=limits))
     try:

@@ -79,7 +79,7 @@ def _useless(agent: str, why: str) -> NotPossibleNow:
     )
 
 
-LONGEST_POINTER = 4096
+MAX_POINTER = 4096
 
 
 def refuse_foreign_git(agent: str, workspace: Path) -> None:
@@ -131,4 +131,4 @@ def _is_linked_worktree(folder: Path, git: Path) -> bool:
 
 def _read(file: Path) -> str:
     with file.open(errors="replace") as opened:
-        return opened.read(LONGEST_POINTER)
+        return opened.read(MAX_POINTER)

@@ -127,7 +127,7 @@ ENDING = re.compile(
     r"Process Group PGID: \d+\s*\Z"
 )
 """The last lines about a command that ran, in debug mode. An exit code of 0 is not mentioned."""
-LONGEST_OUTPUT = 4_000
+MAX_OUTPUT = 4_000
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
     """What a `tool_result` amounts to; None when it does not say how a command ended."""
     said = record.get("output")
     text = said if isinstance(said, str) else ""
-    result: dict[str, Json] = {"done": False, "output": text[:LONGEST_OUTPUT]}
+    result: dict[str, Json] = {"done": False, "output": text[:MAX_OUTPUT]}
     if record.get("status") != "success":
         return Outcome(False, result, _fault(record))
     if tool == SHELL:
@@ -180,7 +180,7 @@ def _without_ending(text: str, result: dict[str, Json]) -> Outcome | None:
     return Outcome(False, result, plain_words(text))
 
 
-LONGEST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 """What it reads of its input; the rest it would drop with a mere warning."""
 
 # What the CLI takes for the name of a file behind an `@` that has no backslash before it.
@@ -206,10 +206,10 @@ def prompt_for(agent: str, prompt: str, workspace: str) -> bytes:
     said = _MENTION.sub(escape, prompt)
     # With a slash at the very beginning it would be one of its commands.
     given = (f"\n{said}" if said.startswith("/") else said).encode(errors="replace")
-    if len(given) > LONGEST_BYTES:
+    if len(given) > MAX_BYTES:
         raise ContextOverflow(
             f"the prompt for agent {agent!r} has {len(given)} bytes and Gemini CLI reads no more "
-            f"than {LONGEST_BYTES}; shorten it, or put it into a file of the workspace"
+            f"than {MAX_BYTES}; shorten it, or put it into a file of the workspace"
         )
     return given
 

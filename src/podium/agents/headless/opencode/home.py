@@ -204,7 +204,7 @@ DOCUMENTS = (
     ".opencode/opencode.jsonc",
 )
 CODE = (".opencode/plugin", ".opencode/plugins")
-LARGEST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 HARMLESS = frozenset(
     {
@@ -255,12 +255,12 @@ def _problem_of(document: Path) -> str:
         if not stat.S_ISREG(document.stat().st_mode):
             return "it is no plain file"
         with document.open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
-    if len(content) > LARGEST_BYTES:
+    if len(content) > MAX_BYTES:
         return "it is too large to be looked at"
     try:
         settings = json.loads(content)

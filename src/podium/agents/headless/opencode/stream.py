@@ -121,7 +121,7 @@ def _whole(found: object) -> int:
     return int(found) if isinstance(found, int | float) and 0 <= found < 1e15 else 0
 
 
-MOST_KEPT_OUT = 20
+MAX_KEPT_OUT = 20
 
 Record = dict[str, Any]
 """Written by the other side: nothing in it can be relied on."""
@@ -230,7 +230,7 @@ class OpencodeStream:
             case {"kind": "delta", "text": str(piece)}:
                 self._streamed = True
                 self.tell("text", piece)
-            case {"kind": "kept_out", "path": str(path)} if len(self.kept_out) < MOST_KEPT_OUT:
+            case {"kind": "kept_out", "path": str(path)} if len(self.kept_out) < MAX_KEPT_OUT:
                 self.kept_out.append(plain_words(path))
             case {"kind": "usage", "part": str(part)}:
                 self._count(part, relayed)

@@ -146,7 +146,7 @@ HANG_SECONDS = 2 * LEG_SECONDS * HANDOFFS_OF_A_TASK
 AT_ONCE = 2
 """Pairs that play at a time."""
 _HANDOFFS_OF_A_PAIR = 40
-_MOST_FAILED = 3
+_MAX_FAILED = 3
 """Of one pair, before it is given up."""
 _REST_SECONDS = 20.0
 _GLANCE_SECONDS = 0.2
@@ -247,7 +247,7 @@ async def _tasks(house: Theatre, handoffs: int) -> Played:
     done: list[Handoff] = []
     failed: list[str] = []
     hangs = tasks = 0
-    while len(done) < handoffs and not hangs and len(failed) < _MOST_FAILED:
+    while len(done) < handoffs and not hangs and len(failed) < _MAX_FAILED:
         tasks += 1
         taken = {seat.side: len(prompts_of(seat)) for seat in house.pair.seats}
         try:

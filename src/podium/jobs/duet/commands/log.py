@@ -22,7 +22,7 @@ _TOLD = (
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "note_taken", "step_broke",
     "run_waiting", "run_needed_human", "run_failed", "run_cancelled", "run_retried",
 )  # fmt: skip
-_LONGEST = 200
+_MAX_LENGTH = 200
 _NOT_CUT = (e.StepBroke, e.RunFailed, e.RunNeededHuman)
 """Their ends say what to do."""
 
@@ -78,7 +78,7 @@ def _is_told(event: e.Event) -> bool:
 def _line(event: e.Event, full: bool) -> str:
     at = event.at.astimezone().strftime("%H:%M:%S")
     body, whole = _in_short(event.body)
-    words = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _LONGEST)
+    words = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _MAX_LENGTH)
     head = f"[{at}] {body.type.replace('_', ' ')}: {words}"
     return f"{head}\n{shown_text(whole)}" if full and whole else head
 

@@ -17,7 +17,7 @@ from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossib
 from podium.jobs.duet.models import Pair
 from podium.jobs.duet.pairs import MAIN, PairRequest, kept_pair, pair_named
 
-LARGEST_BYTES = 100_000
+MAX_BYTES = 100_000
 
 _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_]\w*)=(?P<value>.*)")
 _VARIABLE = re.compile(r"\\(?P<plain>[$\\\"`])|\$(?:\{(?P<braced>\w+)\}|(?P<bare>[A-Za-z_]\w*))")
@@ -33,11 +33,11 @@ def read_env_file(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
         if not file.is_file():
             raise BadInput(f"there is no file of variables {str(file)!r}; name one with --env-file")
         with file.open("rb") as opened:
-            content = opened.read(LARGEST_BYTES + 1)
+            content = opened.read(MAX_BYTES + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"the file of variables {str(file)!r} cannot be read: {error}") from None
-    if len(content) > LARGEST_BYTES:
+    if len(content) > MAX_BYTES:
         raise BadInput(f"{str(file)!r} is too large for a file of variables; look at it")
     found: dict[str, str] = {}
     faults = []

@@ -28,7 +28,7 @@ from podium.jobs.duet.commands.pair_options import (
 )
 from podium.jobs.duet.models import DUET, DuetJob
 from podium.jobs.duet.pairs import duet_limits, duet_queue
-from podium.jobs.duet.task_control import LARGEST_TASK_BYTES, checked_task, queued_duet
+from podium.jobs.duet.task_control import MAX_TASK_BYTES, checked_task, queued_duet
 from podium.jobs.duet.task_table import DuetTask, find_duet, see_duets, with_hosts
 from podium.render.text import counted, safe_line
 
@@ -109,7 +109,7 @@ def retry(
 
 def task_text(given: str) -> str:
     """The task's words. Raises `BadInput` for none, or too many."""
-    return checked_task(sys.stdin.read(LARGEST_TASK_BYTES + 1) if given == "-" else given)
+    return checked_task(sys.stdin.read(MAX_TASK_BYTES + 1) if given == "-" else given)
 
 
 def tasks_in(file: Path) -> list[str]:

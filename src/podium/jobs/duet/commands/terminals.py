@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from podium.app.app import Podium
 from podium.cli.context import Door
 from podium.core.errors import BadInput
-from podium.core.keyboards import HOLD_SECONDS, LONGEST_HOLD_SECONDS, KeyboardHold
+from podium.core.keyboards import HOLD_SECONDS, MAX_HOLD_SECONDS, KeyboardHold
 from podium.core.terminals import (
     KeyboardRequest,
     KeysPressed,
@@ -31,7 +31,7 @@ from podium.render.text import moment, shown_line
 
 SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
 _MINUTE = 60.0
-_LONGEST_SHOWN = 200
+_MAX_SHOWN = 200
 
 
 def take(
@@ -40,7 +40,7 @@ def take(
     minutes: Annotated[
         float,
         typer.Option(
-            "--minutes", min=0.01, max=LONGEST_HOLD_SECONDS / _MINUTE, help="Until it comes back."
+            "--minutes", min=0.01, max=MAX_HOLD_SECONDS / _MINUTE, help="Until it comes back."
         ),
     ] = HOLD_SECONDS / _MINUTE,
     pair: PairOption = MAIN,
@@ -118,7 +118,7 @@ def as_given() -> Iterator[None]:
         yield
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        given = shown_line(repr(fault["input"]), _LONGEST_SHOWN)
+        given = shown_line(repr(fault["input"]), _MAX_SHOWN)
         raise BadInput(f"{fault['loc'][0]} {given}: {fault['msg']}; put it right") from None
 
 

@@ -26,8 +26,8 @@ from podium.web.pages.templates import page
 router = APIRouter(prefix="/duet")
 
 MAIN = "main"
-MOST_TASKS = 20
-MOST_RUNGS = 100
+MAX_TASKS = 20
+MAX_RUNGS = 100
 _NEWS = (
     "pair_seated", "leg_opened", "message_heard", "block_ignored", "side_nudged", "keyboard_taken",
     "keyboard_returned", "run_needed_human", "run_failed", "run_cancelled", "run_succeeded", "run_retried", "run_waiting",
@@ -62,7 +62,7 @@ async def duet_state(
     tasks = await _tasks(desk, pair)
     shown = next((each for each in tasks if task in (each.task_id, each.run_id)), None)
     shown = shown or (tasks[0] if tasks else None)
-    rungs = await see_ladder(await desk.store(), shown.run_id, MOST_RUNGS) if shown else []
+    rungs = await see_ladder(await desk.store(), shown.run_id, MAX_RUNGS) if shown else []
     return page(
         request,
         "duet_state.html",
@@ -117,7 +117,7 @@ async def _tasks(desk: Desk, pair: str) -> list[DuetTask]:
     """Those of the pair and those that wait for any, the newest first."""
     tasks = await see_duets(await desk.store(), also_ended=True)
     ours = [task for task in tasks if task.pair == pair or (not task.pair and task.is_open)]
-    return await with_hosts(ours[::-1][:MOST_TASKS], desk.podium.engine)
+    return await with_hosts(ours[::-1][:MAX_TASKS], desk.podium.engine)
 
 
 async def _news(desk: Desk) -> AsyncIterator[Part]:

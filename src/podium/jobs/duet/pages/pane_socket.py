@@ -17,8 +17,8 @@ from podium.core.errors import PodiumError
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import FrozenModel, Json
 from podium.core.terminals import (
-    MOST_KEYS,
-    MOST_PASTED_CHARACTERS,
+    MAX_KEYS,
+    MAX_PASTED_CHARACTERS,
     KeyboardRequest,
     KeysPressed,
     PaneFrame,
@@ -193,7 +193,7 @@ SEND_SECONDS = 30.0
 """Who takes nothing for so long is let go of: the page comes again by itself."""
 _SIDES: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
 _NO_SUCH_PANE, _TOO_SLOW = 4404, 4408
-_MOST_SAID_CHARACTERS = 8 * MOST_PASTED_CHARACTERS
+_MAX_SAID_CHARACTERS = 8 * MAX_PASTED_CHARACTERS
 """JSON may write one character as six."""
 
 
@@ -204,7 +204,7 @@ class TypedKeys(FrozenModel):
 
 class PastedText(FrozenModel):
     type: Literal["paste"]
-    text: Annotated[str, Field(min_length=1, max_length=MOST_PASTED_CHARACTERS)]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_PASTED_CHARACTERS)]
 
 
 class PaneRequest(FrozenModel):
@@ -303,7 +303,7 @@ class _PaneViewer:
             try:
                 if not self._person.may(ConsoleRole.OPERATOR):
                     raise _InputRefused(f"{self._person.name} is no operator and may only look on")
-                await self._do(_SAID.validate_json(said[:_MOST_SAID_CHARACTERS]))
+                await self._do(_SAID.validate_json(said[:_MAX_SAID_CHARACTERS]))
             except ValidationError:
                 await self._send({"type": "refused", "words": "that cannot be typed"})
             except PodiumError as error:
@@ -321,8 +321,8 @@ class _PaneViewer:
         match said:
             case TypedKeys(data=data):
                 keys = keys_of(data)
-                for at in range(0, len(keys), MOST_KEYS):
-                    part = keys[at : at + MOST_KEYS]
+                for at in range(0, len(keys), MAX_KEYS):
+                    part = keys[at : at + MAX_KEYS]
                     pressed = KeysPressed(terminal=terminal, keys=part, who=who)
                     await self._lookout.mirror.press(pressed)
             case PastedText(text=text):

@@ -30,8 +30,8 @@ from podium.render.text import moment
 
 PROMPT = "operator> "
 HISTORY = "operator_history"
-MOST_HISTORY = 1_000
-_LONGEST_LINE = 100_000
+MAX_HISTORY = 1_000
+_MAX_LINE = 100_000
 """Far more than is read of a message; the rest of a longer line is passed over."""
 
 
@@ -76,12 +76,12 @@ class LineReader:
                 raise
 
     def _piped(self) -> str:
-        line = sys.stdin.readline(_LONGEST_LINE)
+        line = sys.stdin.readline(_MAX_LINE)
         if not line:
             raise EOFError
         rest = line
         while rest and not rest.endswith("\n"):
-            rest = sys.stdin.readline(_LONGEST_LINE)
+            rest = sys.stdin.readline(_MAX_LINE)
         return line.rstrip("\n")
 
     def _prepare(self) -> None:
@@ -90,7 +90,7 @@ class LineReader:
         file = self._door.configuration.folders.user_state / HISTORY
         with suppress(OSError):
             readline.read_history_file(file)
-        readline.set_history_length(MOST_HISTORY)
+        readline.set_history_length(MAX_HISTORY)
         readline.set_completer_delims(" ")
         readline.set_completer(self._completed)
         edits_like_bsd = "libedit" in (readline.__doc__ or "")

@@ -22,9 +22,9 @@ from podium.jobs.operator.models import Intent, Message, Reading, Urgency, Wish
 from podium.jobs.operator.ports import Classifier
 from podium.ports import Agent
 
-LONGEST_LINE = 600
-MOST_CHOICES = 12
-MOST_NAMES = 40
+MAX_LINE = 600
+MAX_CHOICES = 12
+MAX_NAMES = 40
 _DAYS_AHEAD = 14
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -138,7 +138,7 @@ def _arguments(properties: dict[str, dict[str, Json]], required: Iterable[str]) 
 def _kind(schema: dict[str, Json]) -> str:
     choices = schema.get("enum")
     if isinstance(choices, list):
-        return "|".join(map(str, choices[:MOST_CHOICES]))
+        return "|".join(map(str, choices[:MAX_CHOICES]))
     items = schema.get("items")
     if isinstance(items, dict):
         return f"list of {_form(items)}"
@@ -169,7 +169,7 @@ def _context_lines(context: dict[str, Json]) -> list[str]:
     taken from the context itself.
     """
     named = [name for name in context if _PLAIN_NAME.fullmatch(name)]
-    return [f"- {name}: {_safe_value(context[name])}" for name in named[:MOST_NAMES]]
+    return [f"- {name}: {_safe_value(context[name])}" for name in named[:MAX_NAMES]]
 
 
 def _safe_value(value: Json) -> str:
@@ -179,7 +179,7 @@ def _safe_value(value: Json) -> str:
         return json.dumps(value) if _PLAIN_ID.fullmatch(value) else "a text"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    keys = [key for key in value if _PLAIN_NAME.fullmatch(key)][:MOST_NAMES]
+    keys = [key for key in value if _PLAIN_NAME.fullmatch(key)][:MAX_NAMES]
     return f"an object with {', '.join(keys) or 'nothing'}"
 
 
@@ -198,15 +198,15 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 def _cut(line: str) -> str:
     plain = " ".join(line.split())
-    return plain if len(plain) <= LONGEST_LINE else f"{plain[: LONGEST_LINE - 1]}…"
+    return plain if len(plain) <= MAX_LINE else f"{plain[: MAX_LINE - 1]}…"
 
 
-MOST_TOOLS = 80
+MAX_TOOLS = 80
 """Of a longer registry the model is shown those that fit the message best."""
-MOST_CALLS = 50
-LARGEST_CALLS = 100_000
+MAX_CALLS = 50
+MAX_CALLS_SIZE = 100_000
 """Characters of all calls together. A message is shorter, so more was not read in it."""
-LONGEST_WORDS = 500
+MAX_WORDS = 500
 READING_LIMITS = TurnLimits(seconds=20.0, turns=4)
 """What one reading may take unless the agent's own settings say otherwise: a person waits for it."""
 ROLE = "classifier"
@@ -236,7 +236,7 @@ class ModelReading(BaseModel):
     intent: Intent
     domain: str = "system"
     urgency: Urgency = Urgency.NORMAL
-    calls: list[ModelCall] = Field(default_factory=list, max_length=MOST_CALLS)
+    calls: list[ModelCall] = Field(default_factory=list, max_length=MAX_CALLS)
     confidence: float = Field(ge=0, le=1, allow_inf_nan=False)
     reasoning: str = ""
     question: str = ""
@@ -245,8 +245,8 @@ class ModelReading(BaseModel):
     @classmethod
     def _bounded(cls, calls: list[ModelCall]) -> list[ModelCall]:
         size = sum(len(json.dumps(call.arguments)) for call in calls)
-        if size > LARGEST_CALLS:
-            raise ValueError(f"the calls take {size} characters, and {LARGEST_CALLS} are allowed")
+        if size > MAX_CALLS_SIZE:
+            raise ValueError(f"the calls take {size} characters, and {MAX_CALLS_SIZE} are allowed")
         return calls
 
 
@@ -315,10 +315,10 @@ class ModelClassifier:
         """What the model is told of. None: the whole registry."""
         registry = self._pack.registry
         every = [*(tool.name for tool in registry.tools), *(each.name for each in registry.skills)]
-        if len(every) <= MOST_TOOLS:
+        if len(every) <= MAX_TOOLS:
             return None
         best = self._shortlist(text) if self._shortlist else every
-        return best[:MOST_TOOLS]
+        return best[:MAX_TOOLS]
 
 
 class WithFallback:
@@ -384,7 +384,5 @@ def _short(trouble: PodiumError) -> str:
 
 def _line(words: str) -> str:
     """On one line, so that nothing in it can look like a block of an answer; printable and short."""
-    plain = "".join(
-        letter if letter.isprintable() else " " for letter in words[: LONGEST_WORDS * 4]
-    )
-    return " ".join(plain.split())[:LONGEST_WORDS]
+    plain = "".join(letter if letter.isprintable() else " " for letter in words[: MAX_WORDS * 4])
+    return " ".join(plain.split())[:MAX_WORDS]

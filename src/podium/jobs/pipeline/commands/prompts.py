@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 app = command_app()
 
 _TYPES = ("stage_began", "agent_asked", "model_answered")
-_MOST_EVENTS = 100_000
+_MAX_EVENTS = 100_000
 
 
 class Prompt(FrozenModel):
@@ -115,7 +115,7 @@ def _set_up(door: Door, mode: str) -> list[Prompt]:
 async def _sent(podium: Podium, run: str) -> list[Prompt]:
     store = await podium.store()
     known = (await show_run(store, run, last_events=0)).run
-    query = EventQuery(run_id=known.id, types=_TYPES, limit=_MOST_EVENTS)
+    query = EventQuery(run_id=known.id, types=_TYPES, limit=_MAX_EVENTS)
     return prompts_of(await store.read(lambda view: view.events(query)))
 
 

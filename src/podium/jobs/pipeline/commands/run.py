@@ -112,12 +112,12 @@ def run(
 
 
 def _place(queue: str, priority: int, delay: str) -> Place:
-    from podium.app.work_request import MOST_PRIORITY, QUEUE, Place
+    from podium.app.work_request import MAX_PRIORITY, QUEUE, Place
     from podium.cli.commands.workspaces import span
 
     seconds = span(delay).total_seconds() if delay else 0.0
-    if abs(priority) > MOST_PRIORITY:
-        raise BadInput(f"--priority {priority} is beyond ±{MOST_PRIORITY}; a small number will do")
+    if abs(priority) > MAX_PRIORITY:
+        raise BadInput(f"--priority {priority} is beyond ±{MAX_PRIORITY}; a small number will do")
     return Place(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
 
 
@@ -128,15 +128,15 @@ def _words(task: str) -> str:
 
 
 def _from_stdin() -> str:
-    from podium.jobs.pipeline.composition import MOST_CHARACTERS
+    from podium.jobs.pipeline.composition import MAX_CHARACTERS
 
-    most_bytes = 4 * MOST_CHARACTERS
+    most_bytes = 4 * MAX_CHARACTERS
     if sys.stdin.isatty():
         typer.echo("podium: type the task, then Ctrl-D", err=True)
     content = sys.stdin.buffer.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise BadInput(
-            f"the task on stdin is longer than {MOST_CHARACTERS} characters; put the details into a file "
+            f"the task on stdin is longer than {MAX_CHARACTERS} characters; put the details into a file "
             "of the repository and name it in the task"
         )
     return content.decode(errors="surrogateescape")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podium.ports import Store
 
 
-LONGEST_SHOWN = 300
+MAX_SHOWN = 300
 
 app = command_app()
 
@@ -166,4 +166,4 @@ def _shown(value: Json) -> str:
     if value is None:
         return "(nothing)"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shown_line(text, LONGEST_SHOWN)
+    return shown_line(text, MAX_SHOWN)

@@ -120,7 +120,7 @@ def given_inputs(written: list[str]) -> dict[str, str]:
     return given
 
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 
 
 def restore(
@@ -180,11 +180,11 @@ def _show(door: Door, shown: FolderRestore, over: bool) -> None:
     later = set(shown.conflicts)
     lines = [(path, "put back") for path in shown.written]
     lines += [(path, "remove") for path in shown.removed]
-    for path, what in sorted(lines)[:MOST_SHOWN]:
+    for path, what in sorted(lines)[:MAX_SHOWN]:
         mark = "  (changed after the run)" if path in later else ""
         door.screen.aside(f"{what:>8}  {shown_line(path)}{mark}")
-    if len(lines) > MOST_SHOWN:
-        door.screen.aside(f"          and {len(lines) - MOST_SHOWN} more")
+    if len(lines) > MAX_SHOWN:
+        door.screen.aside(f"          and {len(lines) - MAX_SHOWN} more")
     for words in shown.left_out:
         door.screen.aside(f"as it is  {shown_line(words)}")
     if later and not over:

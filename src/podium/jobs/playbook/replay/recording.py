@@ -17,8 +17,8 @@ from podium.core.model import Json
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.store.trace_reader import TraceEntry, TraceReader
 
-MOST_EVENTS = 200_000
-MOST_BYTES = 256 * 2**20
+MAX_EVENTS = 200_000
+MAX_BYTES = 256 * 2**20
 """A replay holds all of a trace in memory."""
 AT_REST = frozenset(
     {
@@ -110,10 +110,10 @@ def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[RecordedEvent]:
     size = 0
     for number, each in enumerate(traced, start=1):
         size += len(each.line)
-        if number > MOST_EVENTS or size > MOST_BYTES:
+        if number > MAX_EVENTS or size > MAX_BYTES:
             raise BadInput(
-                f"{name} is too large to be replayed: at most {MOST_EVENTS} events and "
-                f"{MOST_BYTES // 2**20} MB are"
+                f"{name} is too large to be replayed: at most {MAX_EVENTS} events and "
+                f"{MAX_BYTES // 2**20} MB are"
             )
         yield _recorded(each, name)
 
@@ -179,8 +179,8 @@ ALWAYS_TAKEN = ("at",)
 """The time of each event is given back to the run as it was."""
 SMALLEST_SHARE = 1e-12
 """Sums of the same numbers, made by a database and by Python, differ by less than this."""
-MOST_FIELDS = 10
-LONGEST_SHOWN = 200
+MAX_FIELDS = 10
+MAX_SHOWN = 200
 
 _MISSING = object()
 
@@ -229,7 +229,7 @@ def difference(now: dict[str, Json], then: dict[str, Json]) -> EventDifference |
     """What is not the same. None: nothing."""
     if now == then:
         return None
-    fields = tuple(_differing(now, then, ""))[:MOST_FIELDS]
+    fields = tuple(_differing(now, then, ""))[:MAX_FIELDS]
     return EventDifference(seq=then["seq"], type=then["type"], fields=fields)
 
 
@@ -262,7 +262,7 @@ def _shown(value: Json, other: Json) -> Json:
     """The value; of a long text the part around where it begins to be another one."""
     if value is _MISSING:
         return None
-    if not isinstance(value, str) or len(value) <= LONGEST_SHOWN:
+    if not isinstance(value, str) or len(value) <= MAX_SHOWN:
         return value
     start = 0
     if isinstance(other, str):
@@ -270,9 +270,9 @@ def _shown(value: Json, other: Json) -> Json:
         same = next(
             (at for at, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(value), len(other))
         )
-        start = max(0, same - LONGEST_SHOWN // 4)
-    part = value[start : start + LONGEST_SHOWN]
-    return f"{'…' if start else ''}{part}{'…' if start + LONGEST_SHOWN < len(value) else ''}"
+        start = max(0, same - MAX_SHOWN // 4)
+    part = value[start : start + MAX_SHOWN]
+    return f"{'…' if start else ''}{part}{'…' if start + MAX_SHOWN < len(value) else ''}"
 
 
 class Tape:

@@ -31,7 +31,7 @@ from podium.render.text import moment, shown_line, shown_text
 app = command_app()
 
 HEADERS = ("STATE", "ID", "TIER", "ZONES", "TARGET", "TITLE", "SINCE", "APPROVAL")
-LONGEST_TITLE = 60
+MAX_TITLE = 60
 WIDE_COLUMNS = 130
 """What a table of them needs at least."""
 
@@ -183,7 +183,7 @@ def _entry(screen: Screen, seen: CandidateSeen) -> None:
     stands = seen.standing
     asked = f", approval {short_id(stands.approval_id)}" if stands.approval_id else ""
     screen.line(f"{seen.state:<{INDENT}}{stands.wo_id}")
-    about = f"{stands.target}: {shown_line(stands.title, LONGEST_TITLE)}"
+    about = f"{stands.target}: {shown_line(stands.title, MAX_TITLE)}"
     for line in (about, weight_words(stands), f"since {moment(seen.since)}{asked}"):
         if line:
             screen.line(f"{'':{INDENT}}{line}")
@@ -197,7 +197,7 @@ def _row(seen: CandidateSeen) -> list[str]:
         stands.tier,
         ", ".join(stands.zones),
         stands.target,
-        shown_line(stands.title, LONGEST_TITLE),
+        shown_line(stands.title, MAX_TITLE),
         moment(seen.since),
         short_id(stands.approval_id) if stands.approval_id else "",
     ]

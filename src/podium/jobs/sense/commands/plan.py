@@ -130,16 +130,16 @@ def _row(rule: Rule) -> dict[str, Json]:
 
 def _content(given: str) -> tuple[bytes, str]:
     """The bytes, or why there are none. More than a plan may have are not read."""
-    from podium.jobs.sense.planning.plan_schema import MOST_BYTES
+    from podium.jobs.sense.planning.plan_schema import MAX_BYTES
 
     try:
         if given == "-":
-            return sys.stdin.buffer.read(MOST_BYTES + 1), ""
+            return sys.stdin.buffer.read(MAX_BYTES + 1), ""
         # Opening a named pipe would wait for its other end.
         with open(given, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("it is no plain file")
-            return file.read(MOST_BYTES + 1), ""
+            return file.read(MAX_BYTES + 1), ""
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         return (

@@ -47,7 +47,7 @@ _UNFINISHED = re.compile(
 _DRAFT = re.compile(r"(\.|^)(tmp|temp|part|partial|swp|bak)\.ya?ml\Z", re.IGNORECASE)
 _PARTS = re.compile(r"(?P<run>[A-Za-z0-9_]{1,64})--(?P<worker>[A-Za-z0-9_.-]{1,60})--(?P<file>.+)")
 _RUN_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
-_LONGEST_FILE_BYTES = 120
+_MAX_FILE_BYTES = 120
 """With run and worker in front the name must still be one: 255 bytes are what file systems take."""
 ACK_ENDING = ".ack.json"
 
@@ -66,8 +66,8 @@ def why_not_claimed(name: str) -> str:
     """What is wrong with the name of an order's file, in words; nothing if it will do."""
     if not name.endswith(_ENDINGS):
         return "orders are YAML; give it a name that ends in .yaml"
-    if len(name.encode(errors="replace")) > _LONGEST_FILE_BYTES:
-        return f"its name is longer than {_LONGEST_FILE_BYTES} bytes; give it a shorter one"
+    if len(name.encode(errors="replace")) > _MAX_FILE_BYTES:
+        return f"its name is longer than {_MAX_FILE_BYTES} bytes; give it a shorter one"
     if _DRAFT.search(name):
         return "by its name it is a draft; rename it when it is complete"
     if not _ORDER_FILE.fullmatch(name):
@@ -110,9 +110,9 @@ def ack_name(wo_id: str) -> str:
 
 
 ORDER_LIMIT_BYTES = 1_000_000
-_MOST_FAULTS = 10
-_LONGEST_FAULT = 300
-_LONGEST_NAME = 40
+_MAX_FAULTS = 10
+_MAX_FAULT = 300
+_MAX_NAME = 40
 
 
 def read_order(content: bytes) -> OpenedOrder:
@@ -160,10 +160,10 @@ def _addressed(data: dict[str, Json]) -> WorkOrder | None:
 
 def _faulty(*sentences: str) -> OpenedOrder:
     shown = list(dict.fromkeys(sentences))
-    if len(shown) > _MOST_FAULTS:
-        more = len(shown) - _MOST_FAULTS
-        shown = [*shown[:_MOST_FAULTS], f"{more} more"]
-    return OpenedOrder(fault="; ".join(each[:_LONGEST_FAULT] for each in shown))
+    if len(shown) > _MAX_FAULTS:
+        more = len(shown) - _MAX_FAULTS
+        shown = [*shown[:_MAX_FAULTS], f"{more} more"]
+    return OpenedOrder(fault="; ".join(each[:_MAX_FAULT] for each in shown))
 
 
 def _sentences(errors: Sequence[ErrorDetails], data: Json) -> list[str]:
@@ -195,7 +195,7 @@ def _words(error: ErrorDetails) -> str:
         case "tuple_type":
             return "must be a list"
         case "literal_error":
-            given = str(error["input"])[:_LONGEST_NAME]
+            given = str(error["input"])[:_MAX_NAME]
             return f"{given!r} is not known; {_message(error)}"
         case "value_error":
             return error["msg"].removeprefix("Value error, ")

@@ -228,8 +228,8 @@ def _short(moment: datetime) -> str:
     return moment.replace(microsecond=0).isoformat()
 
 
-_MOST_BYTES = 1_000_000
-_MOST_BACKUPS = 100
+_MAX_BYTES = 1_000_000
+_MAX_BACKUPS = 100
 
 
 def make_folder(base: Path, relative: str) -> bool:
@@ -313,8 +313,8 @@ def _above(base: Path, relative: str, *, make: bool = False) -> Iterator[tuple[i
 
 def _content(folder: int, name: str, relative: str) -> bytes:
     with saying(relative):
-        content = read_plain(folder, name, _MOST_BYTES)
-    if len(content) > _MOST_BYTES:
+        content = read_plain(folder, name, _MAX_BYTES)
+    if len(content) > _MAX_BYTES:
         raise NotPossibleNow(
             f"{relative!r} is larger than anything that belongs there; move it away"
         )
@@ -323,11 +323,11 @@ def _content(folder: int, name: str, relative: str) -> bytes:
 
 def _kept_beside(base: Path, relative: str, before: bytes, mode: int) -> str:
     """A copy of what is there, under a name that nothing else has."""
-    for count in range(1, _MOST_BACKUPS + 1):
+    for count in range(1, _MAX_BACKUPS + 1):
         backup = f"{relative}.bak{count if count > 1 else ''}"
         if place_new(base, backup, before, mode=mode) or placed(base, backup) == before:
             return backup
-    raise NotPossibleNow(f"{relative!r} has {_MOST_BACKUPS} backups; move them away first")
+    raise NotPossibleNow(f"{relative!r} has {_MAX_BACKUPS} backups; move them away first")
 
 
 def _must_not_be_a_folder(folder: int, name: str, relative: str) -> None:

@@ -76,7 +76,7 @@ BOOK = "trust.jsonl"
 LOCK = "lock"
 
 _MEMORY_LIMIT_BYTES = 20_000_000
-_LONGEST_LINE = 20_000
+_MAX_LINE = 20_000
 _Level = Literal["INFO", "WARNING"]
 
 
@@ -175,5 +175,5 @@ def read_state(root: Path, name: str, limit_bytes: int = _MEMORY_LIMIT_BYTES) ->
 
 def one_line(text: str) -> str:
     r"""The text on one line that steers no terminal: what cannot be seen is written out, as `\n` or `\x1b`."""
-    cut = text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
+    cut = text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]}…"
     return "".join(char if char == " " or is_seen(char) else written(char) for char in cut)

@@ -10,7 +10,7 @@ from podium.core.model import Json
 from podium.jobs.sense.operations.file_edits import PATH, schema_of
 from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
 from podium.platform.safe_open import find_beneath, look_beneath, rename_beneath, write_beneath
-from podium.tools.file_changes import LARGEST_BYTES, fix, key_digest, place_of, recall, sha256_of
+from podium.tools.file_changes import MAX_BYTES, fix, key_digest, place_of, recall, sha256_of
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope, in_thread
 
@@ -84,7 +84,7 @@ def _put_once(scope: ToolScope, path: str, content: bytes) -> None:
 
 def _stands_there(scope: ToolScope, path: str, content: bytes) -> bool:
     """Raises `ToolBroke` when something else does."""
-    present = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    present = find_beneath(scope.root, path, MAX_BYTES, alone=True)
     if present is not None and present != content:
         raise ToolBroke(
             f"{path!r} is there already and says something else; it is not replaced. Give the order "

@@ -10,7 +10,7 @@ from podium.core.model import Json
 from podium.jobs.sense.orders.work_order import ORDER_ID
 from podium.platform.safe_open import find_beneath, write_beneath
 from podium.tools.file_changes import (
-    LARGEST_BYTES,
+    MAX_BYTES,
     attempt,
     fix,
     in_turn,
@@ -52,7 +52,7 @@ def change(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]:
 
 
 def _changed(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    present = find_beneath(scope.root, path, MAX_BYTES, alone=True)
     intent = recall(scope) or fix(scope, _intent(scope, path, present, wished))
     standing = _digest(present)
     if standing not in (intent["previous_sha256"], intent["sha256"]):
@@ -73,8 +73,8 @@ def _intent(
     scope: ToolScope, path: str, present: bytes | None, wished: NewContent
 ) -> dict[str, Json]:
     after = wished(present)
-    if len(after) > LARGEST_BYTES:
-        raise ToolBroke(f"{path!r} would be larger than {LARGEST_BYTES} bytes; use another file")
+    if len(after) > MAX_BYTES:
+        raise ToolBroke(f"{path!r} would be larger than {MAX_BYTES} bytes; use another file")
     return {
         "sha256": sha256_of(after),
         "bytes": len(after),
@@ -85,7 +85,7 @@ def _intent(
 
 
 def _standing(scope: ToolScope, path: str) -> str | None:
-    return _digest(find_beneath(scope.root, path, LARGEST_BYTES))
+    return _digest(find_beneath(scope.root, path, MAX_BYTES))
 
 
 def _digest(content: bytes | None) -> str | None:
@@ -167,7 +167,7 @@ APPEND_TO_FILE = Tool(
 )
 
 
-_LARGEST_BYTES = 1_000_000
+_MAX_BYTES_SIZE = 1_000_000
 
 
 def set_session(sessions: str) -> Tool:
@@ -192,8 +192,8 @@ def _set(was: bytes | None, values: dict[str, Json], path: str) -> bytes:
     # PyYAML takes a tenth of a second to load, and few calls need it.
     from podium.jobs.sense.operations.session_yaml import with_values
 
-    if len(was or b"") > _LARGEST_BYTES:
-        raise ToolBroke(f"{path!r} is larger than {_LARGEST_BYTES} bytes; a session is small")
+    if len(was or b"") > _MAX_BYTES_SIZE:
+        raise ToolBroke(f"{path!r} is larger than {_MAX_BYTES_SIZE} bytes; a session is small")
     return with_values(text_of(was or b"", path).decode(), values, path).encode()
 
 

@@ -20,7 +20,7 @@ from podium.platform.safe_open import (
     write_beneath,
 )
 from podium.tools.file_changes import (
-    LARGEST_BYTES,
+    MAX_BYTES,
     attempt,
     fix,
     key_digest,
@@ -67,7 +67,7 @@ def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
         intent = fix(scope, {"sha256": sha256_of(content), "bytes": len(content), "mode": mode})
     if target is None:
         _write_copy(scope, path, to, intent)
-    elif sha256_of(read_beneath(scope.root, to, LARGEST_BYTES, alone=True)) != intent["sha256"]:
+    elif sha256_of(read_beneath(scope.root, to, MAX_BYTES, alone=True)) != intent["sha256"]:
         raise meanwhile(path, to)
     undo = {"path": to, "written_sha256": intent["sha256"], "previous_sha256": None}
     said = {"sha256": intent["sha256"], "bytes": intent["bytes"]}
@@ -76,7 +76,7 @@ def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
 
 def _source(scope: ToolScope, path: str) -> tuple[bytes, int]:
     found = must_be_file(look_beneath(scope.root, path), path)
-    content = read_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    content = read_beneath(scope.root, path, MAX_BYTES, alone=True)
     text = content.decode(errors="replace")
     if scope.redact(text) != text:
         raise ToolBroke(f"{path!r} holds a secret; it is not copied")
@@ -84,7 +84,7 @@ def _source(scope: ToolScope, path: str) -> tuple[bytes, int]:
 
 
 def _write_copy(scope: ToolScope, path: str, to: str, intent: dict[str, Json]) -> None:
-    content = read_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    content = read_beneath(scope.root, path, MAX_BYTES, alone=True)
     if sha256_of(content) != intent["sha256"]:
         raise meanwhile(path, to)
     with attempt(scope, lambda: look_beneath(scope.root, to) is None):
@@ -184,7 +184,7 @@ MAKE_FOLDER = Tool(
 
 
 _STATE = ".podium"
-_MOST_ENTRIES = 100_000
+_MAX_ENTRIES = 100_000
 _NOTE_BYTES = 100_000
 
 
@@ -226,8 +226,8 @@ def _files_beneath(scope: ToolScope, folder: Path, path: str) -> int:
     for above, folders, names in os.walk(folder, onerror=_unreadable):
         seen += len(folders) + len(names)
         files += len(names)
-        if seen > _MOST_ENTRIES:
-            raise ToolBroke(f"{path!r} holds more than {_MOST_ENTRIES} entries; trash its parts")
+        if seen > _MAX_ENTRIES:
+            raise ToolBroke(f"{path!r} holds more than {_MAX_ENTRIES} entries; trash its parts")
         for name in (*folders, *names):
             if name.lower() == ".git" or scope.passed_over(str(Path(above, name))):
                 inner = Path(above, name).relative_to(scope.root).as_posix()

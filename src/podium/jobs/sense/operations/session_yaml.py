@@ -10,7 +10,7 @@ from podium.core.errors import ToolBroke
 from podium.core.model import Json
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEEPEST = 40
+_MAX_DEPTH = 40
 """The C composer recurses and can be made to overflow its stack."""
 
 
@@ -56,8 +56,8 @@ def _entries(text: str, path: str) -> list[_Entry] | None:
             key_is_next = not key_is_next
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise ToolBroke(f"{path!r} is nested deeper than {_DEEPEST} levels")
+        if depth > _MAX_DEPTH:
+            raise ToolBroke(f"{path!r} is nested deeper than {_MAX_DEPTH} levels")
     return entries if in_lines else None
 
 

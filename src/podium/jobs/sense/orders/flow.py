@@ -47,7 +47,7 @@ from podium.ports import FlowBody, FlowContext, StepContext, StoreView, Transact
 
 T = TypeVar("T")
 
-MOST_CRASHES = 10
+MAX_CRASHES = 10
 """An operation that was begun so often and never ended has brought its worker down each time."""
 ANOTHER_ID = "if this is other work, choose another `id` and send it again"
 _NO_SPACE = os.strerror(errno.ENOSPC)
@@ -183,7 +183,7 @@ async def _do(
                 raise Poisonous("refused", why, number)
             wait = number * 1_000 + attempt
             await ctx.wait(f"approval:{found.approval_id}", index=wait, until=found.deadline)
-            if attempt > kit.options.most_tries + MOST_CRASHES:
+            if attempt > kit.options.most_tries + MAX_CRASHES:
                 why = f"op {number} ({op.line}): nobody approved it in time"
                 raise Poisonous("refused", why, number)
             continue
@@ -215,7 +215,7 @@ async def _act(
     step: StepContext,
 ) -> CallOutcome | Refusal:
     crashed = await kit.store.write(lambda tx: _begun(kit, tx, step))
-    if crashed > MOST_CRASHES:
+    if crashed > MAX_CRASHES:
         return CallOutcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
     try:
         kit.store.must_have_room()

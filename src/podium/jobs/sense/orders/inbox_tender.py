@@ -27,7 +27,7 @@ RECORD_GONE = (
 IN_PLAIN_TEXT = "it holds a secret in plain text; let the program read a variable"
 PAUSE_SECONDS = 1.0
 """How often the folder is looked at. A look is one call to the file system when nothing changed."""
-MOST_AT_ONCE = 50
+MAX_AT_ONCE = 50
 """Orders that are taken in one go, so that workers share what lies there."""
 
 
@@ -92,7 +92,7 @@ class InboxTender:
         worker = self.engine.worker_id
         claims = (
             self.inbox.claim(file, run_id=self.ids.new("run"), worker=worker)
-            for file in list(self.inbox.waiting())[:MOST_AT_ONCE]
+            for file in list(self.inbox.waiting())[:MAX_AT_ONCE]
         )
         return [claim for claim in claims if claim is not None]
 

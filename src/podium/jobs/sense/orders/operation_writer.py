@@ -29,10 +29,10 @@ from podium.jobs.sense.planning.plan_schema import operations_in_words, zones_in
 from podium.ports import FlowContext, StepContext, Store, StoreView
 
 BUNDLE_BYTES = 40_000
-MOST_FILES = 10
+MAX_FILES = 10
 FILES_CHARACTERS = 60_000
-MOST_ANCESTORS = 5
-LONGEST_CANNOT = 1_000
+MAX_ANCESTORS = 5
+MAX_CANNOT = 1_000
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 
 ShowFile = Callable[[str], Sensed]
@@ -78,7 +78,7 @@ def paths_in(order: WorkOrder, safe_zones: Sequence[str]) -> list[str]:
     named = (found.rstrip(".") for found in _PATH.findall(words))
     zones = tuple(f"{zone.rstrip('/')}/" for zone in safe_zones)
     inside = (each for each in named if each.startswith(zones) and ".." not in each.split("/"))
-    return list(dict.fromkeys(inside))[:MOST_FILES]
+    return list(dict.fromkeys(inside))[:MAX_FILES]
 
 
 def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
@@ -98,7 +98,7 @@ def _bundle(view: StoreView, names: Sequence[str]) -> Bundle | None:
     """What was planned for when the order was proposed, found through the runs that led to it."""
     for name in names:
         run = view.run(name) if name else None
-        for _ in range(MOST_ANCESTORS):
+        for _ in range(MAX_ANCESTORS):
             if run is None:
                 break
             if run.flow == SENSE:
@@ -133,7 +133,7 @@ def writer_said(view: StoreView, run_id: str) -> str:
     output: Json = step.output if step is not None else None
     payload = output.get("payload") if isinstance(output, dict) else None
     cannot = payload.get("cannot") if isinstance(payload, dict) and not payload.get("ops") else ""
-    return cut(clean_line(cannot), LONGEST_CANNOT) if isinstance(cannot, str) else ""
+    return cut(clean_line(cannot), MAX_CANNOT) if isinstance(cannot, str) else ""
 
 
 OPERATIONS = "operations"
@@ -197,7 +197,7 @@ async def with_ops(
     except StepFailed as failed:
         return Worded(order, f"the agent that makes operations failed: {failed}")
     if not made.ops:
-        cannot = cut(clean_line(made.cannot), LONGEST_CANNOT)
+        cannot = cut(clean_line(made.cannot), MAX_CANNOT)
         return Worded(order, cannot or "the agent that makes operations gave none and no reason")
     source = f"agent:{reply.agent or writer.agent.name}"
     return Worded(order.model_copy(update={"ops": made.ops, "provenance": (*sources, source)}))

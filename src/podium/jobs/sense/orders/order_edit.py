@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OF_PODIUM = ("id", "tier", "zones", "provenance", "created_at", "delivered_by")
 """Fields of an order that nobody writes by hand."""
-LONGEST_ID = 100
+MAX_ID = 100
 _EDITION = re.compile(r"-R(\d{1,6})$")
 
 
@@ -81,7 +81,7 @@ async def refuse_impossible(podium: Podium, order: WorkOrder) -> None:
 def _next_id(order_id: str) -> str:
     found = _EDITION.search(order_id)
     ending = f"-R{int(found[1]) + 1 if found else 2}"
-    return _EDITION.sub("", order_id)[: LONGEST_ID - len(ending)] + ending
+    return _EDITION.sub("", order_id)[: MAX_ID - len(ending)] + ending
 
 
 def _plain(text: str) -> Json:

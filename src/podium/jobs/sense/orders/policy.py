@@ -116,7 +116,7 @@ def _quota(name: str, limit: int, seconds: float) -> dict[str, object]:
     return {"name": name, "tool": "deliver_order", "limit": limit, "seconds": seconds}
 
 
-MOST_LOOKED_AT = 500_000
+MAX_LOOKED_AT = 500_000
 """Files of safe zones that are looked at for second names."""
 
 
@@ -252,9 +252,9 @@ def _files(root: Path, places: Iterable[str]) -> Iterator[tuple[str, os.stat_res
         for folder, _, names in os.walk(root / place):
             for name in names:
                 seen += 1
-                if seen > MOST_LOOKED_AT:
+                if seen > MAX_LOOKED_AT:
                     raise CallRefused(
-                        f"the safe zones hold more than {MOST_LOOKED_AT} files, too many to look for hard links "
+                        f"the safe zones hold more than {MAX_LOOKED_AT} files, too many to look for hard links "
                         "among; narrow `safe_zones`"
                     )
                 path = os.path.join(folder, name)  # noqa: PTH118 - walks may be long

@@ -11,7 +11,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.events import ApprovalGranted, ApprovalRequested
 from podium.jobs.sense.deps import CANDIDATE, WorkerKit
 from podium.jobs.sense.orders.work_order import (
-    LONGEST_OUTPUT,
+    MAX_OUTPUT,
     Ack,
     Operation,
     OpResult,
@@ -225,4 +225,4 @@ def _output(view: StoreView, receipt: Receipt) -> str:
     if not isinstance(result, dict):
         return ""
     said = (str(result.get(stream) or "").rstrip("\n") for stream in ("stdout", "stderr"))
-    return "\n".join(each for each in said if each)[-LONGEST_OUTPUT:]
+    return "\n".join(each for each in said if each)[-MAX_OUTPUT:]

@@ -22,8 +22,8 @@ from podium.core.plan_approval import PlannedCall
 
 ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What an order may be called. It becomes the name of files, so nothing that means something in a path."""
-MOST_OPS = 100
-LONGEST_OUTPUT = 2_000
+MAX_OPS = 100
+MAX_OUTPUT = 2_000
 """Characters of what a program said that an answer carries."""
 
 
@@ -161,9 +161,9 @@ class WorkOrder(FrozenModel):
     provenance: tuple[str, ...] = ()
     """What led to it: the planner, and the sources whose words it read."""
     created_at: UtcDatetime | None = None
-    tasks: Annotated[tuple[Annotated[str, Field(max_length=4_000)], ...], Field(max_length=MOST_OPS)] = ()  # fmt: skip
+    tasks: Annotated[tuple[Annotated[str, Field(max_length=4_000)], ...], Field(max_length=MAX_OPS)] = ()  # fmt: skip
     """The work in words, where nobody has made operations of it yet."""
-    ops: Annotated[tuple[Operation, ...], Field(max_length=MOST_OPS)] = ()
+    ops: Annotated[tuple[Operation, ...], Field(max_length=MAX_OPS)] = ()
     delivered_by: str = ""
     """Id of the run that put it into the inbox. A yes that was given there holds for its operations."""
 
@@ -201,7 +201,7 @@ class OpResult(FrozenModel):
     receipt: int | None = None
     fields: dict[str, Json] = Field(default_factory=dict)
     """Of its receipt."""
-    output: Annotated[str, Field(max_length=LONGEST_OUTPUT)] = ""
+    output: Annotated[str, Field(max_length=MAX_OUTPUT)] = ""
     """With run: the end of what the program said, on standard output and then on standard error."""
     error: str = ""
 

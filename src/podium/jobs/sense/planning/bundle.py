@@ -12,7 +12,7 @@ from podium.core.model import Json
 from podium.jobs.sense.models import Bundle, Look, Sensed
 from podium.platform.invisible_text import hidden_in
 
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 """So many things that did not fit are named; the others are counted."""
 _NAME_CHARACTERS = 200
 _LEAST_CHARACTERS = 100
@@ -52,7 +52,7 @@ class _Packing:
         self._sizes = [[_size(sensed) for sensed in each.found] for each in looks]
         self._totals = [sum(each) for each in self._sizes]
         self._left_out: list[str] = []
-        self._named = _MOST_NAMED
+        self._named = _MAX_NAMED
         bare = [look.model_copy(update={"found": ()}) for look in looks]
         self._frame = _bytes(bundle_json(Bundle(root=root, looks=tuple(bare))))
 

@@ -11,18 +11,18 @@ from pydantic import ValidationError
 from podium.core.decisions import digest_of
 from podium.core.model import Json
 from podium.jobs.sense.models import Candidate, ParsedPlan, PlanItem, SkippedItem, Suggestion
-from podium.jobs.sense.orders.work_order import MOST_OPS, ORDER_ID, Operation
+from podium.jobs.sense.orders.work_order import MAX_OPS, ORDER_ID, Operation
 from podium.jobs.sense.planning.bundle import clean_line, clean_text, cut, id_part, is_clean_line
 from podium.jobs.sense.planning.plan_schema import (
     ACTIONS,
     IDLE_TYPES,
-    LONGEST_SUMMARY,
-    LONGEST_TARGET,
-    LONGEST_TASK,
-    LONGEST_TITLE,
+    MAX_ITEMS,
+    MAX_SUMMARY,
+    MAX_TARGET,
+    MAX_TASK,
+    MAX_TASKS,
+    MAX_TITLE,
     MESSAGE_KEYS,
-    MOST_ITEMS,
-    MOST_TASKS,
     PRIORITIES,
     TYPES,
     Broken,
@@ -54,7 +54,7 @@ def _message(data: Mapping[str, Json]) -> str:
     """The item's own words. Planners have many names for them, and what they wanted to say must not be lost."""
     given = (data.get(name) for name in MESSAGE_KEYS)
     words = next((each for each in given if isinstance(each, str) and each.strip()), "")
-    return cut(clean_line(words[: LONGEST_SUMMARY * 2]), LONGEST_SUMMARY)
+    return cut(clean_line(words[: MAX_SUMMARY * 2]), MAX_SUMMARY)
 
 
 def _said(action: str, target: str, said: Json) -> Suggestion | None:
@@ -76,7 +76,7 @@ def _one_of(data: Mapping[str, Json], name: str, values: Sequence[str]) -> str:
 def _target(data: Mapping[str, Json]) -> str:
     if "target" not in data:
         raise Misfit("target is missing; name what the item is about")
-    target = _text(data, "target", LONGEST_TARGET).strip()
+    target = _text(data, "target", MAX_TARGET).strip()
     if not target:
         raise Misfit("target is empty; name what the item is about")
     if not is_clean_line(target):
@@ -90,13 +90,13 @@ def _suggestion(said: Mapping[str, Json]) -> Suggestion:
     for name in ("wo_id_hint", "title"):
         if name not in said:
             raise Misfit(f"wo_suggestion.{name} is missing")
-    title = clean_line(_text(said, "title", LONGEST_TITLE))
+    title = clean_line(_text(said, "title", MAX_TITLE))
     if not title:
         raise Misfit("wo_suggestion.title is empty; say what the work order is for")
     return Suggestion(
         wo_id_hint=_hint(said),
         title=title,
-        summary=clean_text(_text(said, "summary", LONGEST_SUMMARY)),
+        summary=clean_text(_text(said, "summary", MAX_SUMMARY)),
         tasks=_tasks(said.get("tasks")),
         ops=_ops(said.get("ops")),
     )
@@ -105,7 +105,7 @@ def _suggestion(said: Mapping[str, Json]) -> Suggestion:
 def _words(target: str, said: Mapping[str, Json]) -> Suggestion:
     """What an item says that makes no work order: its words alone count, so hint and title may be missing."""
     given = dict(said)
-    summary = cut(clean_line(_text(said, "summary", LONGEST_SUMMARY)), LONGEST_TITLE)
+    summary = cut(clean_line(_text(said, "summary", MAX_SUMMARY)), MAX_TITLE)
     given.setdefault("wo_id_hint", id_part(target))
     given.setdefault("title", summary or target)
     return _suggestion(given)
@@ -129,13 +129,13 @@ def _tasks(tasks: Json) -> tuple[str, ...]:
         return ()
     if not isinstance(tasks, list):
         raise Misfit(f"wo_suggestion.tasks must be a list of texts, not {_shown(tasks)}")
-    if len(tasks) > MOST_TASKS:
-        raise Misfit(f"wo_suggestion.tasks has {len(tasks)} tasks; at most {MOST_TASKS}")
+    if len(tasks) > MAX_TASKS:
+        raise Misfit(f"wo_suggestion.tasks has {len(tasks)} tasks; at most {MAX_TASKS}")
     by_name = {f"tasks[{number}]": task for number, task in enumerate(tasks)}
     for name, task in by_name.items():
         if not isinstance(task, str):
             raise Misfit(f"wo_suggestion.{name} must be text, not {_shown(task)}")
-    cleaned = (clean_text(_text(by_name, name, LONGEST_TASK)) for name in by_name)
+    cleaned = (clean_text(_text(by_name, name, MAX_TASK)) for name in by_name)
     return tuple(task for task in cleaned if task)
 
 
@@ -144,8 +144,8 @@ def _ops(ops: Json) -> tuple[Operation, ...]:
         return ()
     if not isinstance(ops, list):
         raise Misfit(f"wo_suggestion.ops must be a list of operations, not {_shown(ops)}")
-    if len(ops) > MOST_OPS:
-        raise Misfit(f"wo_suggestion.ops has {len(ops)} operations; at most {MOST_OPS}")
+    if len(ops) > MAX_OPS:
+        raise Misfit(f"wo_suggestion.ops has {len(ops)} operations; at most {MAX_OPS}")
     return tuple(_operation(number, op) for number, op in enumerate(ops))
 
 
@@ -219,7 +219,7 @@ def _shown(value: Json) -> str:
     return cut(written_out(shown), 60)
 
 
-_LONGEST_ID = 100
+_MAX_ID = 100
 _DIGITS = 8
 
 
@@ -234,7 +234,7 @@ def parse_plan(document: str | bytes | Json, *, salt: str = "") -> ParsedPlan:
     except Broken as error:
         return ParsedPlan(error=str(error))
     taken = _Taken(salt)
-    for index, item in enumerate(plan["items"][:MOST_ITEMS]):
+    for index, item in enumerate(plan["items"][:MAX_ITEMS]):
         taken.take(index, item)
     return ParsedPlan(
         **head,
@@ -251,15 +251,15 @@ def _head(plan: Mapping[str, Json], name: str) -> str:
     if not isinstance(value, str):
         raise Broken(f"{name!r} must be text, not {type(value).__name__}; mend the plan")
     if name == "context_summary":
-        return cut(clean_text(value[: LONGEST_SUMMARY * 2]), LONGEST_SUMMARY)
-    return cut(clean_line(value[: LONGEST_TITLE * 2]), LONGEST_TITLE)
+        return cut(clean_text(value[: MAX_SUMMARY * 2]), MAX_SUMMARY)
+    return cut(clean_line(value[: MAX_TITLE * 2]), MAX_TITLE)
 
 
 def _beyond(items: Sequence[Json]) -> Iterator[SkippedItem]:
-    more = len(items) - MOST_ITEMS
+    more = len(items) - MAX_ITEMS
     if more > 0:
-        reason = f"the plan has {len(items)} items and at most {MOST_ITEMS} are read: the last {more} are left out"  # fmt: skip
-        yield SkippedItem(index=MOST_ITEMS, reason=reason)
+        reason = f"the plan has {len(items)} items and at most {MAX_ITEMS} are read: the last {more} are left out"  # fmt: skip
+        yield SkippedItem(index=MAX_ITEMS, reason=reason)
 
 
 @dataclass
@@ -317,7 +317,7 @@ def order_id(item: PlanItem, salt: str = "") -> str:
     hint = item.wo_suggestion.wo_id_hint if item.wo_suggestion else item.type
     said = item.model_dump(mode="json", exclude={"index", "message"})
     digest = digest_of([said, salt]).removeprefix("sha256:")[:_DIGITS]
-    room = _LONGEST_ID - len("WO-") - len("-") - _DIGITS
+    room = _MAX_ID - len("WO-") - len("-") - _DIGITS
     return f"WO-{hint.upper().removeprefix('WO-')[:room].strip('-_')}-{digest}"
 
 
@@ -325,4 +325,4 @@ def _title_of(data: Json) -> str:
     """The title of an item of any shape, as far as it has one."""
     said = data.get("wo_suggestion") if isinstance(data, dict) else None
     title = said.get("title") if isinstance(said, dict) else None
-    return cut(clean_line(title[: LONGEST_TITLE * 2]), LONGEST_TITLE) if isinstance(title, str) else ""  # fmt: skip
+    return cut(clean_line(title[: MAX_TITLE * 2]), MAX_TITLE) if isinstance(title, str) else ""  # fmt: skip

@@ -10,19 +10,19 @@ from typing import Any, NoReturn, get_args
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.jobs.sense.models import Action, ItemType, Priority
-from podium.jobs.sense.orders.work_order import FIELDS, MOST_OPS, ORDER_ID, Operation, WorkOrder
+from podium.jobs.sense.orders.work_order import FIELDS, MAX_OPS, ORDER_ID, Operation, WorkOrder
 from podium.platform.invisible_text import written_out
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-MOST_BYTES = 1_000_000
-MOST_DEPTH = 60
-MOST_ITEMS = 100
-MOST_TASKS = 100
-LONGEST_TITLE = 300
-LONGEST_SUMMARY = 10_000
-LONGEST_TASK = 4_000
-LONGEST_TARGET = 200
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 60
+MAX_ITEMS = 100
+MAX_TASKS = 100
+MAX_TITLE = 300
+MAX_SUMMARY = 10_000
+MAX_TASK = 4_000
+MAX_TARGET = 200
 
 TYPES: tuple[str, ...] = get_args(ItemType)
 PRIORITIES: tuple[str, ...] = get_args(Priority)
@@ -47,7 +47,7 @@ def plan_schema() -> dict[str, Json]:
             "timestamp": _optional("When it was made."),
             "source": _optional("Who made it."),
             "context_summary": _optional("The state of the system in a sentence or two."),
-            "items": {"type": "array", "maxItems": MOST_ITEMS, "items": _published_item()},
+            "items": {"type": "array", "maxItems": MAX_ITEMS, "items": _published_item()},
         },
         "$defs": {"Operation": operation_schema()},
     }
@@ -120,13 +120,13 @@ def _item(*, operation: Json) -> dict[str, Json]:
             "target": {
                 "type": "string",
                 "minLength": 1,
-                "maxLength": LONGEST_TARGET,
+                "maxLength": MAX_TARGET,
                 "description": "What it is about, such as `opal_api`, `clc_worker` or `bridge_inbox`.",
             },
             "action": {"enum": [*ACTIONS]},
             "message": _optional(
                 "What people are told: with `alert` and `log` the reason, in a sentence or two.",
-                LONGEST_SUMMARY,
+                MAX_SUMMARY,
             ),
             "wo_suggestion": _suggestion(operation),
         },
@@ -139,16 +139,16 @@ def _suggestion(operation: Json) -> dict[str, Json]:
         "description": "The work order that is needed; with `create_wo` it must be there.",
         "properties": {
             "wo_id_hint": _order_id() | {"type": "string"},
-            "title": {"type": "string", "minLength": 1, "maxLength": LONGEST_TITLE},
-            "summary": _optional("What the order will accomplish.", LONGEST_SUMMARY),
+            "title": {"type": "string", "minLength": 1, "maxLength": MAX_TITLE},
+            "summary": _optional("What the order will accomplish.", MAX_SUMMARY),
             "tasks": {
                 "type": ["array", "null"],
-                "maxItems": MOST_TASKS,
-                "items": {"type": "string", "maxLength": LONGEST_TASK},
+                "maxItems": MAX_TASKS,
+                "items": {"type": "string", "maxLength": MAX_TASK},
             },
             "ops": {
                 "type": ["array", "null"],
-                "maxItems": MOST_OPS,
+                "maxItems": MAX_OPS,
                 "items": operation,
                 "description": "The work as operations, where the planner knows them.",
             },
@@ -204,8 +204,8 @@ def _text_of(document: str | bytes | Json) -> str:
     if not isinstance(document, str | bytes):
         document = _dumped(document)
     size = len(document.encode(errors="replace") if isinstance(document, str) else document)
-    if size > MOST_BYTES:
-        raise Broken(f"the plan is larger than {MOST_BYTES:,} bytes; plans are small")
+    if size > MAX_BYTES:
+        raise Broken(f"the plan is larger than {MAX_BYTES:,} bytes; plans are small")
     if isinstance(document, str):
         return document.removeprefix("\ufeff")
     try:
@@ -240,7 +240,7 @@ def _parsed(text: str) -> Json:
     except ValueError:
         # The one left: Python reads no whole number of thousands of digits.
         raise Broken("the plan holds a number of too many digits to be read") from None
-    if _is_deeper(plan, MOST_DEPTH):
+    if _is_deeper(plan, MAX_DEPTH):
         raise _too_deep()
     return plan
 
@@ -267,7 +267,7 @@ def _finite(digits: str) -> float:
 
 
 def _too_deep() -> Broken:
-    return Broken(f"the plan is nested more than {MOST_DEPTH} deep")
+    return Broken(f"the plan is nested more than {MAX_DEPTH} deep")
 
 
 def _is_deeper(value: Json, depth: int) -> bool:

@@ -32,9 +32,9 @@ from podium.jobs.sense.planning.plan_parser import parse_plan
 from podium.jobs.sense.planning.plan_schema import item_schema, operations_in_words, zones_in_words
 from podium.ports import Agent, FlowContext, RunQuery, StepContext, StoreView
 
-MOST_RUNS = 200
-MOST_TOLD = 20
-LONGEST_TOLD = 500
+MAX_RUNS = 200
+MAX_TOLD = 20
+MAX_TOLD_LENGTH = 500
 
 
 class Situation(FrozenModel):
@@ -62,7 +62,7 @@ async def situation(ctx: FlowContext, kit: SenseKit, *, before: str) -> Situatio
 
 def _seen(view: StoreView, now: UtcDatetime) -> Situation:
     waiting, rejected = [], []
-    for run in view.runs(RunQuery(flow=CANDIDATE, limit=MOST_RUNS)):
+    for run in view.runs(RunQuery(flow=CANDIDATE, limit=MAX_RUNS)):
         standing = standing_of(view, run)
         if standing is None:
             continue
@@ -75,10 +75,10 @@ def _seen(view: StoreView, now: UtcDatetime) -> Situation:
             waiting.append(about)
         if standing.state == "rejected":
             rejected.append({**about, "reason": _line(standing.why) or "none was given"})
-    stuck = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MOST_TOLD)
+    stuck = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MAX_TOLD)
     waiting += [_stuck(run) for run in view.runs(stuck)]
     return Situation(
-        now=now, waiting=tuple(waiting[:MOST_TOLD]), rejected=tuple(rejected[:MOST_TOLD])
+        now=now, waiting=tuple(waiting[:MAX_TOLD]), rejected=tuple(rejected[:MAX_TOLD])
     )
 
 
@@ -93,7 +93,7 @@ def _stuck(run: Run) -> dict[str, Json]:
 
 
 def _line(text: str) -> str:
-    return cut(clean_line(text), LONGEST_TOLD)
+    return cut(clean_line(text), MAX_TOLD_LENGTH)
 
 
 def situation_words(seen: Situation) -> str:

@@ -19,15 +19,15 @@ from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.regex_cost import RegexTooCostly, pattern_cost
 from podium.jobs.sense.models import Action, Condition, ItemType, Priority
 
-MOST_RULES = 100
+MAX_RULES = 100
 FACTS = ("$key", "$value", "$place", "$file", "$source", "$why", "$condition", "$top")
 """What is known of each find beside its own fields. `$top` begins a path at the top of the content."""
 
 Path = tuple[str, ...]
 
 _STEP = re.compile(r"\*|\$?[A-Za-z0-9_][A-Za-z0-9_ -]{0,79}")
-_MOST_STEPS = 10
-_MOST_PLACEHOLDERS = 10
+_MAX_STEPS = 10
+_MAX_PLACEHOLDERS = 10
 _TOKEN = re.compile(
     r"(?P<brace>\{\{|\}\})|\{(?P<paths>[^{}']+?)(?:\|'(?P<default>[^{}']{0,200})')?\}|(?P<stray>[{}])"
 )
@@ -48,7 +48,7 @@ def paths_in(text: str) -> tuple[Path, ...]:
 
 def _path(text: str) -> Path:
     steps = tuple(text.split("."))
-    if len(steps) > _MOST_STEPS or not all(map(_STEP.fullmatch, steps)):
+    if len(steps) > _MAX_STEPS or not all(map(_STEP.fullmatch, steps)):
         raise ValueError(f"{text[:80]!r} is no path; write names with dots between, `*` for each")
     if any(step.startswith("$") for step in steps[1:]):
         raise ValueError(f"{text[:80]!r} is no path; `$` words stand at its beginning")
@@ -73,8 +73,8 @@ def template_parts(text: str) -> tuple[str | Placeholder, ...]:
             parts.append(token["brace"][0])
         else:
             parts.append(Placeholder(paths_in(token["paths"]), token["default"] or ""))
-    if sum(isinstance(part, Placeholder) for part in parts) > _MOST_PLACEHOLDERS:
-        raise ValueError(f"has more than {_MOST_PLACEHOLDERS} placeholders; make it shorter")
+    if sum(isinstance(part, Placeholder) for part in parts) > _MAX_PLACEHOLDERS:
+        raise ValueError(f"has more than {_MAX_PLACEHOLDERS} placeholders; make it shorter")
     return (*parts, text[end:]) if text[end:] else tuple(parts)
 
 
@@ -230,7 +230,7 @@ class RuleBook(FrozenModel):
     """A file of rules."""
 
     version: Literal[1]
-    rules: Annotated[tuple[Rule, ...], Field(max_length=MOST_RULES)]
+    rules: Annotated[tuple[Rule, ...], Field(max_length=MAX_RULES)]
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> RuleBook:

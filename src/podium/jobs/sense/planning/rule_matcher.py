@@ -15,10 +15,10 @@ from podium.core.regex_cost import pattern_cost
 from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.planning.bundle import clean_line, clean_text, cut, id_part
 from podium.jobs.sense.planning.plan_schema import (
-    LONGEST_SUMMARY,
-    LONGEST_TARGET,
-    LONGEST_TASK,
-    LONGEST_TITLE,
+    MAX_SUMMARY,
+    MAX_TARGET,
+    MAX_TASK,
+    MAX_TITLE,
 )
 from podium.jobs.sense.planning.rule_language import (
     Clause,
@@ -32,11 +32,11 @@ from podium.jobs.sense.planning.rule_language import (
     template_parts,
 )
 
-MOST_PARTS = 1_000
+MAX_PARTS = 1_000
 """So many parts of one thing are looked at."""
-_MOST_VALUES = 1_000
-_MOST_TEXT = 2_000
-_MOST_STEPS = 200_000
+_MAX_VALUES = 1_000
+_MAX_TEXT = 2_000
+_MAX_STEPS = 200_000
 """Of one search: a millisecond or two."""
 
 
@@ -52,7 +52,7 @@ class Find:
     def values(self, paths: tuple[Path, ...]) -> list[Json]:
         """What the first path that leads somewhere leads to. What is null is not there."""
         for path in paths:
-            found = [*islice(_walk(*self._start(path)), _MOST_VALUES)]
+            found = [*islice(_walk(*self._start(path)), _MAX_VALUES)]
             if found:
                 return found
         return []
@@ -89,7 +89,7 @@ def _parts(when: When, sensed: Sensed) -> Iterator[Find]:
     for text in when.parts:
         for group in whole.values(paths_in(text)):
             pairs = group.items() if isinstance(group, dict) else _numbered(group)
-            for key, value in islice(pairs, MOST_PARTS):
+            for key, value in islice(pairs, MAX_PARTS):
                 yield Find(sensed, value, str(key))
 
 
@@ -178,8 +178,8 @@ def _matches(pattern: str, value: Json) -> bool:
     if isinstance(value, dict | list):
         return False
     cost = pattern_cost(pattern)
-    longest = _MOST_TEXT
-    while longest > 1 and cost.steps(longest) > _MOST_STEPS:
+    longest = _MAX_TEXT
+    while longest > 1 and cost.steps(longest) > _MAX_STEPS:
         longest //= 2
     return re.search(pattern, str(value)[:longest]) is not None
 
@@ -225,9 +225,9 @@ def _moment(value: Json) -> datetime | None:
     return then if then.tzinfo else then.replace(tzinfo=UTC)
 
 
-LONGEST_VALUE = 500
+MAX_VALUE = 500
 """Characters of one found value."""
-_LONGEST_HINT = 80
+_MAX_HINT = 80
 _NAMES = ("path", "to", "session")
 """Fields of operations in which values become parts of names, so that none can lead elsewhere."""
 _FIXED = ("op", "command", "tool")
@@ -242,7 +242,7 @@ def filled(rule: Rule, find: Find) -> dict[str, Json]:
         "type": rule.item.type,
         "priority": rule.item.priority,
         # Cleaned again: a cut may leave half of a joined character.
-        "target": clean_line(cut(_line(rule.item.target, find), LONGEST_TARGET)) or "unknown",
+        "target": clean_line(cut(_line(rule.item.target, find), MAX_TARGET)) or "unknown",
         "action": rule.item.action,
     }
     if rule.item.wo_suggestion is not None:
@@ -280,12 +280,12 @@ def gaps_left(template: str, found: Sequence[Find]) -> list[str]:
 
 
 def _suggestion(rule: Rule, said: RuleSuggestion, find: Find) -> dict[str, Json]:
-    hint = _fill(said.wo_id_hint, find, id_part)[:_LONGEST_HINT].strip("-_")
+    hint = _fill(said.wo_id_hint, find, id_part)[:_MAX_HINT].strip("-_")
     return {
         "wo_id_hint": hint,
-        "title": cut(_line(said.title, find), LONGEST_TITLE) or rule.name,
-        "summary": cut(_text(said.summary, find), LONGEST_SUMMARY),
-        "tasks": [cut(_text(task, find), LONGEST_TASK) for task in said.tasks],
+        "title": cut(_line(said.title, find), MAX_TITLE) or rule.name,
+        "summary": cut(_text(said.summary, find), MAX_SUMMARY),
+        "tasks": [cut(_text(task, find), MAX_TASK) for task in said.tasks],
         **({"ops": [_operation(op, find) for op in said.ops]} if said.ops else {}),
     }
 
@@ -341,7 +341,7 @@ def _found(gap: Placeholder, find: Find, tidy: Tidy) -> str:
     for path in gap.paths:
         for value in find.values((path,)):
             # More than is shown is not even looked at.
-            text = cut(clean_text(_words(value)[: LONGEST_VALUE * 4]), LONGEST_VALUE)
+            text = cut(clean_text(_words(value)[: MAX_VALUE * 4]), MAX_VALUE)
             if text:
                 return tidy(text)
     return tidy(gap.default)

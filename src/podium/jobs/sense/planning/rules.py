@@ -20,7 +20,7 @@ from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.model import Json
 from podium.jobs.sense.models import Bundle, Look, Sensed
 from podium.jobs.sense.planning.plan_parser import Misfit, identity, read_item
-from podium.jobs.sense.planning.plan_schema import MOST_BYTES, MOST_ITEMS, PRIORITIES
+from podium.jobs.sense.planning.plan_schema import MAX_BYTES, MAX_ITEMS, PRIORITIES
 from podium.jobs.sense.planning.rule_language import Example, Rule, RuleBook
 from podium.jobs.sense.planning.rule_matcher import (
     filled,
@@ -31,8 +31,8 @@ from podium.jobs.sense.planning.rule_matcher import (
 )
 
 SOURCE = "podium_rules"
-MOST_OF_A_RULE = 20
-_ROOM = MOST_BYTES - 100_000
+MAX_OF_A_RULE = 20
+_ROOM = MAX_BYTES - 100_000
 """For items; the rest of a plan is small."""
 _EXAMPLE_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -63,7 +63,7 @@ class _Made:
 
     def take(self, rule: Rule, bundle: Bundle, now: datetime) -> None:
         for find in finds(rule.when, bundle, now):
-            if self._counts.get(rule.name, 0) >= MOST_OF_A_RULE:
+            if self._counts.get(rule.name, 0) >= MAX_OF_A_RULE:
                 self._beyond += 1
                 continue
             item = filled(rule, find)
@@ -81,7 +81,7 @@ class _Made:
         """The items, the most urgent first, as many as a plan may have."""
         room = _ROOM
         ordered = [item for _, item in sorted(self._items, key=lambda pair: pair[0])]
-        for item in ordered[:MOST_ITEMS]:
+        for item in ordered[:MAX_ITEMS]:
             room -= len(json.dumps(item, ensure_ascii=False).encode()) + 2
             if room > 0:
                 yield item

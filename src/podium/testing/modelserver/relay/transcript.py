@@ -11,9 +11,9 @@ from typing import Any
 from podium.testing.modelserver.messages import Ask, OfferedTool, table, tables, word
 from podium.testing.modelserver.script import ProtocolName
 
-LONGEST_BLOB = 2000
+MAX_BLOB = 2000
 """Of a part that is no text, such as an image, longer strings are shown by their size alone."""
-DEEPEST = 60
+MAX_DEPTH = 60
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ def _pretty(value: Any) -> str:
 
 
 def _brief(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, str) and len(value) > LONGEST_BLOB and " " not in value[:LONGEST_BLOB]:
+    if isinstance(value, str) and len(value) > MAX_BLOB and " " not in value[:MAX_BLOB]:
         return f"[{len(value):,} characters]"
-    if depth >= DEEPEST and isinstance(value, dict | list):
+    if depth >= MAX_DEPTH and isinstance(value, dict | list):
         return "…"
     if isinstance(value, dict):
         return {key: _brief(each, depth + 1) for key, each in value.items()}

@@ -10,9 +10,9 @@ from podium.core.regex_cost import RegexTooCostly, pattern_cost
 from podium.tools.packs.places import pointer
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-LARGEST = 10_000
+MAX_SIZE = 10_000
 """Schemas that one may come to when every reference is followed."""
-DEEPEST = 50
+MAX_DEPTH = 50
 """How far schemas may be nested then. Checking a value goes as deep, and Python not much deeper."""
 
 _ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
@@ -124,8 +124,8 @@ class SchemaSizes:
                     f"{self._open[-1]}/$ref", f"goes round in a circle: #{place} again"
                 )
             self._open.append(place)
-            if len(self._open) > DEEPEST:
-                raise _SchemaTooLarge(place, f"is more than {DEEPEST} deep, references followed")
+            if len(self._open) > MAX_DEPTH:
+                raise _SchemaTooLarge(place, f"is more than {MAX_DEPTH} deep, references followed")
             self._known[place] = self._added_up(place)
             self._open.pop()
         return self._known[place]
@@ -136,12 +136,12 @@ class SchemaSizes:
         size = 1 + sum(size for size, _ in inner)
         size *= _UNEVALUATED_TIMES if any(key in node for key in _UNEVALUATED) else 1
         depth = 1 + max((depth for _, depth in inner), default=0)
-        if size > LARGEST:
+        if size > MAX_SIZE:
             raise _SchemaTooLarge(
-                place, f"comes to more than {LARGEST} schemas when references are followed"
+                place, f"comes to more than {MAX_SIZE} schemas when references are followed"
             )
-        if depth > DEEPEST:
-            raise _SchemaTooLarge(place, f"is more than {DEEPEST} deep, references followed")
+        if depth > MAX_DEPTH:
+            raise _SchemaTooLarge(place, f"is more than {MAX_DEPTH} deep, references followed")
         return size, depth
 
     def _used_by(self, place: str, node: Mapping[str, Json]) -> Iterator[str]:

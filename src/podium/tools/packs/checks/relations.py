@@ -11,7 +11,7 @@ from podium.tools.packs.checks.papers import RegistryCheck, properties_of, requi
 from podium.tools.packs.kinds import is_id
 from podium.tools.packs.places import pointer
 
-_MOST_CIRCLES = 20
+_MAX_CIRCLES = 20
 """That are told at once: looking for each takes time."""
 
 
@@ -23,7 +23,7 @@ def check(papers: RegistryCheck) -> None:
             papers.must_be_tool(f"{place}/safer_alternative/tool", tool.safer_alternative.tool)
     for number, example in enumerate(papers.registry.tier_examples):
         papers.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
-    for cycle in islice(_cycles(papers), _MOST_CIRCLES):
+    for cycle in islice(_cycles(papers), _MAX_CIRCLES):
         number = [tool.name for tool in papers.registry.tools].index(cycle[0])
         words = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
         papers.faults.add(f"/tools/{number}/depends_on", words)

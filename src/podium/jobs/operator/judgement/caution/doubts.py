@@ -100,7 +100,7 @@ _NO_MORE = re.compile(r"\b(?:from|instead of|rather than|was|originally|not)(?: 
 """What stands before a day that is given up: `move it from Monday to Tuesday`."""
 _EACH = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
 _BEFORE = 24
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 def left_over(said: Said) -> str:
@@ -204,7 +204,7 @@ def _one_for_several(said: Said) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    shown = words[:_MOST_NAMED]
+    shown = words[:_MAX_NAMED]
     if len(shown) == 1:
         return shown[0]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"

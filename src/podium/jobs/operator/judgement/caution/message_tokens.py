@@ -104,7 +104,7 @@ _SPACES = re.compile(r"\s+")
 _EDGES = " \t\n.,;:!?\"'()[]"
 _FREE = frozenset({"text", "address", ""})
 """Kinds of values that may hold anything."""
-_LONGEST_SPACED = 2_000
+_MAX_SPACED = 2_000
 """Characters of a text that is looked for whatever its spaces are like."""
 
 
@@ -195,7 +195,7 @@ class Said:
         start = self.lower.find(wanted) if wanted else -1
         if start >= 0:
             return Span(start, start + len(wanted))
-        if not wanted or len(wanted) > _LONGEST_SPACED:
+        if not wanted or len(wanted) > _MAX_SPACED:
             return None
         pattern = r"\s+".join(re.escape(word) for word in _SPACES.split(wanted))
         found = re.search(pattern, self.lower)

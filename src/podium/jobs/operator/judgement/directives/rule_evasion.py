@@ -69,7 +69,7 @@ _LANGUAGE_HINTS = (
     "игнор забудь соблюдай αγνο ξεχασε ξέχασε 忽略 无视 忘记 绕过 跳过 無視 忘れ スキップ 무시 잊어 건너 تجاهل नियम निर्देश"
 )
 
-LONGEST_TEXT = 5_000
+MAX_TEXT = 5_000
 """What is longer is a file and no sentence."""
 
 
@@ -87,7 +87,7 @@ def _context_holds_commands(case: Case) -> bool:
 def _context_texts(value: object, left: int = 12) -> list[str]:
     """The texts of a JSON value that a person could read, plainly; `left` levels deep."""
     if isinstance(value, str):
-        return [plain(value)] if len(value) <= LONGEST_TEXT else []
+        return [plain(value)] if len(value) <= MAX_TEXT else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for each in inner for text in _context_texts(each, left - 1)] if left else []
 

@@ -19,7 +19,7 @@ from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
 from podium.jobs.operator.models import Directive, Message, Reading, Wish
 
-LONGEST_DISGUISED = 20_000
+MAX_DISGUISED = 20_000
 """Longer texts are not turned round and decoded: no message is longer."""
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "“": '"', "”": '"'})
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
@@ -70,7 +70,7 @@ def _tidy(text: str) -> str:
 def forms(text: str) -> tuple[str, ...]:
     """The plain form first, then what the text would say if it were disguised; each once."""
     found = [plain(text)]
-    if len(text) <= LONGEST_DISGUISED:
+    if len(text) <= MAX_DISGUISED:
         found += (plain(each) for disguise in _DISGUISES for each in disguise(text))
     return tuple(dict.fromkeys(each for each in found if each))
 

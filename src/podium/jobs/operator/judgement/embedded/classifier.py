@@ -14,7 +14,7 @@ from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.judgement.embedded.clause_meaning import DOTTED, Reader, Understood
-from podium.jobs.operator.judgement.embedded.clauses import MOST_CLAUSES, clauses_of, with_tails
+from podium.jobs.operator.judgement.embedded.clauses import MAX_CLAUSES, clauses_of, with_tails
 from podium.jobs.operator.judgement.embedded.lexicon import VAGUE
 from podium.jobs.operator.judgement.embedded.moods import (
     COURTESY,
@@ -247,9 +247,9 @@ class EmbeddedClassifier:
         words = marked(text, words_of(plain), entities, index)
         reader = Reader(text, entities, index, frozenset(message.context))
         clauses = with_tails(clauses_of(plain, words, index), text, index)
-        if len(clauses) > MOST_CLAUSES:
+        if len(clauses) > MAX_CLAUSES:
             return _refused(
-                f"The message has more than {MOST_CLAUSES} parts; say it in several messages"
+                f"The message has more than {MAX_CLAUSES} parts; say it in several messages"
             )
         understood = reader.all_of(clauses)
         if not understood:

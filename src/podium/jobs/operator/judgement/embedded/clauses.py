@@ -35,9 +35,9 @@ _FILLERS = _THEN | _AND | word_set(
 _BANS = word_set("dont not never do without no")
 REASONS = word_set("because since cause seeing")
 """Words with which the reason of a wish begins that comes after it."""
-_MOST_LOOKED_AT = 60
+_MAX_LOOKED_AT = 60
 """Words of a clause that say whether it is a command; more are text."""
-MOST_CLAUSES = 60
+MAX_CLAUSES = 60
 A_VALUE = "…"
 
 
@@ -157,7 +157,7 @@ def _parts(text: str, words: list[Word], index: Index) -> Iterator[tuple[list[Wo
         link = _link(text, words, place)
         if not link or words[place].kind:
             continue
-        left, right = words[begin : min(place, begin + _MOST_LOOKED_AT)], words[place : place + 10]
+        left, right = words[begin : min(place, begin + _MAX_LOOKED_AT)], words[place : place + 10]
         if _cuts(left, link, right, index):
             yield words[begin:place], joined
             begin, joined = place, link
@@ -237,7 +237,7 @@ def _labels(words: Sequence[Word], place: int) -> bool:
 _SAYS = frozenset({"that", "saying", "because"})
 _SURE_HEAD = 0.45
 """What the words before a text must score for it to be taken as a value."""
-_MOST_TRIED = 3
+_MAX_TRIED = 3
 MAKES = frozenset({"create", "send"})
 """What a thing with a colon behind it stands for."""
 
@@ -265,7 +265,7 @@ def _with_tail(clause: Clause, text: str, index: Index) -> Clause:
         ):
             continue
         tried += 1
-        if tried > _MOST_TRIED:
+        if tried > _MAX_TRIED:
             break
         changed = _at(clause, place, colon, index)
         if changed is not None:

@@ -338,8 +338,8 @@ _THANKS = re.compile(
 _AGAINST = word_set(
     "not never no dont stop wait hold forget skip avoid nobody without unless if when until"
 )
-_MOST_GREETINGS = 5
-_LONGEST_CLOSING = 80
+_MAX_GREETINGS = 5
+_MAX_CLOSING = 80
 """Letters at the end of a message in which thanks and a name may stand."""
 
 
@@ -348,7 +348,7 @@ def without_courtesy(text: str, tells: Callable[[str], bool]) -> str:
 
     `tells`: whether a stem names something that a wish could be about.
     """
-    for _ in range(_MOST_GREETINGS):
+    for _ in range(_MAX_GREETINGS):
         found = _GREETS.match(text)
         if found is None:
             break
@@ -356,7 +356,7 @@ def without_courtesy(text: str, tells: Callable[[str], bool]) -> str:
     remark = _BEFORE_REQUEST.match(text)
     if remark and not any(_matters(word, tells) for word in plain_words(remark[1])):
         text = _blanked(text, remark.end())
-    body, end = text[:-_LONGEST_CLOSING], text[-_LONGEST_CLOSING:]
+    body, end = text[:-_MAX_CLOSING], text[-_MAX_CLOSING:]
     for closing in (_SIGNED, _THANKS):
         end = closing.sub(lambda found: _closed(found.group()), end)
     text = body + end

@@ -235,7 +235,7 @@ def _plural(word: Word) -> bool:
 
 
 QUOTED = "quoted"
-MOST_CORRECTED = 60
+MAX_CORRECTED = 60
 """Words of one message that are looked up by likeness; a longer text is not made of typing errors."""
 _QUOTES = re.compile(r""""[^"]*"|(?<!\w)'[^'\n]{2,}'(?!\w)""")
 _LOOSE = frozenset({"name", "suburb", "address", "text", "number", "id"})
@@ -248,7 +248,7 @@ def marked(
     """The words, each with what it is part of, and typing errors mended."""
     kinds = _kinds_at(text, entities)
     shouted = not any(word.text.isalpha() and not word.capital for word in words)
-    left = MOST_CORRECTED
+    left = MAX_CORRECTED
     found: list[Word] = []
     for place, word in enumerate(words):
         kind = _kind(word, kinds.get(word.start, ""), place, index, shouted)

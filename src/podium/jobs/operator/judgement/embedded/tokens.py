@@ -185,7 +185,7 @@ _ONE_ERROR_FROM, _TWO_ERRORS_FROM = 4, 7
 _SHORTEST = 3
 """Letters of the shortest abbreviation."""
 _VOWELS = frozenset("aeiou")
-_MOST_KEPT = 4096
+_MAX_KEPT = 4096
 """Answers that are remembered."""
 
 
@@ -221,7 +221,7 @@ class Speller:
         if word in self._known or len(word) < _ONE_ERROR_FROM or not word.isalpha():
             return word, 0
         if word not in self._answers:
-            if len(self._answers) >= _MOST_KEPT:
+            if len(self._answers) >= _MAX_KEPT:
                 self._answers.clear()
             self._answers[word] = self._nearest(word)
         return self._answers[word]

@@ -32,7 +32,7 @@ OWN_WORDS, SAME_WORDS = 0.9, 0.5
 """So like a phrase of the registry that its verb is the right one, whatever it usually means; and its worth then."""
 AGAINST_IT = -0.3
 """What a verb is worth that the tool has, in a clause that asks for another kind of act."""
-STRANGE, STRANGE_IN_VALUE, MOST_STRANGE = 0.6, 0.15, 2.4
+STRANGE, STRANGE_IN_VALUE, MAX_STRANGE = 0.6, 0.15, 2.4
 """How much a word weighs that no entry has; less where it may be part of a value; and all of them at most."""
 MORE_THAN_ASKED = 0.04
 """A skill does several things: of a skill and one of its tools that fit equally well, the tool is meant."""
@@ -139,7 +139,7 @@ def _covered(query: Query, index: Index, entry: Entry) -> float:
             strength = max(strength, SAME_KIND_OF_ACT)
         said += weight * rarity
         explained += weight * rarity * strength
-    total = said + min(strange, MOST_STRANGE)
+    total = said + min(strange, MAX_STRANGE)
     return explained / total if total else 0.0
 
 
@@ -222,7 +222,7 @@ def _alike(
         kinds_of(word) for word in phrase.stems & query.weights.keys()
     ):
         shared += 0.3
-    own = min(own, other + MOST_STRANGE)
+    own = min(own, other + MAX_STRANGE)
     return 2 * shared / (own + other) if own + other else 0.0
 
 

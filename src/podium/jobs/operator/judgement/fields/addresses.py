@@ -37,7 +37,7 @@ _BARE = re.compile(
 _STATE = r"(?:vic(?:toria)?|nsw|qld|queensland|sa|wa|tas(?:mania)?|nt|act)"
 _POSTCODE = re.compile(rf"(?:\bpost ?code(?: is)?:? |\b{_STATE},? )(\d{{4}})(?![\w\-/.:]*\d)")
 _FOUR = re.compile(r",? ?(?:" + _STATE + r",? )?(\d{4})(?![\w\-/:]|[.,]\d)")
-_MOST_GUESSES = 50
+_MAX_GUESSES = 50
 """A message names few places; guessing takes time."""
 _CUES = words_in("in at near from around suburb of to")
 _PLACE_CUES = words_in("in near around suburb")
@@ -95,7 +95,7 @@ def suburbs(passage: Passage, lexicon: Lexicon) -> Iterator[Entity]:
             yield _known(passage, lexicon, index, *found)
             index += found[1]
             continue
-        if guesses < _MOST_GUESSES and _may_be_place(passage, index):
+        if guesses < _MAX_GUESSES and _may_be_place(passage, index):
             guesses += 1
             yield from _guessed(passage, lexicon, index)
         index += 1

@@ -40,7 +40,7 @@ _CUES = {
     "amount": words_in("of for amount paid"),
     "price": words_in("at for price"),
 }
-_MOST_FINDS = 100
+_MAX_FINDS = 100
 """What is said of more things than that is no order."""
 _POINTING = words_in("to for now by due")
 _SUM_BEFORE = words_in("of for at amount price paid pay worth cost costs charge")
@@ -60,7 +60,7 @@ class Matching:
         self, order: Order, passage: Passage, free: Sequence[Entity], kinds: frozenset[str]
     ) -> None:
         self._order, self._passage, self._kinds = order, passage, kinds
-        self._free = list(free)[:_MOST_FINDS]
+        self._free = list(free)[:_MAX_FINDS]
         self.matched: list[Match] = []
 
     def run(self, wanted: Sequence[Wanted]) -> list[Match]:

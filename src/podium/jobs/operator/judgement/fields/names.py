@@ -107,7 +107,7 @@ def _capital(word: str) -> str:
     return "-".join(part[:1].upper() + part[1:] for part in word.split("-"))
 
 
-_LONGEST = 5
+_MAX_LENGTH = 5
 _AFTER_ANYBODY = FUNCTION_WORDS | VERBS
 _BEFORE_NAMES = words_in(
     "for to with from by customer client named called contact name lead caller owner homeowner mr mrs ms dr"
@@ -142,7 +142,7 @@ class CapitalNames:
     def _end_of_run(self, index: int) -> int:
         """The word after the last that belongs to the name beginning here."""
         end = index + 1
-        while end < len(self._passage.words) and end - index < _LONGEST and self._continues(end):
+        while end < len(self._passage.words) and end - index < _MAX_LENGTH and self._continues(end):
             end += 1
         while end > index + 1 and self._passage.words[end - 1].lower in PARTICLES:
             end -= 1

@@ -18,7 +18,7 @@ from podium.jobs.sense.io.schedulers.schedule import (
     Standing,
 )
 
-_LONGEST_LINE = 990
+_MAX_LINE = 990
 """The oldest crons take a thousand characters."""
 _NONE_YET = ("no crontab for", "no such file")
 TABLE = "crontab"
@@ -42,9 +42,9 @@ def line_of(schedule: Schedule) -> str:
         # Some crons take away one of two backslashes, others do not.
         raise BadInput("cron cannot hold a path with a backslash; use systemd or launchd")
     line = f"{_minutes(schedule.every_seconds)} {command.replace('%', chr(92) + '%')}\n"
-    if len(line.encode()) > _LONGEST_LINE:
+    if len(line.encode()) > _MAX_LINE:
         raise BadInput(
-            f"the line for cron would have {len(line.encode())} bytes, and cron takes {_LONGEST_LINE}; "
+            f"the line for cron would have {len(line.encode())} bytes, and cron takes {_MAX_LINE}; "
             "use systemd or launchd, or shorter paths"
         )
     return line

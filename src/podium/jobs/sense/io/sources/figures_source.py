@@ -20,8 +20,8 @@ from podium.jobs.sense.io.sources.file_selection import SourceKit, real_place, s
 from podium.jobs.sense.io.tick_files import STATE
 from podium.jobs.sense.models import Condition
 
-MOST_READINGS = 8
-LONGEST = timedelta(days=14)
+MAX_READINGS = 8
+MAX_LENGTH = timedelta(days=14)
 """What is older than that when a reading is taken says nothing of its trend."""
 APART = timedelta(hours=1)
 _LIMIT_BYTES = 20_000
@@ -55,14 +55,14 @@ class Remembered(FrozenModel):
         past = [each for each in self.readings if each.at <= now]
         if past and (past[-1].percent == percent or now - past[-1].at < APART):
             return self
-        recent = [each for each in past if now - each.at <= LONGEST]
-        readings = (*recent, Reading(at=now, percent=percent))[-MOST_READINGS:]
+        recent = [each for each in past if now - each.at <= MAX_LENGTH]
+        readings = (*recent, Reading(at=now, percent=percent))[-MAX_READINGS:]
         return self.model_copy(update={"readings": readings})
 
     def told(self, percent: int) -> dict[str, Json]:
         """The readings as a planner sees them, the present one last. It is the same until the disk moves on."""
         moved = not self.readings or self.readings[-1].percent != percent
-        known = self.readings[-MOST_READINGS + moved :]
+        known = self.readings[-MAX_READINGS + moved :]
         shown = [each.percent for each in known] + [percent] * moved
         if len(shown) < 2:
             return {"disk_readings": shown}

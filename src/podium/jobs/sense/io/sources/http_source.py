@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
 
-_MOST_REDIRECTS = 3
+_MAX_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {
     "Accept": "application/json, text/*;q=0.8, */*;q=0.1",
@@ -44,12 +44,12 @@ class HttpSource(AskedSource):
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         address = _checked(self._url)
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             status, target, body = await self._answer(address)
             if status not in _REDIRECTS:
                 return "ok", "", {"status": status, "body": understand_output(body)}
             address = _redirected(address, target)
-        raise NotSensed("unreadable", f"it redirects more than {_MOST_REDIRECTS} times")
+        raise NotSensed("unreadable", f"it redirects more than {_MAX_REDIRECTS} times")
 
     async def _answer(self, address: SplitResult) -> tuple[int, str, bytes]:
         exchange = _Exchange(address, self._timeout_seconds, self._kit.file_bytes)
