@@ -27,16 +27,16 @@ class FrozenModel(BaseModel):
     )
 
 
-def json_of(noun: BaseModel) -> str:
+def json_of(model: BaseModel) -> str:
     """The noun as JSON text that every file and database can hold.
 
     JSON of agents and models may hold halves of surrogate pairs, which are no text: they are
     replaced, because one of them must not keep a whole record from being written.
     """
     try:
-        return noun.model_dump_json()
+        return model.model_dump_json()
     except PydanticSerializationError:
-        return json.dumps(whole_text(noun.model_dump()), ensure_ascii=False, default=str)
+        return json.dumps(whole_text(model.model_dump()), ensure_ascii=False, default=str)
 
 
 def whole_text(value: Json) -> Json:

@@ -51,13 +51,13 @@ _NAMES: Mapping[type[BaseModel], str] = {
 }
 
 
-def refuse_long_keys(noun: BaseModel) -> None:
+def refuse_long_keys(model: BaseModel) -> None:
     """Raises `BadInput` when the noun is to be found under a key that no index can hold."""
-    for field in _KEYS.get(type(noun), ()):
-        value = getattr(noun, field)
+    for field in _KEYS.get(type(model), ()):
+        value = getattr(model, field)
         if value is not None:
-            longest = _MAX_LENGTH.get(type(noun), MAX_KEY_BYTES)
-            refuse_long_key(f"{_name(noun)}'s {field}", value, longest)
+            longest = _MAX_LENGTH.get(type(model), MAX_KEY_BYTES)
+            refuse_long_key(f"{_name(model)}'s {field}", value, longest)
 
 
 def refuse_long_key(what: str, key: str, longest: int = MAX_KEY_BYTES) -> None:
@@ -72,16 +72,16 @@ def refuse_long_key(what: str, key: str, longest: int = MAX_KEY_BYTES) -> None:
         )
 
 
-def refuse_heavy(noun: BaseModel, serialised: str) -> None:
+def refuse_heavy(model: BaseModel, serialised: str) -> None:
     """Raises `BadInput` when the noun's JSON is too much to be kept in the record."""
-    largest = _MAX_SIZE.get(type(noun), MAX_JSON)
+    largest = _MAX_SIZE.get(type(model), MAX_JSON)
     if len(serialised) > largest:
         raise BadInput(
-            f"this {_name(noun)} is {len(serialised) / 1e6:.1f} MB of JSON, and at most "
+            f"this {_name(model)} is {len(serialised) / 1e6:.1f} MB of JSON, and at most "
             f"{largest / 1e6:.1f} can be kept; keep what it holds in a file and pass its path"
         )
 
 
-def _name(noun: BaseModel) -> str:
-    kind = type(noun)
+def _name(model: BaseModel) -> str:
+    kind = type(model)
     return _NAMES.get(kind, kind.__name__.lower() if kind in _KEYS else "event")

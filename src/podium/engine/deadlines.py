@@ -48,17 +48,17 @@ class Deadlines:
         return max([now, *passed])
 
 
-def next_after(schedule: Schedule, moment: datetime) -> datetime:
+def next_after(schedule: Schedule, timestamp: datetime) -> datetime:
     """The first time after `moment`. Times missed while nobody served are not made up for.
 
     Raises `BadInput` for a schedule that has neither an interval nor a valid cron expression.
     """
     if schedule.every_seconds is not None:
-        return _next_beat(schedule, moment)
+        return _next_beat(schedule, timestamp)
     if schedule.cron is None:
         raise BadInput(f"schedule {schedule.name!r} needs `every_seconds` or `cron`")
     try:
-        found: datetime = next(CronSim(schedule.cron, moment.astimezone(UTC)))
+        found: datetime = next(CronSim(schedule.cron, timestamp.astimezone(UTC)))
     except (CronSimError, StopIteration) as error:
         raise BadInput(
             f"schedule {schedule.name!r}: {schedule.cron!r} is no cron expression that ever fires "
@@ -67,11 +67,11 @@ def next_after(schedule: Schedule, moment: datetime) -> datetime:
     return found
 
 
-def _next_beat(schedule: Schedule, moment: datetime) -> datetime:
+def _next_beat(schedule: Schedule, timestamp: datetime) -> datetime:
     every = schedule.every_seconds or 0.0
     if every <= 0:
         raise BadInput(f"schedule {schedule.name!r}: every_seconds must be more than 0")
-    if schedule.next_at > moment:
+    if schedule.next_at > timestamp:
         return schedule.next_at
-    missed = (moment - schedule.next_at).total_seconds() // every + 1
+    missed = (timestamp - schedule.next_at).total_seconds() // every + 1
     return schedule.next_at + timedelta(seconds=missed * every)

@@ -78,23 +78,27 @@ class WorkerRoster:
         self._heard = timedelta(seconds=heard_seconds)
 
     def alive(self, view: StoreView) -> set[str]:
-        return {beat.id for beat in self.alive_workers(view)} | {self._myself}
+        return {heartbeat.id for heartbeat in self.alive_workers(view)} | {self._myself}
 
     def alive_workers(self, view: StoreView) -> list[WorkerHeartbeat]:
         """The beats of those alive; this process's own only once it has beaten."""
         now = view.now()
-        heard = [beat for beat in view.workers() if beat.beat_at + self._lease >= now]
-        silent = [beat for beat in heard if self._heard <= now - beat.beat_at]
-        gone = {beat.id for beat in silent} - self._presence.present(view, silent)
-        mine = [beat for beat in view.workers() if beat.id == self._myself]
-        return mine + [beat for beat in heard if beat.id not in gone | {self._myself}]
+        heard = [
+            heartbeat for heartbeat in view.workers() if heartbeat.beat_at + self._lease >= now
+        ]
+        silent = [heartbeat for heartbeat in heard if self._heard <= now - heartbeat.beat_at]
+        gone = {heartbeat.id for heartbeat in silent} - self._presence.present(view, silent)
+        mine = [heartbeat for heartbeat in view.workers() if heartbeat.id == self._myself]
+        return mine + [
+            heartbeat for heartbeat in heard if heartbeat.id not in gone | {self._myself}
+        ]
 
     def is_gone(self, view: StoreView, worker_id: str) -> bool:
         """Whether a worker's process has ended, and all that it started with it."""
         if worker_id == self._myself:
             return False
-        beat = next((worker for worker in view.workers() if worker.id == worker_id), None)
-        return self._presence.is_gone(view, beat)
+        heartbeat = next((worker for worker in view.workers() if worker.id == worker_id), None)
+        return self._presence.is_gone(view, heartbeat)
 
     def orphans(self, view: StoreView) -> list[Run]:
         """Runs of queues whose owner is dead."""
@@ -143,17 +147,17 @@ class Heartbeat:
                 return
             await self._presence.enter(self._life.id)
             try:
-                await self.beat()
+                await self.send()
             except BaseException:
                 await self._presence.leave()
                 raise
             self.begun = True
 
-    async def beat(self) -> None:
+    async def send(self) -> None:
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
-        beat = self._life.model_copy(update={"load": load, **self._says()})
+        heartbeat = self._life.model_copy(update={"load": load, **self._says()})
         await self._store.write(
-            lambda tx: tx.save_worker(beat.model_copy(update={"beat_at": tx.now()}))
+            lambda tx: tx.save_worker(heartbeat.model_copy(update={"beat_at": tx.now()}))
         )
         now = self._clock.monotonic()
         if now - self._last >= self._lease_seconds:

@@ -91,7 +91,7 @@ class RunEngine(ABC):
         self._answered_queue = ""
         self._strays: set[tuple[str, int]] = set()
         """Run and fence of what seemed to be owned and not hosted at the last beat."""
-        self._heart = Heartbeat(
+        self._heartbeat = Heartbeat(
             worker_id,
             self._host_name,
             store,
@@ -227,7 +227,7 @@ class RunEngine(ABC):
     async def alive(self) -> set[str]:
         """Ids of the workers that are alive, this process among them when it hosts anything."""
         beats = await self._store.read(self._roster.alive_workers)
-        return {beat.id for beat in beats}
+        return {heartbeat.id for heartbeat in beats}
 
     async def hosted(self, run_ids: Sequence[str]) -> set[str]:
         def look(view: StoreView) -> set[str]:
@@ -256,7 +256,7 @@ class RunEngine(ABC):
         names = {queue.name for queue in queues}
         self._queues |= {queue.name: queue for queue in queues}
         self._answered_queue = answered_queue or self._answered_queue
-        await self._heart.beat()
+        await self._heartbeat.send()
         # Before anybody looks whether there is work: an answered run is some.
         await self._through_trouble(self._take_up_answered)
         self._nudge.set()
@@ -276,7 +276,7 @@ class RunEngine(ABC):
         await self._stop_hosts(list(self._hosts.values()), StopReason.LET_GO)
         await self._end_watching()
         await self._dispatch.close()
-        await self._heart.end()
+        await self._heartbeat.end()
 
     async def abandon(self) -> None:
         """Do what `kill -9` would: stop without another word to the store."""
@@ -284,7 +284,7 @@ class RunEngine(ABC):
         await self._stop_hosts(list(self._hosts.values()), StopReason.ABANDONED)
         await self._end_watching()
         await self._dispatch.close()
-        await self._heart.end(say_so=False)
+        await self._heartbeat.end(say_so=False)
 
     # --- hosting ---------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ class RunEngine(ABC):
 
     async def _be_alive(self) -> None:
         """Begin to beat and to listen, once runs are hosted here."""
-        await self._heart.begin()
+        await self._heartbeat.begin()
         if not self._watching:
             self._watching = [
                 asyncio.create_task(self._hear(), name="podium engine: changes"),
@@ -393,8 +393,8 @@ class RunEngine(ABC):
 
     async def _beat_when_due(self) -> None:
         """Before anything is claimed or anybody judged: who was away must know and be heard first."""
-        if self._heart.is_due:
-            await self._heart.beat()
+        if self._heartbeat.is_due:
+            await self._heartbeat.send()
             await self._drop_what_was_taken()
             await self._host_what_was_forgotten()
 
@@ -428,8 +428,8 @@ class RunEngine(ABC):
         """Seconds until something is due, at most a tick."""
         now = self._clock.now()
         left = [host.hold.seconds_left(now) for host in self._hosts.values()]
-        if self._queues and (moment := await self._store.read(lambda view: view.next_moment())):
-            left.append(self._deadlines.seconds_left(moment, now))
+        if self._queues and (timestamp := await self._store.read(lambda view: view.next_moment())):
+            left.append(self._deadlines.seconds_left(timestamp, now))
         due = min((seconds for seconds in left if seconds is not None), default=60.0)
         return max(0.001, min(due, self._settings.tick_seconds))
 
@@ -482,7 +482,7 @@ class RunEngine(ABC):
     # --- serving queues --------------------------------------------------------------------
 
     async def _tend_queues(self) -> None:
-        if self._heart.heard_for(self._settings.doubt_seconds):
+        if self._heartbeat.heard_for(self._settings.doubt_seconds):
             await self._dispatch.tend()
             await self._take_up_answered()
         await self._claim_what_fits()

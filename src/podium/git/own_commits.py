@@ -68,7 +68,7 @@ class Committer:
         self, git: Git, desk: SupervisorRepo, record: WorkspaceRecord, clock: Clock
     ) -> None:
         self._git = git
-        self._desk = desk
+        self._supervisor_repo = desk
         self._record = record
         self._clock = clock
 
@@ -90,8 +90,8 @@ class Committer:
             return tip
         for old, new in moved.items():
             await asyncio.to_thread(move_file, Path(self._record.path), old, new)
-        await self._desk.stand_at(tip)
-        self._desk.leave()
+        await self._supervisor_repo.stand_at(tip)
+        self._supervisor_repo.leave()
         added = await self._add(list(dict.fromkeys(clean_path(path) for path in named)))
         return await self._committed(tip, text, what_for, added)
 
@@ -101,10 +101,12 @@ class Committer:
         return await self._is_made(digest_of(trailers), tip)
 
     async def _is_made(self, what_for: str, tip: str) -> bool:
-        made = self._desk.made(what_for)
+        made = self._supervisor_repo.made(what_for)
         if not made or made == tip:
             return bool(made)
-        asked = await self._desk.run("merge-base", "--is-ancestor", made, tip, accept=(0, 1, 128))
+        asked = await self._supervisor_repo.run(
+            "merge-base", "--is-ancestor", made, tip, accept=(0, 1, 128)
+        )
         return asked.exit_code == 0
 
     async def _add(self, paths: Sequence[str]) -> list[tuple[Sequence[str], bytes]]:
@@ -121,7 +123,7 @@ class Committer:
 
     async def _add_folder(self, folder: str) -> None:
         try:
-            await self._desk.run(
+            await self._supervisor_repo.run(
                 "add", "--all", "--sparse", *_FROM_INPUT, stdin=_listed([folder]), env=_LITERAL
             )
         except GitFailed as failed:
@@ -143,13 +145,13 @@ class Committer:
     async def _committed(
         self, tip: str, text: str, what_for: str, added: Sequence[tuple[Sequence[str], bytes]]
     ) -> str:
-        ended = await self._desk.run(
+        ended = await self._supervisor_repo.run(
             "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-",
             "--untracked-files=no",
             stdin=text.encode(errors="replace"), env={**_LITERAL, **dated(self._clock)}, cut=True, accept=(0, 1),
             after=added,
         )  # fmt: skip
-        made = await asyncio.to_thread(self._desk.head)
+        made = await asyncio.to_thread(self._supervisor_repo.head)
         if ended.exit_code == 1 and made == tip and not ended.stderr.strip():
             # The index is the tip's, or differs from it in what git takes for the same.
             return tip
@@ -158,8 +160,8 @@ class Committer:
                 f"the commit was not made: {ended.stderr.decode(errors='replace')[-300:]}; try again"
             )
         if what_for:
-            self._desk.note_made(what_for, made)
-        await asyncio.to_thread(self._desk.publish, made)
+            self._supervisor_repo.note_made(what_for, made)
+        await asyncio.to_thread(self._supervisor_repo.publish, made)
         return made
 
 
@@ -194,7 +196,7 @@ class Merger:
     ) -> None:
         """`put_back` makes branch and worktree what a commit has."""
         self._git = git
-        self._desk = desk
+        self._supervisor_repo = desk
         self._record = record
         self._clock = clock
         self._put_back = put_back
@@ -206,16 +208,16 @@ class Merger:
         found = await self._found(other)
         if trusted:
             await asyncio.to_thread(note_merged_base, self._record, found)
-        standing = await asyncio.to_thread(standing_of, self._record)
-        if standing.on_branch and standing.merging_with == found:
+        state = await asyncio.to_thread(standing_of, self._record)
+        if state.on_branch and state.merging_with == found:
             return await self._still_open(found)
         tip = await asyncio.to_thread(tip_to_work_on, self._record)
         if await self._contains(tip, found):
             return MergeResult(other=found, commit=tip, up_to_date=True, told="Already up to date.")
-        if self._desk.noted_merge() == f"{tip} {found}":
-            if self._desk.is_away() and self._desk.head() != tip:
+        if self._supervisor_repo.noted_merge() == f"{tip} {found}":
+            if self._supervisor_repo.is_away() and self._supervisor_repo.head() != tip:
                 return await self._clean(found, "")
-            if self._desk.is_away() and self._desk.merge_head() == found:
+            if self._supervisor_repo.is_away() and self._supervisor_repo.merge_head() == found:
                 return await self._in_conflict(found, text, "")
             await self._put_back(tip)
         return await self._merged(tip, found, text)
@@ -232,48 +234,50 @@ class Merger:
         return commit
 
     async def _contains(self, tip: str, commit: str) -> bool:
-        asked = await self._desk.run("merge-base", "--is-ancestor", commit, tip, accept=(0, 1))
+        asked = await self._supervisor_repo.run(
+            "merge-base", "--is-ancestor", commit, tip, accept=(0, 1)
+        )
         return asked.exit_code == 0
 
     async def _merged(self, tip: str, other: str, text: str) -> MergeResult:
-        changes = await changes_since(self._desk, self._record, tip)
+        changes = await changes_since(self._supervisor_repo, self._record, tip)
         if changes.paths:
             raise NotPossibleNow(
                 f"{changes.paths[0]!r} is not committed, so nothing can be merged; commit what is in the "
                 "worktree, or put it back first"
             )
-        self._desk.note_merge(f"{tip} {other}")
-        self._desk.leave()
-        file = self._desk.folder / "message"  # `merge` takes none from its input
+        self._supervisor_repo.note_merge(f"{tip} {other}")
+        self._supervisor_repo.leave()
+        file = self._supervisor_repo.folder / "message"  # `merge` takes none from its input
         await asyncio.to_thread(file.write_bytes, text.encode(errors="replace"))
-        ended = await self._desk.run(
+        ended = await self._supervisor_repo.run(
             "merge", "--no-ff", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-stat", "--no-progress",
             "--no-autostash", "--no-rerere-autoupdate", "--cleanup=verbatim", f"--file={file}", other,
             env=dated(self._clock), cut=True,
             accept=(0, 1, 2, 128),
         )  # fmt: skip
-        if self._desk.head() != tip:
+        if self._supervisor_repo.head() != tip:
             return await self._clean(other, _told(ended))
-        if self._desk.merge_head() == other:
+        if self._supervisor_repo.merge_head() == other:
             return await self._in_conflict(other, text, _told(ended))
         raise await self._failed(tip, other, _told(ended))
 
     async def _clean(self, other: str, told: str) -> MergeResult:
-        commit = self._desk.head()
-        await asyncio.to_thread(self._desk.publish, commit)
-        self._desk.forget_merge()
+        commit = self._supervisor_repo.head()
+        await asyncio.to_thread(self._supervisor_repo.publish, commit)
+        self._supervisor_repo.forget_merge()
         return MergeResult(other=other, commit=commit, told=told)
 
     async def _in_conflict(self, other: str, text: str, told: str) -> MergeResult:
         conflicts = await self._unmerged({})
         # Last the one by which git knows that a merge is open.
         notes = {"MERGE_MSG": text, "MERGE_MODE": "no-ff", "MERGE_HEAD": f"{other}\n"}
-        await asyncio.to_thread(self._desk.hand_over, notes)
-        self._desk.forget_merge()
+        await asyncio.to_thread(self._supervisor_repo.hand_over, notes)
+        self._supervisor_repo.forget_merge()
         return MergeResult(other=other, conflicts=conflicts, told=told)
 
     async def _still_open(self, other: str) -> MergeResult:
-        env = await asyncio.to_thread(self._desk.agents_index)
+        env = await asyncio.to_thread(self._supervisor_repo.agents_index)
         conflicts = await self._unmerged(env)
         told = (
             "the merge is open"
@@ -283,14 +287,14 @@ class Merger:
         return MergeResult(other=other, conflicts=conflicts, told=told)
 
     async def _unmerged(self, env: Mapping[str, str]) -> tuple[str, ...]:
-        ended = await self._desk.run("ls-files", "--unmerged", "-z", env=env)
+        ended = await self._supervisor_repo.run("ls-files", "--unmerged", "-z", env=env)
         rows = ended.stdout.decode(errors="surrogateescape").split("\0")
         return tuple(dict.fromkeys(row.partition("\t")[2] for row in rows if row))
 
     async def _failed(self, tip: str, other: str, told: str) -> NotPossibleNow:
-        changes = await changes_since(self._desk, self._record, tip)
+        changes = await changes_since(self._supervisor_repo, self._record, tip)
         if not changes.paths:
-            self._desk.forget_merge()
+            self._supervisor_repo.forget_merge()
         return NotPossibleNow(f"{other[:12]} cannot be merged: {told[-500:] or 'git said nothing'}")
 
 

@@ -245,13 +245,13 @@ class WorkspaceRebuild:
         return kept
 
     async def repository_of(
-        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+        self, record: WorkspaceRecord, spec: WorkspaceSpec, commit: str
     ) -> RepositoryState:
         """The user's repository, which has to have the commit and what the work started from."""
         try:
-            return await find_repository(self._git, wish.repository, record.base)
+            return await find_repository(self._git, spec.repository, record.base)
         except BadInput:
-            found = await find_repository(self._git, wish.repository, "HEAD")
+            found = await find_repository(self._git, spec.repository, "HEAD")
             here = record.model_copy(
                 update={"repository": found.checkout, "git_dir": found.git_dir}
             )
@@ -298,7 +298,7 @@ class WorkspaceRebuild:
     def planned(
         self,
         record: WorkspaceRecord,
-        wish: WorkspaceSpec,
+        spec: WorkspaceSpec,
         repository: RepositoryState,
         state_home: Path,
     ) -> WorkspaceRecord:
@@ -308,11 +308,11 @@ class WorkspaceRebuild:
             task=record.task,
             repository=repository.checkout,
             git_dir=repository.git_dir,
-            path=self._folder(record, wish, repository, state_home),
+            path=self._folder(record, spec, repository, state_home),
             private=str(self._records.private(record.id)),
             branch=record.branch,
             base=record.base,
-            forbidden=forbidden_paths(wish.forbidden),
+            forbidden=forbidden_paths(spec.forbidden),
             run_id=record.run_id,
             created_at=record.created_at,
         )
@@ -320,7 +320,7 @@ class WorkspaceRebuild:
     def _folder(
         self,
         record: WorkspaceRecord,
-        wish: WorkspaceSpec,
+        spec: WorkspaceSpec,
         repository: RepositoryState,
         state_home: Path,
     ) -> str:
@@ -331,12 +331,12 @@ class WorkspaceRebuild:
         for number in range(1, _MAX_FOLDERS):
             behind = f"-{number}" if number > 1 else ""
             named = {
-                "task": f"{wish.task}{behind}",
-                "folder": wish.folder and f"{wish.folder}{behind}",
+                "task": f"{spec.task}{behind}",
+                "folder": spec.folder and f"{spec.folder}{behind}",
             }
             with suppress(NotPossibleNow):
-                return folder_of(wish.model_copy(update=named), repository, state_home, claims)
-        return folder_of(wish, repository, state_home, claims)
+                return folder_of(spec.model_copy(update=named), repository, state_home, claims)
+        return folder_of(spec, repository, state_home, claims)
 
 
 def _refuse_loss(record: WorkspaceRecord, kept: WorktreeSnapshot) -> None:

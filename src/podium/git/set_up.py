@@ -127,7 +127,7 @@ def check_set_up(set_up: SetupSpec, checkout: Path) -> None:
 
 async def set_up(
     workspace: Workspace,
-    wish: WorkspaceSpec,
+    spec: WorkspaceSpec,
     launcher: Launcher,
     records: WorkspaceRecords,
     tell: Tell,
@@ -137,14 +137,14 @@ async def set_up(
     Raises `BadInput` for a file that cannot be copied, and `SetUpFailed` with the end of the output
     for a command that fails; the workspace is to be undone then.
     """
-    record = await asyncio.to_thread(_equipped, workspace.record, wish.set_up, records)
+    record = await asyncio.to_thread(_equipped, workspace.record, spec.set_up, records)
 
     async def confinement() -> Confinement:
-        reach = {"network": wish.set_up.network, "hosts": wish.set_up.hosts}
+        reach = {"network": spec.set_up.network, "hosts": spec.set_up.hosts}
         return (await workspace.confinement()).model_copy(update=reach)
 
     commands = SetupCommands(record.path, _variables(record), launcher, confinement)
-    await run_commands(wish.set_up, commands, tell)
+    await run_commands(spec.set_up, commands, tell)
     return record
 
 

@@ -66,11 +66,11 @@ class SupervisorRepo:
             # After each turn it is done anyway; this is for one whose Podium was killed.
             await asyncio.to_thread(mend_private_dir, self._record)
             self._mended = True
-        desk = Mount(source=str(self.folder), target=str(self.folder), writable=True)
+        supervisor_repo = Mount(source=str(self.folder), target=str(self.folder), writable=True)
         # Forbidden paths are for agents: a merge takes the user's own changes of them.
         self._fence = fence.model_copy(
             update={
-                "mounts": (*fence.mounts, desk),
+                "mounts": (*fence.mounts, supervisor_repo),
                 "pinned": (),
                 "unmounted_env": self._places(mounted=False),
             }
@@ -267,35 +267,39 @@ _MAX_BYTES = 20_000_000
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 
-async def tracked_in(desk: SupervisorRepo, patterns: Sequence[str]) -> list[str]:
+async def tracked_in(supervisor_repo: SupervisorRepo, patterns: Sequence[str]) -> list[str]:
     """Files in git's index that fit one of the pathspecs. None of them: all."""
-    return await _listed(desk, "-z", "--", *patterns)
+    return await _listed(supervisor_repo, "-z", "--", *patterns)
 
 
-async def ignored_in(desk: SupervisorRepo) -> list[str]:
+async def ignored_in(supervisor_repo: SupervisorRepo) -> list[str]:
     """Ignored files, and folders of which all is ignored; these end with `/`."""
-    return await _listed(desk, "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    return await _listed(
+        supervisor_repo, "-z", "--others", "--ignored", "--exclude-standard", "--directory"
+    )
 
 
-async def _listed(desk: SupervisorRepo, *options: str) -> list[str]:
-    ended = await desk.run("ls-files", *options, output_bytes=_MAX_BYTES, cut=True)
+async def _listed(supervisor_repo: SupervisorRepo, *options: str) -> list[str]:
+    ended = await supervisor_repo.run("ls-files", *options, output_bytes=_MAX_BYTES, cut=True)
     names = ended.stdout.decode(errors="surrogateescape").split("\0")
     return [name for name in names if name]
 
 
 async def clear_ignored_in(
-    desk: SupervisorRepo, keep: Sequence[str], kept_names: Sequence[str]
+    supervisor_repo: SupervisorRepo, keep: Sequence[str], kept_names: Sequence[str]
 ) -> list[str]:
     """Remove them, but for the paths in `keep` and whatever lies in a folder with one of the names."""
     kept, names = set(keep), set(kept_names)
-    found = await ignored_in(desk)
+    found = await ignored_in(supervisor_repo)
     gone = [
         path for path in found if path not in kept and names.isdisjoint(PurePosixPath(path).parts)
     ]
     for start in range(0, len(gone), _AT_ONCE):
         # Inside the fence, where a link leads nowhere; twice -f also takes planted repositories.
         some = gone[start : start + _AT_ONCE]
-        await desk.run("clean", "-ffdxq", "--", *map(_text, some), env=_LITERAL, accept=(0, 1))
+        await supervisor_repo.run(
+            "clean", "-ffdxq", "--", *map(_text, some), env=_LITERAL, accept=(0, 1)
+        )
     return gone
 
 

@@ -59,7 +59,7 @@ class GitWorkspace:
         self._confined = confined
         self._secrets_in = secrets_in
         self._guarded = guarded
-        self._desk = SupervisorRepo(git, record, confined=confined)
+        self._supervisor_repo = SupervisorRepo(git, record, confined=confined)
         self._turns = TurnBoundary(git, records, clock, record, confined=confined)
         self._snapshots = Snapshots(git, records, clock, confined=confined)
         self._held: ExitStack | None = None
@@ -113,8 +113,8 @@ class GitWorkspace:
 
     async def state(self) -> WorktreeStatus:
         with self._at_work():
-            await self._desk.sit_down()
-            return await state_of(self._desk, self._record)
+            await self._supervisor_repo.sit_down()
+            return await state_of(self._supervisor_repo, self._record)
 
     async def read(self, path: str, most_bytes: int = 1_000_000) -> str | None:
         check_paths([path], self._record.forbidden)
@@ -136,43 +136,43 @@ class GitWorkspace:
         trailers: Mapping[str, str] | None = None,
     ) -> str:
         with self._at_work():
-            await self._desk.sit_down()
-            committing = Committer(self._git, self._desk, self._record, self._clock)
+            await self._supervisor_repo.sit_down()
+            committing = Committer(self._git, self._supervisor_repo, self._record, self._clock)
             return await committing.commit(message, paths, moved or {}, trailers or {})
 
     async def tracked(self, *patterns: str) -> list[str]:
         with self._at_work():
-            await self._desk.sit_down()
-            return await tracked_in(self._desk, patterns)
+            await self._supervisor_repo.sit_down()
+            return await tracked_in(self._supervisor_repo, patterns)
 
     async def ignored(self) -> list[str]:
         with self._at_work():
-            await self._desk.sit_down()
-            return await ignored_in(self._desk)
+            await self._supervisor_repo.sit_down()
+            return await ignored_in(self._supervisor_repo)
 
     async def clear_ignored(self, keep: Sequence[str], kept_names: Sequence[str] = ()) -> list[str]:
         with self._at_work():
-            await self._desk.sit_down()
+            await self._supervisor_repo.sit_down()
             own = (*keep, *self._record.copied)
-            return await clear_ignored_in(self._desk, own, kept_names)
+            return await clear_ignored_in(self._supervisor_repo, own, kept_names)
 
     async def was_committed(self, trailers: Mapping[str, str]) -> bool:
         with self._at_work():
-            await self._desk.sit_down()
-            committing = Committer(self._git, self._desk, self._record, self._clock)
+            await self._supervisor_repo.sit_down()
+            committing = Committer(self._git, self._supervisor_repo, self._record, self._clock)
             return await committing.was_made(trailers)
 
     async def history(self, since: str) -> list[WorkspaceCommit]:
         with self._at_work():
-            await self._desk.sit_down()
+            await self._supervisor_repo.sit_down()
             commit = await commit_named(self._git, self._record, since)
-            return await history_since(self._desk, self._record, commit)
+            return await history_since(self._supervisor_repo, self._record, commit)
 
     async def diff(self, since: str, most_bytes: int = 10_000_000) -> str:
         with self._at_work():
-            await self._desk.sit_down()
+            await self._supervisor_repo.sit_down()
             commit = await commit_named(self._git, self._record, since)
-            return await diff_since(self._desk, self._record, commit, most_bytes)
+            return await diff_since(self._supervisor_repo, self._record, commit, most_bytes)
 
     async def merge(
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
@@ -181,8 +181,8 @@ class GitWorkspace:
             await self._resetting.reset(commit, "a merge that was cut off", ())
 
         with self._at_work():
-            await self._desk.sit_down()
-            merging = Merger(self._git, self._desk, self._record, self._clock, put_back)
+            await self._supervisor_repo.sit_down()
+            merging = Merger(self._git, self._supervisor_repo, self._record, self._clock, put_back)
             return await merging.merge(other, message, trailers, trusted=trusted)
 
     async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> list[str]:
@@ -202,7 +202,7 @@ class GitWorkspace:
 
     @property
     def _resetting(self) -> WorkspaceReset:
-        return WorkspaceReset(self._git, self._desk, self._snapshots, self._record)
+        return WorkspaceReset(self._git, self._supervisor_repo, self._snapshots, self._record)
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:

@@ -83,43 +83,43 @@ class GitWorkspaces:
             self.git, self.records, self._snapshots, deliveries, secrets_in
         )
 
-    async def create(self, wish: WorkspaceSpec) -> GitWorkspace:
+    async def create(self, spec: WorkspaceSpec) -> GitWorkspace:
         """Make one, whole or not at all."""
-        check_task(wish.task)
-        forbidden = forbidden_paths(wish.forbidden)
-        location = await locate(self.git, wish.repository)
+        check_task(spec.task)
+        forbidden = forbidden_paths(spec.forbidden)
+        location = await locate(self.git, spec.repository)
 
         async def plan() -> tuple[RepositoryState, WorkspaceRecord, str]:
-            repository = await read_repository(self.git, location, wish.base)
-            check_set_up(wish.set_up, Path(repository.checkout))
-            return repository, self._planned(wish, forbidden, repository), ""
+            repository = await read_repository(self.git, location, spec.base)
+            check_set_up(spec.set_up, Path(repository.checkout))
+            return repository, self._planned(spec, forbidden, repository), ""
 
-        return await self._made(wish, location.git_dir, plan)
+        return await self._made(spec, location.git_dir, plan)
 
     async def rebuild(
-        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+        self, record: WorkspaceRecord, spec: WorkspaceSpec, commit: str
     ) -> tuple[GitWorkspace, WorktreeSnapshot | None]:
         """Make one again under its old id, on its branch, which holds `commit` then."""
-        git_dir = await find_git_dir(self.git, wish.repository)
+        git_dir = await find_git_dir(self.git, spec.repository)
         if self.records.removing(record.id) is not None:
             await self._tending.clear(record.id)
         rebuilding = WorkspaceRebuild(self.git, self.records, self._snapshots)
         kept = await rebuilding.clear(record.id, commit)
 
         async def plan() -> tuple[RepositoryState, WorkspaceRecord, str]:
-            repository = await rebuilding.repository_of(record, wish, commit)
-            check_set_up(wish.set_up, Path(repository.checkout))
-            again = rebuilding.planned(record, wish, repository, self._state_home)
+            repository = await rebuilding.repository_of(record, spec, commit)
+            check_set_up(spec.set_up, Path(repository.checkout))
+            again = rebuilding.planned(record, spec, repository, self._state_home)
             return repository, again, await rebuilding.branch_holding(again, commit)
 
         self._paths.pop(record.id, None)
-        return await self._made(wish, git_dir, plan), kept
+        return await self._made(spec, git_dir, plan), kept
 
-    async def _made(self, wish: WorkspaceSpec, git_dir: str, plan: Plan) -> GitWorkspace:
+    async def _made(self, spec: WorkspaceSpec, git_dir: str, plan: Plan) -> GitWorkspace:
         async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
             usable = self._workspace(made)
-            record = await set_up(usable, wish, self._inside, self.records, self._tell)
-            if wish.set_up.after_create or wish.set_up.ready:
+            record = await set_up(usable, spec, self._inside, self.records, self._tell)
+            if spec.set_up.after_create or spec.set_up.ready:
                 await note_set_up(self.git, record)
             return record
 
@@ -135,20 +135,20 @@ class GitWorkspaces:
         return "" if there else f"the folder {record.path!r} is gone"
 
     def _planned(
-        self, wish: WorkspaceSpec, forbidden: tuple[str, ...], repository: RepositoryState
+        self, spec: WorkspaceSpec, forbidden: tuple[str, ...], repository: RepositoryState
     ) -> WorkspaceRecord:
         workspace_id, claims = self._ids.new("ws"), RecordLookup(self.records)
         return WorkspaceRecord(
             id=workspace_id,
-            task=wish.task,
+            task=spec.task,
             repository=repository.checkout,
             git_dir=repository.git_dir,
-            path=folder_of(wish, repository, self._state_home, claims),
+            path=folder_of(spec, repository, self._state_home, claims),
             private=str(self.records.private(workspace_id)),
-            branch=branch_of(wish, repository, claims),
+            branch=branch_of(spec, repository, claims),
             base=repository.base,
             forbidden=forbidden,
-            run_id=wish.run_id,
+            run_id=spec.run_id,
             created_at=self._clock.now(),
         )
 

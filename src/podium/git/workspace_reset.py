@@ -92,7 +92,7 @@ class WorkspaceReset:
         self, git: Git, desk: SupervisorRepo, snapshots: Snapshots, record: WorkspaceRecord
     ) -> None:
         self._git = git
-        self._desk = desk
+        self._supervisor_repo = desk
         self._snapshots = snapshots
         self._record = record
         self._worktree = Path(record.path)
@@ -102,36 +102,36 @@ class WorkspaceReset:
         check_paths(keep, ())
         kept = {clean_path(path) for path in keep}
         sound = await self._is_sound()
-        standing = await asyncio.to_thread(standing_of, self._record)
-        in_place = sound and standing.is_as_it_should_be and standing.tip == commit
+        state = await asyncio.to_thread(standing_of, self._record)
+        in_place = sound and state.is_as_it_should_be and state.tip == commit
         write, delete = await self._off(commit, kept)
         if in_place and not write and not delete:
             return []
-        dropped, made = await self._between(standing.head, commit)
+        dropped, made = await self._between(state.head, commit)
         delete = list(dict.fromkeys([*delete, *(path for path in dropped if path not in kept)]))
         now = await self._snapshots.take(self._record, why)
         await self._put_files_back(commit, why, kept, (write, delete))
         if not in_place:
             await self._renew(commit, now)
-        await asyncio.to_thread(self._desk.hand_over)
-        self._desk.forget_merge()
+        await asyncio.to_thread(self._supervisor_repo.hand_over)
+        self._supervisor_repo.forget_merge()
         return sorted({*write, *delete, *made} - kept)
 
     async def _is_sound(self) -> bool:
         """Whether the private git directory stands. One that does not is made usable for what follows."""
         try:
-            await self._desk.sit_down()
+            await self._supervisor_repo.sit_down()
         except WorkspaceTampered:
             await asyncio.to_thread(_mend, self._record)
             # Raises again when the trouble lies elsewhere.
-            await self._desk.sit_down()
+            await self._supervisor_repo.sit_down()
             return False
         return True
 
     async def _off(self, commit: str, kept: Collection[str]) -> tuple[list[str], list[str]]:
         """What has to be written, and what deleted."""
         try:
-            changes = await changes_since(self._desk, self._record, commit)
+            changes = await changes_since(self._supervisor_repo, self._record, commit)
         except GitFailed as failed:
             raise WorkspaceTampered(
                 f"{commit[:12]} cannot be gone back to: {failed.stderr[-300:]}; see what "
@@ -144,7 +144,7 @@ class WorkspaceReset:
         """What what is checked out has and the commit has not; all paths in which they differ."""
         if head in ("", commit):
             return [], []
-        ended = await self._desk.run(
+        ended = await self._supervisor_repo.run(
             "diff-tree", "-r", "-z", "--name-status", "--no-renames", head, commit, accept=(0, 128)
         )
         if ended.exit_code != 0:
@@ -173,7 +173,7 @@ class WorkspaceReset:
         names = b"".join(os.fsencode(path) + b"\0" for path in off[0])
         if names:
             await asyncio.to_thread(self._open_up, off[0])
-            await self._desk.run(
+            await self._supervisor_repo.run(
                 "checkout-index",
                 "--force",
                 "--index",

@@ -26,9 +26,9 @@ def check_task(task: str) -> None:
         )
 
 
-def branch_of(wish: WorkspaceSpec, repository: RepositoryState, claims: RecordLookup) -> str:
+def branch_of(spec: WorkspaceSpec, repository: RepositoryState, claims: RecordLookup) -> str:
     """The whole name of the branch. Raises for one that cannot be made."""
-    short = wish.branch or f"podium/{wish.task}"
+    short = spec.branch or f"podium/{spec.task}"
     parts = short.split("/")
     bad = _NOT_IN_BRANCH.search(short) or short.startswith("-") or short in ("HEAD", "@")
     if bad or any(_bad_part(part) for part in parts):
@@ -62,16 +62,16 @@ def _refuse_taken(name: str, short: str, repository: RepositoryState, claims: Re
 
 
 def folder_of(
-    wish: WorkspaceSpec, repository: RepositoryState, state_home: Path, claims: RecordLookup
+    spec: WorkspaceSpec, repository: RepositoryState, state_home: Path, claims: RecordLookup
 ) -> str:
     """Where the worktree goes. Raises when something is there already."""
-    if wish.folder:
-        named = Path(os.path.abspath(wish.folder))  # noqa: PTH100 — links in it are resolved below
+    if spec.folder:
+        named = Path(os.path.abspath(spec.folder))  # noqa: PTH100 — links in it are resolved below
         folder = Path(os.path.realpath(named.parent)) / named.name
         if not os.path.isdir(folder.parent):  # noqa: PTH112 — see `find_repository`
             raise BadInput(f"there is no folder {str(folder.parent)!r}; make it first")
     else:
-        folder = _default_folder(wish.task, repository, state_home, claims)
+        folder = _default_folder(spec.task, repository, state_home, claims)
     if "\n" in str(folder) or '"' in str(folder):
         raise BadInput(f"{str(folder)!r} cannot be the folder of a worktree; name another")
     if os.path.lexists(folder):

@@ -86,28 +86,28 @@ def _id(text: str, record: WorkspaceRecord) -> str:
 
 def tip_to_work_on(record: WorkspaceRecord) -> str:
     """The branch's tip. Raises `NotPossibleNow` unless it is checked out and nothing is under way."""
-    standing = standing_of(record)
+    state = standing_of(record)
     short = record.branch.removeprefix("refs/heads/")
-    if not standing.on_branch or not standing.tip:
+    if not state.on_branch or not state.tip:
         raise NotPossibleNow(
             f"{short!r} is not checked out in the workspace any more; put the workspace back first"
         )
-    if standing.begun:
+    if state.begun:
         raise NotPossibleNow(
-            f"something was begun in the workspace and not ended ({standing.begun[0]}); end it with a commit, "
+            f"something was begun in the workspace and not ended ({state.begun[0]}); end it with a commit, "
             "or put the workspace back first"
         )
-    return standing.tip
+    return state.tip
 
 
 async def state_of(desk: SupervisorRepo, record: WorkspaceRecord) -> WorktreeStatus:
-    standing = await asyncio.to_thread(standing_of, record)
-    found = await changes_since(desk, record, standing.head) if standing.head else None
+    state = await asyncio.to_thread(standing_of, record)
+    found = await changes_since(desk, record, state.head) if state.head else None
     return WorktreeStatus(
-        head=standing.head,
-        on_branch=standing.on_branch and bool(standing.tip),
+        head=state.head,
+        on_branch=state.on_branch and bool(state.tip),
         changed=found.paths if found else (),
-        merging="MERGE_HEAD" in standing.begun,
+        merging="MERGE_HEAD" in state.begun,
     )
 
 

@@ -164,47 +164,47 @@ class CommandUse:
 
 
 def read_command(
-    command: SimpleCommand, standing: CommandLocation, context: GateContext
+    command: SimpleCommand, location: CommandLocation, context: GateContext
 ) -> CommandUse:
     """Classify a command. Raises `CallDenied` for what is denied under every policy."""
     confined = context.confined
     terms = [*_variable_terms(_lasting(command), confined)]
-    opened = tuple(_opened(command, standing))
+    opened = tuple(_opened(command, location))
     writes = any(touch.access is Access.WRITE for touch in opened)
     if not command.argv:
         kind = CommandKind.WRITE if writes else CommandKind.OTHER
         return CommandUse(command, kind, opened, tuple(terms))
     _refuse_by_name(command, confined)
     if command.basename == "git":
-        return _read_git(command, standing, terms, opened, confined)
+        return _read_git(command, location, terms, opened, confined)
     terms += _variable_terms(_set_by(command), confined)
     kind = _kind(command, confined)
     terms += _kind_terms(command, kind, context)
     if kind is CommandKind.READ and writes:
         kind = CommandKind.WRITE
     perhaps = CommandKind.WRITE if command.program in programs.WRITERS else None
-    touches = (*_touched(command, kind, standing, confined), *opened)
+    touches = (*_touched(command, kind, location, confined), *opened)
     if confined:
-        refuse_ruin(command, touches, standing)
+        refuse_ruin(command, touches, location)
     return CommandUse(command, kind, touches, tuple(terms), perhaps, command.computed)
 
 
-def _opened(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
+def _opened(command: SimpleCommand, location: CommandLocation) -> Iterator[TouchedPath]:
     """The files that the shell opens for the command."""
     for redirect in command.redirects:
         if not unknown_place(redirect.target) and redirect.target not in HARMLESS_PATHS:
-            yield standing.touch(redirect.target, redirect.access)
+            yield location.touch(redirect.target, redirect.access)
 
 
 def _touched(
-    command: SimpleCommand, kind: CommandKind, standing: CommandLocation, confined: bool
+    command: SimpleCommand, kind: CommandKind, location: CommandLocation, confined: bool
 ) -> Iterator[TouchedPath]:
     if command.program in programs.WRITERS:
-        yield from writer_touches(command, standing)
+        yield from writer_touches(command, location)
     else:
-        yield from touches_of(command, kind, standing)
+        yield from touches_of(command, kind, location)
     if confined and command.program == "find":
-        yield from removed_by_find(command, standing)
+        yield from removed_by_find(command, location)
 
 
 def _lasting(command: SimpleCommand) -> Iterator[tuple[str, str]]:
@@ -300,28 +300,28 @@ def _refuse_calculation(command: SimpleCommand) -> None:
 
 def _read_git(
     command: SimpleCommand,
-    standing: CommandLocation,
+    location: CommandLocation,
     terms: Sequence[TierTerm],
     opened: tuple[TouchedPath, ...],
     confined: bool,
 ) -> CommandUse:
-    if confined and (scratch := scratch_target(command.argv[1:], standing)) is not None:
+    if confined and (scratch := scratch_target(command.argv[1:], location)) is not None:
         touches = (*scratch_touches(*scratch), *opened)
         return CommandUse(
             command, CommandKind.GIT_WRITE, touches, tuple(terms), computed=command.computed
         )
-    if not standing.holds("."):
+    if not location.holds("."):
         raise CallDenied(GIT_RULE, _outside(confined), Tier.T2)
-    use = read_git(command.argv[1:], standing.holds, confined=confined)
+    use = read_git(command.argv[1:], location.holds, confined=confined)
     if use.folder is not None:
-        standing = CommandLocation(standing.root, standing.touch(use.folder, None).paths)
-    if standing.folders != (standing.root,) and not confined:
+        location = CommandLocation(location.root, location.touch(use.folder, None).paths)
+    if location.folders != (location.root,) and not confined:
         because = "a folder may be a repository of its own, whose settings start programs"
         terms = (*terms, TierTerm(tier=Tier.T2, because=because))
     access = Access.WRITE if use.writes else Access.READ
-    touches = tuple(standing.touch(part, access) for word in use.words for part in path_parts(word))
+    touches = tuple(location.touch(part, access) for word in use.words for part in path_parts(word))
     if len(use.moved) > 1:
-        touches = (*touches, *moved(use.moved, standing))
+        touches = (*touches, *moved(use.moved, location))
     kind = CommandKind.GIT_WRITE if use.writes else CommandKind.GIT_READ
     if any(touch.access is Access.WRITE for touch in opened):
         kind = CommandKind.GIT_WRITE

@@ -59,11 +59,11 @@ def unknown_place(word: str) -> bool:
 
 
 def touches_of(
-    command: SimpleCommand, kind: CommandKind, standing: CommandLocation
+    command: SimpleCommand, kind: CommandKind, location: CommandLocation
 ) -> Iterator[TouchedPath]:
     program, arguments = command.basename, command.argv[1:]
     if kind is CommandKind.DELETE and program in programs.DELETERS:
-        yield from _removed(program, arguments, standing)
+        yield from _removed(program, arguments, location)
     if command.program in programs.SILENT:
         return
     if kind is CommandKind.READ and program in programs.PATTERN_FIRST:
@@ -72,28 +72,28 @@ def touches_of(
     for word in arguments:
         for part in path_parts(word, own_grammar=access is None):
             if part not in HARMLESS_PATHS and not unknown_place(part):
-                yield standing.touch(part, access)
+                yield location.touch(part, access)
 
 
 def _removed(
-    program: str, arguments: Sequence[str], standing: CommandLocation
+    program: str, arguments: Sequence[str], location: CommandLocation
 ) -> Iterator[TouchedPath]:
     if program == "dd":
         for word in arguments:
             if word.startswith("of="):
-                yield standing.touch(word[3:], Access.WRITE)
+                yield location.touch(word[3:], Access.WRITE)
         return
     for word in _plain_words(arguments, programs.DELETERS[program].split()):
         if not unknown_place(word):
-            yield removal(word, standing)
+            yield removal(word, location)
 
 
-def removal(word: str, standing: CommandLocation) -> TouchedPath:
+def removal(word: str, location: CommandLocation) -> TouchedPath:
     """Removing what a word names: all names in a folder are the folder itself."""
     folder, slash, name = plainly(word).rpartition("/")
     if ANY in name and not name.strip(f"{ANY}."):
         word = f"{folder}{slash}" if folder or slash else "."
-    return standing.touch(word, Access.DELETE, whole=True)
+    return location.touch(word, Access.DELETE, whole=True)
 
 
 def _plain_words(arguments: Sequence[str], valued: Sequence[str]) -> list[str]:
@@ -196,21 +196,21 @@ def finds_and_removes(command: SimpleCommand) -> bool:
     return "-delete" in command.argv
 
 
-def removed_by_find(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
+def removed_by_find(command: SimpleCommand, location: CommandLocation) -> Iterator[TouchedPath]:
     """What `find` itself removes and writes: all it searches, or what its tests let through."""
     words = command.argv
     for at, word in enumerate(words[:-1]):
         if word.startswith(_WRITING_ACTIONS) and not unknown_place(words[at + 1]):
-            yield standing.touch(words[at + 1], Access.WRITE)
+            yield location.touch(words[at + 1], Access.WRITE)
     if finds_and_removes(command):
         name = found_name(words)
         for place in places(words):
             if not unknown_place(place):
-                yield removal(f"{place.rstrip('/')}/{name}" if name else place, standing)
+                yield removal(f"{place.rstrip('/')}/{name}" if name else place, location)
 
 
 def refuse_ruin(
-    command: SimpleCommand, touches: Sequence[TouchedPath], standing: CommandLocation
+    command: SimpleCommand, touches: Sequence[TouchedPath], location: CommandLocation
 ) -> None:
     """Raise `CallDenied` when the whole workspace, or nobody knows what, would be removed or changed."""
     recursive = removes_folders(command)
@@ -218,7 +218,7 @@ def refuse_ruin(
         return
     if recursive and command.basename != "rm":
         touches = [
-            standing.touch(word, Access.DELETE) for word in command.argv[2:] if word[:1] != "-"
+            location.touch(word, Access.DELETE) for word in command.argv[2:] if word[:1] != "-"
         ]
     searched = (
         places(command.argv) if command.program == "find" and finds_and_removes(command) else ()
@@ -230,14 +230,14 @@ def refuse_ruin(
             f"what {command.basename} {recursive or '-delete'} would go through is only known when it runs; "
             "write the folder out",
         )
-    if recursive and not standing.known and any(_relative(word) for word in command.argv[1:]):
+    if recursive and not location.known and any(_relative(word) for word in command.argv[1:]):
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
             f"where {command.basename} {recursive} would run is not known; write the cd out",
         )
     for touch in touches:
         if touch.access is Access.DELETE and any(
-            _above(path, standing.root) for path in touch.paths
+            _above(path, location.root) for path in touch.paths
         ):
             raise CallDenied(
                 BuiltInRule.DESTRUCTIVE_COMMAND,
@@ -271,39 +271,39 @@ def understood(command: SimpleCommand) -> bool:
     return command.program not in programs.TARGET_LAST or len(operands) > 1
 
 
-def writer_touches(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
+def writer_touches(command: SimpleCommand, location: CommandLocation) -> Iterator[TouchedPath]:
     """The paths a program of `WRITERS` touches."""
     if not understood(command):
-        yield from _in_doubt(command, standing)
+        yield from _in_doubt(command, location)
         return
     options, operands = _parted(command.argv[1:])
     if command.program == "mv":
-        yield from moved(operands, standing)
+        yield from moved(operands, location)
     elif command.program == "cp":
-        yield from _copied(operands, standing, whole=not _RECURSIVE.isdisjoint(options))
+        yield from _copied(operands, location, whole=not _RECURSIVE.isdisjoint(options))
     else:
         for word in operands[1:] if command.program == "chmod" else operands:
-            yield standing.touch(word, Access.WRITE)
+            yield location.touch(word, Access.WRITE)
 
 
-def moved(operands: Sequence[str], standing: CommandLocation) -> Iterator[TouchedPath]:
+def moved(operands: Sequence[str], location: CommandLocation) -> Iterator[TouchedPath]:
     """What moving touches: the last operand is the target, which may be a folder."""
     *sources, target = operands
     for source in sources:
-        yield standing.touch(source, Access.DELETE, whole=True)
-        yield standing.touch(_landing(source, target), Access.WRITE, whole=True)
+        yield location.touch(source, Access.DELETE, whole=True)
+        yield location.touch(_landing(source, target), Access.WRITE, whole=True)
     surely_folder = len(sources) > 1 or _last_part(target) in (".", "..")
-    yield standing.touch(target, Access.WRITE, whole=not surely_folder)
+    yield location.touch(target, Access.WRITE, whole=not surely_folder)
 
 
 def _copied(
-    operands: Sequence[str], standing: CommandLocation, *, whole: bool
+    operands: Sequence[str], location: CommandLocation, *, whole: bool
 ) -> Iterator[TouchedPath]:
     *sources, target = operands
     for source in sources:
-        yield standing.touch(source, Access.READ, whole=whole)
-        yield standing.touch(_landing(source, target), Access.WRITE, whole=whole)
-    yield standing.touch(target, Access.WRITE, whole=whole)
+        yield location.touch(source, Access.READ, whole=whole)
+        yield location.touch(_landing(source, target), Access.WRITE, whole=whole)
+    yield location.touch(target, Access.WRITE, whole=whole)
 
 
 def _landing(source: str, target: str) -> str:
@@ -316,7 +316,7 @@ def _last_part(word: str) -> str:
     return posixpath.basename(word.rstrip("/"))
 
 
-def _in_doubt(command: SimpleCommand, standing: CommandLocation) -> Iterator[TouchedPath]:
+def _in_doubt(command: SimpleCommand, location: CommandLocation) -> Iterator[TouchedPath]:
     program, arguments = command.program, command.argv[1:]
     options, operands = _parted(arguments)
     # A link may lead anywhere a person says yes to, but it is made in the workspace.
@@ -326,14 +326,14 @@ def _in_doubt(command: SimpleCommand, standing: CommandLocation) -> Iterator[Tou
     for word in arguments:
         for part in path_parts(word):
             if previous in valued:
-                yield standing.touch(part, Access.READ)
+                yield location.touch(part, Access.READ)
                 continue
-            yield standing.touch(part, None if links else Access.WRITE, whole=True)
+            yield location.touch(part, None if links else Access.WRITE, whole=True)
             if program == "mv":
-                yield standing.touch(part, Access.DELETE, whole=True)
+                yield location.touch(part, Access.DELETE, whole=True)
         previous = word
     if links and operands:
-        yield standing.touch(operands[-1], Access.WRITE)
+        yield location.touch(operands[-1], Access.WRITE)
 
 
 def _parted(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -52,18 +52,18 @@ class CommandRoute:
         self._root = root
         self._folders: tuple[str, ...] = (folder,)
 
-    def standing(self, command: SimpleCommand) -> CommandLocation:
+    def location(self, command: SimpleCommand) -> CommandLocation:
         """Where the command runs. After `cd` both places count: it may fail."""
         return CommandLocation(self._root, self._folders)
 
     def passed(self, command: SimpleCommand) -> None:
         if command.program != "cd":
             return
-        standing = CommandLocation(self._root, self._folders)
+        location = CommandLocation(self._root, self._folders)
         plain = _targets(command)
-        if len(plain) != 1 or plain[0].startswith("-") or not standing.holds(plain[0]):
+        if len(plain) != 1 or plain[0].startswith("-") or not location.holds(plain[0]):
             raise _outside()
-        reached = standing.touch(plain[0], None).paths
+        reached = location.touch(plain[0], None).paths
         self._folders = _few(tuple(dict.fromkeys((*self._folders, *reached))))
 
 
@@ -89,7 +89,7 @@ class ConfinedCommandRoute(CommandRoute):
                 _few(tuple(folders)), known=all(place.known for place in places)
             )
 
-    def standing(self, command: SimpleCommand) -> CommandLocation:
+    def location(self, command: SimpleCommand) -> CommandLocation:
         place = self._all or self._place(command)
         return CommandLocation(self._root, place.folders, place.known)
 
@@ -229,7 +229,7 @@ def _read(
 ) -> CommandUse:
     if variables:
         command = command._replace(variables=(*variables, *command.variables))
-    use = read_command(command, route.standing(command), context)
+    use = read_command(command, route.location(command), context)
     route.passed(command)
     return use
 

@@ -267,13 +267,13 @@ _RUNNING = {"submodule": "foreach", "bisect": "run", "rebase": "--exec"}
 
 
 def scratch_target(
-    arguments: Sequence[str], standing: CommandLocation
+    arguments: Sequence[str], location: CommandLocation
 ) -> tuple[GitTarget, CommandLocation] | None:
     """The command and where it runs, if all that it is about lies in places that are the run's own; else None."""
     target = read_target(list(arguments))
-    if target is None or target.name not in _COMMANDS or not standing.known:
+    if target is None or target.name not in _COMMANDS or not location.known:
         return None
-    where = standing
+    where = location
     for folder in target.folders:
         if _unknown(folder):
             return None
@@ -301,11 +301,11 @@ def scratch_touches(target: GitTarget, where: CommandLocation) -> Iterator[Touch
             yield from (where.touch(part, Access.READ) for part in parts)
 
 
-def _is_scratch(word: str, standing: CommandLocation) -> bool:
+def _is_scratch(word: str, location: CommandLocation) -> bool:
     if _unknown(word):
         return False
-    paths = standing.touch(word, None).paths
-    return all(relative_to(path, standing.root) is None and is_private(path) for path in paths)
+    paths = location.touch(word, None).paths
+    return all(relative_to(path, location.root) is None and is_private(path) for path in paths)
 
 
 def _unknown(word: str) -> bool:

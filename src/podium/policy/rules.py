@@ -295,25 +295,25 @@ class PolicyRules:
         for rule in denying:
             if rule.fits(facts, use):
                 return RuleVerdict(rule)
-        standing: RuleVerdict | None = None
+        location: RuleVerdict | None = None
         answered: Origin | None = None
         for rule in others:
             if rule.origin != answered and rule.fits(facts, use):
                 answered = rule.origin
-                standing = _weighed(standing, rule)
-        return standing
+                location = _weighed(location, rule)
+        return location
 
 
-def _weighed(standing: RuleVerdict | None, rule: CompiledRule) -> RuleVerdict:
+def _weighed(location: RuleVerdict | None, rule: CompiledRule) -> RuleVerdict:
     """What holds when a later layer speaks too. A user overrules the built-in policy.
 
     A project overrules it as well, but never the user's: against that it can only add questions.
     """
-    if standing is None:
+    if location is None:
         return RuleVerdict(rule, rule.approvals)
-    both_ask = standing.effect is Effect.ASK and rule.effect is Effect.ASK
-    approvers = tuple(dict.fromkeys((*standing.approvers, *rule.approvals))) if both_ask else ()
-    firm = rule.origin == "project" and standing.rule.origin == "user"
-    if firm and not (standing.effect is Effect.ALLOW and rule.effect is Effect.ASK):
-        return RuleVerdict(standing.rule, approvers or standing.approvers)
+    both_ask = location.effect is Effect.ASK and rule.effect is Effect.ASK
+    approvers = tuple(dict.fromkeys((*location.approvers, *rule.approvals))) if both_ask else ()
+    firm = rule.origin == "project" and location.rule.origin == "user"
+    if firm and not (location.effect is Effect.ALLOW and rule.effect is Effect.ASK):
+        return RuleVerdict(location.rule, approvers or location.approvers)
     return RuleVerdict(rule, approvers or rule.approvals)

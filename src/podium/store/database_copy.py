@@ -262,9 +262,9 @@ def _refuse_workers(reading: SnapshotReader, database: WholeDatabase) -> None:
         WorkerHeartbeat.model_validate_json(row[0])
         for row in reading.execute("SELECT body FROM workers ORDER BY id").fetchall()
     ]
-    alive = [beat for beat in beats if beat.beat_at > since]
+    alive = [heartbeat for heartbeat in beats if heartbeat.beat_at > since]
     if alive:
-        who = ", ".join(f"{beat.host} (pid {beat.pid})" for beat in alive[:5])
+        who = ", ".join(f"{heartbeat.host} (pid {heartbeat.pid})" for heartbeat in alive[:5])
         raise NotPossibleNow(
             f"{database.name}: {len(alive)} at work in it: {who}; end them (Ctrl-C or TERM leaves "
             f"every run at its checkpoint). One that was killed counts for {STILL_ALIVE.seconds} s"

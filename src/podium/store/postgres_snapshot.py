@@ -116,8 +116,8 @@ class _PostgresSession:
                 yield rows
 
     def now(self) -> datetime:
-        moment: datetime = self.execute("SELECT clock_timestamp()").fetchone()[0]
-        return moment
+        timestamp: datetime = self.execute("SELECT clock_timestamp()").fetchone()[0]
+        return timestamp
 
     def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN"

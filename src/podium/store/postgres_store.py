@@ -251,8 +251,8 @@ class PostgresStore(OpenStore):
         line.control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             (now,) = line.control(f"SELECT {MICROSECONDS_NOW}").fetchone()
-            moment = moment_of(now) if self._database_time else self._clock.now()
-            found = work(SqlView(line, moment, self._report_unreadable))
+            timestamp = moment_of(now) if self._database_time else self._clock.now()
+            found = work(SqlView(line, timestamp, self._report_unreadable))
             line.commit()
         except BaseException:
             line.roll_back()

@@ -39,8 +39,8 @@ class ClosableConnection(StoreConnection, Protocol):
     def close(self) -> None: ...
 
 
-def microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // _MICROSECOND
+def microseconds(timestamp: datetime) -> int:
+    return (timestamp - EPOCH) // _MICROSECOND
 
 
 def moment_of(value: int) -> datetime:

@@ -303,12 +303,12 @@ class SqlTransaction(SqlView):
     def drop_schedule(self, name: str) -> None:
         self._sql.execute("DELETE FROM schedules WHERE name = :name", {"name": name})
 
-    def save_worker(self, beat: WorkerHeartbeat) -> None:
-        refuse_long_keys(beat)
+    def save_worker(self, heartbeat: WorkerHeartbeat) -> None:
+        refuse_long_keys(heartbeat)
         self._sql.execute(
             "INSERT INTO workers (id, body) VALUES (:id, :body) "
             "ON CONFLICT (id) DO UPDATE SET body = excluded.body",
-            {"id": beat.id, "body": beat.model_dump_json()},
+            {"id": heartbeat.id, "body": heartbeat.model_dump_json()},
         )
 
     def drop_worker(self, worker_id: str) -> None:
@@ -371,5 +371,5 @@ class SqlTransaction(SqlView):
         return self._clean(text)
 
 
-def _maybe(moment: datetime | None) -> int | None:
-    return None if moment is None else microseconds(moment)
+def _maybe(timestamp: datetime | None) -> int | None:
+    return None if timestamp is None else microseconds(timestamp)

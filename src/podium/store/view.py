@@ -371,15 +371,15 @@ class SqlView:
         )
         return [_spent(row) for row in rows.fetchall()]
 
-    def ended_since(self, moment: datetime) -> dict[str, int]:
+    def ended_since(self, timestamp: datetime) -> dict[str, int]:
         rows = self._sql.execute(
             "SELECT queue, count(*) FROM runs WHERE finished_at >= :moment "
             "AND queue IS NOT NULL GROUP BY queue",
-            {"moment": microseconds(moment)},
+            {"moment": microseconds(timestamp)},
         )
         return {str(queue): int(count) for queue, count in rows.fetchall()}
 
-    def ended_before(self, moment: datetime, limit: int) -> list[str]:
+    def ended_before(self, timestamp: datetime, limit: int) -> list[str]:
         rows = self._sql.execute(
             "SELECT id FROM runs WHERE finished_at < :moment "  # noqa: S608 - fixed words
             f"AND status NOT IN ({UNENDED}) "
@@ -388,7 +388,7 @@ class SqlView:
             "AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id "
             f"AND child.status IN ({UNENDED})) "
             "ORDER BY finished_at, id LIMIT :limit",
-            {"moment": microseconds(moment), "limit": limit},
+            {"moment": microseconds(timestamp), "limit": limit},
         )
         return [str(row[0]) for row in rows.fetchall()]
 

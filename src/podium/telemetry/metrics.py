@@ -215,7 +215,7 @@ def gauges(view: StoreView, worker_id: str) -> list[MetricFamily]:
     return [
         *_queues(view.tallies(), now),
         *_workers(workers, now),
-        *_own(next((beat for beat in workers if beat.id == worker_id), None)),
+        *_own(next((heartbeat for heartbeat in workers if heartbeat.id == worker_id), None)),
         _approvals(view),
     ]
 
@@ -239,22 +239,22 @@ def _queues(tallies: Sequence[QueueCounts], now: datetime) -> list[MetricFamily]
 
 def _workers(beats: Sequence[WorkerHeartbeat], now: datetime) -> list[MetricFamily]:
     alive = Gauge("podium_workers", "Processes that host runs and were heard of lately.")
-    alive.put(amount=sum(beat.beat_at + LEASE >= now for beat in beats))
+    alive.put(amount=sum(heartbeat.beat_at + LEASE >= now for heartbeat in beats))
     return [alive]
 
 
-def _own(beat: WorkerHeartbeat | None) -> list[MetricFamily]:
+def _own(heartbeat: WorkerHeartbeat | None) -> list[MetricFamily]:
     """What this process last said of itself. Nothing before it has."""
-    if beat is None:
+    if heartbeat is None:
         return []
     hosting = Gauge("podium_worker_hosting", "Runs this worker works on.")
     room = Gauge("podium_worker_room", "Runs this worker would work on at most.")
     load = Gauge("podium_host_load", "Processes that wanted a core, for each core of the host.")
     about = Gauge("podium_worker_info", "Which Podium this worker runs. Always 1.", ["version"])
-    hosting.put(amount=beat.hosting)
-    room.put(amount=beat.room)
-    load.put(amount=beat.load)
-    about.put(beat.podium, amount=1)
+    hosting.put(amount=heartbeat.hosting)
+    room.put(amount=heartbeat.room)
+    load.put(amount=heartbeat.load)
+    about.put(heartbeat.podium, amount=1)
     return [hosting, room, load, about]
 
 

@@ -203,5 +203,5 @@ def _context(place: SpanRef) -> SpanContext:
     )
 
 
-def _nanoseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+def _nanoseconds(timestamp: datetime) -> int:
+    return (timestamp - _EPOCH) // timedelta(microseconds=1) * 1000

@@ -49,7 +49,7 @@ from podium.tools.output_text import DEFAULT_RESULT_BYTES, bound
 
 
 def answer_from_record(
-    tx: Transaction, wish: CallRequest, record: CallRecord
+    tx: Transaction, request: CallRequest, record: CallRecord
 ) -> Permit | Refusal | CallInDoubt | None:
     """The answer that the record gives. None: judge the call.
 
@@ -57,15 +57,15 @@ def answer_from_record(
     """
     if record.observed:
         if record.status is CallStatus.REQUESTED:
-            abandon(tx, wish.now, record)
+            abandon(tx, request.now, record)
         return None
     if record.status in (CallStatus.REFUSED, CallStatus.ABANDONED):
         return None
     if record.status is CallStatus.IN_DOUBT:
         return CallInDoubt(record.key, record.tool)
     if record.status is CallStatus.REQUESTED:
-        return _unfinished(tx, wish, record)
-    return _settled(tx, wish, record)
+        return _unfinished(tx, request, record)
+    return _settled(tx, request, record)
 
 
 def look_back(
@@ -95,36 +95,38 @@ def approval_of(tx: Transaction, record: CallRecord) -> Approval | None:
 
 
 def _unfinished(
-    tx: Transaction, wish: CallRequest, record: CallRecord
+    tx: Transaction, request: CallRequest, record: CallRecord
 ) -> Permit | CallInDoubt | None:
-    idempotent = wish.spec is not None and wish.spec.idempotent
-    if idempotent and (record.digest == wish.digest or _overwrites_nothing(wish, record)):
+    idempotent = request.spec is not None and request.spec.idempotent
+    if idempotent and (record.digest == request.digest or _overwrites_nothing(request, record)):
         approval = approval_of(tx, record)
-        return _permit(wish, record).model_copy(update={"said": approval.said if approval else ""})
+        return _permit(request, record).model_copy(
+            update={"said": approval.said if approval else ""}
+        )
     if idempotent and record.decision.tier is Tier.T0:
         # A read that would read something else by now leaves nothing to be in doubt about.
-        abandon(tx, wish.now, record)
+        abandon(tx, request.now, record)
         return None
-    return _doubt(tx, wish.now, record)
+    return _doubt(tx, request.now, record)
 
 
-def _overwrites_nothing(wish: CallRequest, record: CallRecord) -> bool:
+def _overwrites_nothing(request: CallRequest, record: CallRecord) -> bool:
     """The same call again, where the file already holds the new content or is gone: doing it again loses nothing."""
-    unread = not wish.call.files and not wish.call.commands
-    return unread and (record.meaning or record.digest) == wish.meaning
+    unread = not request.call.files and not request.call.commands
+    return unread and (record.meaning or record.digest) == request.meaning
 
 
-def _settled(tx: Transaction, wish: CallRequest, record: CallRecord) -> Permit | Refusal | None:
-    if _retried_since(tx, record) or _may_be_done_again(wish, record):
+def _settled(tx: Transaction, request: CallRequest, record: CallRecord) -> Permit | Refusal | None:
+    if _retried_since(tx, record) or _may_be_done_again(request, record):
         return None
-    if (record.meaning or record.digest) == wish.meaning:
-        return _permit(wish, record, record.outcome)
-    return _changed(tx, wish, record)
+    if (record.meaning or record.digest) == request.meaning:
+        return _permit(request, record, record.outcome)
+    return _changed(tx, request, record)
 
 
-def _permit(wish: CallRequest, record: CallRecord, settled: CallOutcome | None = None) -> Permit:
+def _permit(request: CallRequest, record: CallRecord, settled: CallOutcome | None = None) -> Permit:
     return Permit(
-        call=wish.call,
+        call=request.call,
         digest=record.digest,
         decision=record.decision,
         approval_id=record.approval_id,
@@ -141,32 +143,32 @@ def _retried_since(tx: Transaction, record: CallRecord) -> bool:
     )
 
 
-def _may_be_done_again(wish: CallRequest, record: CallRecord) -> bool:
+def _may_be_done_again(request: CallRequest, record: CallRecord) -> bool:
     cancelled = record.outcome is not None and record.outcome.error == output_text.CANCELLED
-    return cancelled and wish.spec is not None and wish.spec.idempotent
+    return cancelled and request.spec is not None and request.spec.idempotent
 
 
-def _changed(tx: Transaction, wish: CallRequest, record: CallRecord) -> Refusal:
+def _changed(tx: Transaction, request: CallRequest, record: CallRecord) -> Refusal:
     decision = Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.CALL_CHANGED,
         reason="this very call was done before, and since then a path in it leads elsewhere or "
         "the tool was changed; ask once more to have it judged anew",
-        tier=wish.spec.tier if wish.spec else Tier.T4,
+        tier=request.spec.tier if request.spec else Tier.T4,
     )
     tx.append(
         record.run_id,
         ToolRefused(
             call=record.key,
-            tool=wish.call.tool,
-            arguments=bound(wish.call.arguments, DEFAULT_RESULT_BYTES),
+            tool=request.call.tool,
+            arguments=bound(request.call.arguments, DEFAULT_RESULT_BYTES),
             effect="deny",
             tier=str(decision.tier),
             rule=decision.rule,
             reason=decision.reason,
         ),
     )
-    return Refusal(call=wish.call, decision=decision, say=output_text.denied(decision))
+    return Refusal(call=request.call, decision=decision, say=output_text.denied(decision))
 
 
 def _doubt(tx: Transaction, now: datetime, record: CallRecord) -> CallInDoubt:

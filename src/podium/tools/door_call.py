@@ -108,48 +108,48 @@ _CALL_STEP = re.compile(r"call(\.again-\d+)?#(?P<number>\d+)")
 """The steps that a plan's calls are made in; their index is the call's number."""
 
 
-def plan_approval(tx: Transaction, wish: CallRequest) -> Approval | None:
+def plan_approval(tx: Transaction, request: CallRequest) -> Approval | None:
     """The approval of the plan that this call is truly a part of; None when there is no such thing."""
-    place = wish.call.plan
+    place = request.call.plan
     approval = tx.approval(place.approval_id) if place and place.approval_id else None
-    if place is None or approval is None or approval.run_id != wish.call.run_id:
+    if place is None or approval is None or approval.run_id != request.call.run_id:
         return None
-    if not _open(tx, approval, wish):
+    if not _open(tx, approval, request):
         return None
-    step = _step_of(tx, wish, approval, place.step)
-    if step is None or not _is(tx, wish, step) or _used(tx, wish, approval, step.number):
+    step = _step_of(tx, request, approval, place.step)
+    if step is None or not _is(tx, request, step) or _used(tx, request, approval, step.number):
         return None
     return approval
 
 
-def as_for_this_call(approval: Approval, wish: CallRequest) -> Approval:
+def as_for_this_call(approval: Approval, request: CallRequest) -> Approval:
     """What the gate is shown: a yes to this call, by those of the plan's people that its tool wants."""
-    wanted = wish.spec.approvals if wish.spec else ()
+    wanted = request.spec.approvals if request.spec else ()
     grants = tuple(grant for grant in approval.grants if grant.group in wanted) if wanted else ()
     update = {
-        "digest": wish.digest,
+        "digest": request.digest,
         "status": ApprovalStatus.GRANTED,
         "grants": grants or approval.grants,
         # Once the plan has begun it may be finished.
-        "deadline": max(approval.deadline, wish.now + timedelta(seconds=1)),
+        "deadline": max(approval.deadline, request.now + timedelta(seconds=1)),
     }
     return approval.model_copy(update=update)
 
 
-def _open(tx: Transaction, approval: Approval, wish: CallRequest) -> bool:
+def _open(tx: Transaction, approval: Approval, request: CallRequest) -> bool:
     if approval.status is ApprovalStatus.RESERVED:
-        return approval.reserved_by == wish.call.run_id
+        return approval.reserved_by == request.call.run_id
     if approval.status is not ApprovalStatus.GRANTED:
         return False
-    return mark_expired(tx, approval, wish.now) is approval
+    return mark_expired(tx, approval, request.now) is approval
 
 
-def _used(tx: Transaction, wish: CallRequest, approval: Approval, number: int) -> bool:
+def _used(tx: Transaction, request: CallRequest, approval: Approval, number: int) -> bool:
     """Whether the yes to this step is spent: it was done, or it failed and the time is over.
 
     By the receipts: a retry forgets steps and calls, and never those.
     """
-    run_id = wish.call.run_id
+    run_id = request.call.run_id
     tried = [
         receipt.status
         for receipt in tx.receipts(run_id)
@@ -158,26 +158,26 @@ def _used(tx: Transaction, wish: CallRequest, approval: Approval, number: int) -
     ]
     if "completed" in tried:
         return True
-    return "failed" in tried and approval.deadline <= wish.now
+    return "failed" in tried and approval.deadline <= request.now
 
 
 def _step_of(
-    tx: Transaction, wish: CallRequest, approval: Approval, number: int
+    tx: Transaction, request: CallRequest, approval: Approval, number: int
 ) -> PlannedCall | None:
-    run = tx.run(wish.call.run_id)
+    run = tx.run(request.call.run_id)
     return planned_call(run, approval.plan_hash, number) if run else None
 
 
-def _is(tx: Transaction, wish: CallRequest, step: PlannedCall) -> bool:
-    if step.tool != wish.call.tool or wish.spec is None:
+def _is(tx: Transaction, request: CallRequest, step: PlannedCall) -> bool:
+    if step.tool != request.call.tool or request.spec is None:
         return False
-    if _number_in(wish.call.step_key) != step.number:
+    if _number_in(request.call.step_key) != step.number:
         return False
     try:
-        wanted = filled_in(step.arguments, _results(tx, wish.call.run_id))
+        wanted = filled_in(step.arguments, _results(tx, request.call.run_id))
     except KeyError:
         return False
-    return with_defaults(wish.spec.input_schema, wanted) == wish.call.arguments
+    return with_defaults(request.spec.input_schema, wanted) == request.call.arguments
 
 
 def _results(tx: Transaction, run_id: str) -> dict[int, Json]:
@@ -201,24 +201,24 @@ def newest_approval(tx: Transaction, digest: str) -> Approval | None:
 
 
 def ask_person(
-    tx: Transaction, wish: CallRequest, decision: Decision, approval_id: str, deadline: datetime
+    tx: Transaction, request: CallRequest, decision: Decision, approval_id: str, deadline: datetime
 ) -> Approval:
     """Store a question about exactly this call."""
     approval = Approval(
         id=approval_id,
-        run_id=wish.call.run_id,
-        call_key=wish.call.key,
-        digest=wish.digest,
-        tool=wish.call.tool,
-        summary=output_text.summary_of(wish.call, wish.spec),
-        arguments=wish.call.arguments,
+        run_id=request.call.run_id,
+        call_key=request.call.key,
+        digest=request.digest,
+        tool=request.call.tool,
+        summary=output_text.summary_of(request.call, request.spec),
+        arguments=request.call.arguments,
         tier=decision.tier,
         arithmetic=decision.arithmetic,
         reason=decision.reason,
-        approvers=decision.approvers or (wish.spec.approvals if wish.spec else ()),
-        requested_at=wish.now,
+        approvers=decision.approvers or (request.spec.approvals if request.spec else ()),
+        requested_at=request.now,
         deadline=deadline,
-        diff=wish.diff or "",
+        diff=request.diff or "",
     )
     tx.save_approval(approval)
     tx.append(
@@ -233,7 +233,7 @@ def ask_person(
             arithmetic=approval.arithmetic,
             approvers=approval.approvers,
             deadline=approval.deadline,
-            files=wish.call.files,
+            files=request.call.files,
             diff=approval.diff,
         ),
     )
@@ -243,23 +243,23 @@ def ask_person(
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def reversal_claimed(tx: Transaction, wish: CallRequest) -> Decision | None:
+def reversal_claimed(tx: Transaction, request: CallRequest) -> Decision | None:
     """A no, when the receipt that this call would reverse is being reversed, or was."""
-    receipt = wish.call.plan.undoes if wish.call.plan else ""
+    receipt = request.call.plan.undoes if request.call.plan else ""
     if not receipt or tx.counted(undo_counter(receipt), _BEGINNING) <= 0:
         return None
     return Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.UNDONE_ALREADY,
         reason=f"receipt {receipt} was undone already, or is being undone right now",
-        tier=wish.spec.tier if wish.spec else Tier.T4,
+        tier=request.spec.tier if request.spec else Tier.T4,
     )
 
 
-def claim_reversal(tx: Transaction, wish: CallRequest) -> None:
+def claim_reversal(tx: Transaction, request: CallRequest) -> None:
     """From now on no other call may reverse that receipt."""
-    if wish.call.plan is not None and wish.call.plan.undoes:
-        tx.count(undo_counter(wish.call.plan.undoes), wish.now)
+    if request.call.plan is not None and request.call.plan.undoes:
+        tx.count(undo_counter(request.call.plan.undoes), request.now)
 
 
 def give_up_reversal(tx: Transaction, record: CallRecord, at: datetime) -> None:

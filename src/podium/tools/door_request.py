@@ -95,12 +95,12 @@ class RequestJudge:
         run = self._refuse_strangers(tx, call.run_id)
         spec = self.specs(call.tool)
         digest = call.digest(spec, self.digests.of(spec))
-        wish = CallRequest(
+        request = CallRequest(
             call=call, spec=spec, digest=digest, now=self.clock.now(), run=run, diff=diff
         )
         record = tx.call(call.key)
-        known = answer_from_record(tx, wish, record) if record else None
-        return known or self._judge(tx, wish)
+        known = answer_from_record(tx, request, record) if record else None
+        return known or self._judge(tx, request)
 
     def look_back(self, tx: Transaction, run_id: str, step_key: str) -> CallInDoubt | None:
         self._refuse_strangers(tx, run_id)
@@ -120,34 +120,34 @@ class RequestJudge:
             raise LeaseLost(run_id)
         return run
 
-    def _judge(self, tx: Transaction, wish: CallRequest) -> Permit | Refusal:
-        approval = self._granted(tx, wish)
-        decision, quotas = self._decide(tx, wish, approval)
+    def _judge(self, tx: Transaction, request: CallRequest) -> Permit | Refusal:
+        approval = self._granted(tx, request)
+        decision, quotas = self._decide(tx, request, approval)
         if decision.effect is Effect.ALLOW:
-            if (claimed := reversal_claimed(tx, wish)) is not None:
-                return self._deny(tx, wish, claimed)
-            return self._allow(tx, wish, decision, quotas, approval)
+            if (claimed := reversal_claimed(tx, request)) is not None:
+                return self._deny(tx, request, claimed)
+            return self._allow(tx, request, decision, quotas, approval)
         if decision.effect is Effect.ASK:
-            return self._ask(tx, wish, decision)
-        return self._deny(tx, wish, decision)
+            return self._ask(tx, request, decision)
+        return self._deny(tx, request, decision)
 
-    def _granted(self, tx: Transaction, wish: CallRequest) -> Approval | None:
+    def _granted(self, tx: Transaction, request: CallRequest) -> Approval | None:
         """A yes for exactly this call that is still good."""
-        approval = tx.approval_for(wish.digest, (ApprovalStatus.GRANTED,))
-        if approval and not expired(tx, approval, wish.now):
+        approval = tx.approval_for(request.digest, (ApprovalStatus.GRANTED,))
+        if approval and not expired(tx, approval, request.now):
             return approval
-        return plan_approval(tx, wish)
+        return plan_approval(tx, request)
 
     def _decide(
-        self, tx: Transaction, wish: CallRequest, approval: Approval | None
+        self, tx: Transaction, request: CallRequest, approval: Approval | None
     ) -> tuple[Decision, tuple[Quota, ...]]:
         """The gate's word. Whatever it raises is a no."""
         try:
-            terms = terms_of(wish.run or tx.run(wish.call.run_id))
-            root = wish.call.root or self.settings.root
+            terms = terms_of(request.run or tx.run(request.call.run_id))
+            root = request.call.root or self.settings.root
             held = self.held(root)
             context = GateContext(
-                tool=wish.spec,
+                tool=request.spec,
                 mode=terms.mode_with(self.settings.mode),
                 attended=self.settings.attended,
                 root=root,
@@ -156,26 +156,26 @@ class RequestJudge:
                 undoable=held is None or held.undoable,
                 network=held.network if held else "open",
                 hosts=held.hosts if held else (),
-                approval=_shown_to_gate(approval, wish),
-                now=wish.now,
+                approval=_shown_to_gate(approval, request),
+                now=request.now,
             )
-            quotas = self.gate.quotas_for(wish.call, context)
+            quotas = self.gate.quotas_for(request.call, context)
             budgets = (*self.gate.budgets, *self.settings.budgets, *terms.budgets)
         except Exception as error:
-            return _crashed(wish, error), ()
+            return _crashed(request, error), ()
         update = {
-            "quotas": tuple(_quota_state(tx, quota, wish) for quota in quotas),
-            "budgets": tuple(_budget_state(tx, budget, wish) for budget in budgets),
+            "quotas": tuple(_quota_state(tx, quota, request) for quota in quotas),
+            "budgets": tuple(_budget_state(tx, budget, request) for budget in budgets),
         }
         try:
-            return self.gate.decide(wish.call, context.model_copy(update=update)), quotas
+            return self.gate.decide(request.call, context.model_copy(update=update)), quotas
         except Exception as error:
-            return _crashed(wish, error), ()
+            return _crashed(request, error), ()
 
     def _allow(
         self,
         tx: Transaction,
-        wish: CallRequest,
+        request: CallRequest,
         decision: Decision,
         quotas: tuple[Quota, ...],
         approval: Approval | None,
@@ -183,63 +183,63 @@ class RequestJudge:
         """A yes that stands for this call is used by it, even where today's policy needs none."""
         tx.must_be_able_to_seal()
         for quota in quotas:
-            tx.count(_counter(quota), wish.now)
+            tx.count(_counter(quota), request.now)
         if approval is not None:
-            tx.save_approval(_held(approval, wish))
+            tx.save_approval(_held(approval, request))
         approval_id = approval.id if approval else None
-        claim_reversal(tx, wish)
-        disposable = self._is_disposable(wish)
+        claim_reversal(tx, request)
+        disposable = self._is_disposable(request)
         tx.save_call(
-            wish.record(CallStatus.REQUESTED, decision, approval_id, disposable=disposable)
+            request.record(CallStatus.REQUESTED, decision, approval_id, disposable=disposable)
         )
-        tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
+        tx.append(request.call.run_id, self._requested(request, decision, approval_id))
         return Permit(
-            call=wish.call,
-            digest=wish.digest,
+            call=request.call,
+            digest=request.digest,
             decision=decision,
             approval_id=approval_id,
             said=approval.said if approval else "",
         )
 
-    def _is_disposable(self, wish: CallRequest) -> bool:
+    def _is_disposable(self, request: CallRequest) -> bool:
         """Whether a rollback of the workspace would undo the call, whatever it does."""
-        within = wish.spec.within_workspace if wish.spec else "no"
-        root = wish.call.root or self.settings.root
+        within = request.spec.within_workspace if request.spec else "no"
+        root = request.call.root or self.settings.root
         held = self.held(root)
         if held is None or not held.disposable or within == "no":
             return False
         if within == "commands" and not held.is_offline:
             return False
-        return all(Path(use.real).is_relative_to(root) for use in wish.call.paths)
+        return all(Path(use.real).is_relative_to(root) for use in request.call.paths)
 
-    def _deny(self, tx: Transaction, wish: CallRequest, decision: Decision) -> Refusal:
-        self._record_refusal(tx, wish, decision)
-        return Refusal(call=wish.call, decision=decision, say=output_text.denied(decision))
+    def _deny(self, tx: Transaction, request: CallRequest, decision: Decision) -> Refusal:
+        self._record_refusal(tx, request, decision)
+        return Refusal(call=request.call, decision=decision, say=output_text.denied(decision))
 
-    def _ask(self, tx: Transaction, wish: CallRequest, decision: Decision) -> Refusal:
-        if problem := output_text.unreadable(wish.call, wish.spec):
+    def _ask(self, tx: Transaction, request: CallRequest, decision: Decision) -> Refusal:
+        if problem := output_text.unreadable(request.call, request.spec):
             no = {"effect": Effect.DENY, "reason": f"{decision.reason}; {problem}"}
-            return self._deny(tx, wish, decision.model_copy(update=no))
-        newest = newest_approval(tx, wish.digest)
+            return self._deny(tx, request, decision.model_copy(update=no))
+        newest = newest_approval(tx, request.digest)
         if newest is not None and newest.status is ApprovalStatus.REJECTED:
             no = {
                 "effect": Effect.DENY,
                 "rule": f"approval:{newest.id}",
                 "reason": output_text.rejected(newest),
             }
-            return self._deny(tx, wish, decision.model_copy(update=no))
+            return self._deny(tx, request, decision.model_copy(update=no))
         pending = newest if newest and newest.status is ApprovalStatus.PENDING else None
-        if pending is None or expired(tx, pending, wish.now):
+        if pending is None or expired(tx, pending, request.now):
             try:
-                deadline = wish.now + timedelta(seconds=self.gate.approval_seconds)
+                deadline = request.now + timedelta(seconds=self.gate.approval_seconds)
             except Exception as error:
-                return self._deny(tx, wish, _crashed(wish, error))
-            if wish.lacks_diff:
+                return self._deny(tx, request, _crashed(request, error))
+            if request.lacks_diff:
                 raise DiffMissing
-            pending = ask_person(tx, wish, decision, self.ids.new("apr"), deadline)
-        self._record_refusal(tx, wish, decision, pending.id)
+            pending = ask_person(tx, request, decision, self.ids.new("apr"), deadline)
+        self._record_refusal(tx, request, decision, pending.id)
         return Refusal(
-            call=wish.call,
+            call=request.call,
             decision=decision,
             say=output_text.waiting(pending.id, pending.deadline),
             approval_id=pending.id,
@@ -247,18 +247,22 @@ class RequestJudge:
         )
 
     def _record_refusal(
-        self, tx: Transaction, wish: CallRequest, decision: Decision, approval_id: str | None = None
+        self,
+        tx: Transaction,
+        request: CallRequest,
+        decision: Decision,
+        approval_id: str | None = None,
     ) -> None:
-        refused = wish.record(CallStatus.REFUSED, decision, approval_id)
-        if _told_before(tx.call(wish.call.key), refused):
+        refused = request.record(CallStatus.REFUSED, decision, approval_id)
+        if _told_before(tx.call(request.call.key), refused):
             return
         tx.save_call(refused)
         tx.append(
-            wish.call.run_id,
+            request.call.run_id,
             ToolRefused(
-                call=wish.call.key,
-                tool=wish.call.tool,
-                arguments=bound(wish.call.arguments, self.settings.result_bytes),
+                call=request.call.key,
+                tool=request.call.tool,
+                arguments=bound(request.call.arguments, self.settings.result_bytes),
                 effect="ask" if decision.effect is Effect.ASK else "deny",
                 tier=str(decision.tier),
                 rule=decision.rule,
@@ -268,19 +272,19 @@ class RequestJudge:
         )
 
     def _requested(
-        self, wish: CallRequest, decision: Decision, approval_id: str | None
+        self, request: CallRequest, decision: Decision, approval_id: str | None
     ) -> ToolRequested:
         return ToolRequested(
-            call=wish.call.key,
-            tool=wish.call.tool,
-            arguments=bound(wish.call.arguments, self.settings.result_bytes),
-            digest=wish.digest,
+            call=request.call.key,
+            tool=request.call.tool,
+            arguments=bound(request.call.arguments, self.settings.result_bytes),
+            digest=request.digest,
             tier=str(decision.tier),
             rule=decision.rule,
             reason=decision.reason,
             approval_id=approval_id,
-            observed=wish.call.observed,
-            files=wish.call.files,
+            observed=request.call.observed,
+            files=request.call.files,
         )
 
 
@@ -302,22 +306,22 @@ def expired(tx: Transaction, approval: Approval, now: datetime) -> bool:
     return mark_expired(tx, approval, now) is not approval
 
 
-def _shown_to_gate(approval: Approval | None, wish: CallRequest) -> Approval | None:
-    return as_for_this_call(approval, wish) if approval and approval.plan_hash else approval
+def _shown_to_gate(approval: Approval | None, request: CallRequest) -> Approval | None:
+    return as_for_this_call(approval, request) if approval and approval.plan_hash else approval
 
 
-def _held(approval: Approval, wish: CallRequest) -> Approval:
+def _held(approval: Approval, request: CallRequest) -> Approval:
     if approval.plan_hash:
-        return hold_plan(approval, wish.now)
-    return reserve(approval, wish.call.key, wish.digest, wish.now)
+        return hold_plan(approval, request.now)
+    return reserve(approval, request.call.key, request.digest, request.now)
 
 
-def _crashed(wish: CallRequest, error: Exception) -> Decision:
+def _crashed(request: CallRequest, error: Exception) -> Decision:
     return Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.GATE_ERROR,
         reason=f"the policy could not judge this call ({type(error).__name__}: {error})",
-        tier=wish.spec.tier if wish.spec else Tier.T4,
+        tier=request.spec.tier if request.spec else Tier.T4,
     )
 
 
@@ -325,20 +329,20 @@ def _counter(quota: Quota) -> str:
     return f"quota:{quota.name}"
 
 
-def _quota_state(tx: Transaction, quota: Quota, wish: CallRequest) -> QuotaState:
-    since = wish.now - timedelta(seconds=quota.seconds)
+def _quota_state(tx: Transaction, quota: Quota, request: CallRequest) -> QuotaState:
+    since = request.now - timedelta(seconds=quota.seconds)
     return QuotaState(quota=quota, used=int(tx.counted(_counter(quota), since)))
 
 
-def _budget_state(tx: Transaction, budget: Budget, wish: CallRequest) -> BudgetState:
+def _budget_state(tx: Transaction, budget: Budget, request: CallRequest) -> BudgetState:
     """A budget of a single call is untouched before the call."""
     if budget.scope == "call":
         return BudgetState(budget=budget)
     used = usage_counted(
         lambda counter: tx.counted(counter, _BEGINNING),
         budget.scope,
-        wish.call.run_id,
-        wish.call.step_key,
-        wish.now,
+        request.call.run_id,
+        request.call.step_key,
+        request.now,
     )
     return BudgetState(budget=budget, used=used)

@@ -69,7 +69,7 @@ def clean_outcome(outcome: CallOutcome, cleaner: OutputCleaner, limit_bytes: int
     clean = cleaner.text
     return outcome.model_copy(
         update={
-            "result": bound(_each_text(outcome.result, clean), limit_bytes),
+            "result": bound(_texts_of(outcome.result, clean), limit_bytes),
             "error": _cut(clean(outcome.error), ERROR_BYTES),
         }
     )
@@ -134,13 +134,13 @@ def _cut(text: str, limit_bytes: int) -> str:
     return shown
 
 
-def _each_text(value: Json, change: Callable[[str], str]) -> Json:
+def _texts_of(value: Json, change: Callable[[str], str]) -> Json:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {change(str(key)): _each_text(item, change) for key, item in value.items()}
+        return {change(str(key)): _texts_of(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_each_text(item, change) for item in value]
+        return [_texts_of(item, change) for item in value]
     return value
 
 

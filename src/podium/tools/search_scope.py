@@ -161,11 +161,11 @@ def _walk(root: str, folder: str, wishes: Sequence[_SearchGlobs]) -> Iterator[st
             inner, path = prefix + entry.name, entry.path
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != _NOT_ENTERED and any(
-                    wish.enters(inner, path, ignoring) for wish in wishes
+                    request.enters(inner, path, ignoring) for request in wishes
                 ):
                     waiting.append((path, f"{inner}/", ignoring))
             elif entry.is_file(follow_symlinks=False) and any(
-                wish.reads(inner, path, ignoring) for wish in wishes
+                request.reads(inner, path, ignoring) for request in wishes
             ):
                 yield path
 

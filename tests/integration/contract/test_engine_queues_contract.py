@@ -438,13 +438,13 @@ async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_
 
     beats: list[str] = []
 
-    beat = Heartbeat.beat
+    send = Heartbeat.send
 
     async def counted(heart: Heartbeat) -> None:
         beats.append("beat")
-        await beat(heart)
+        await send(heart)
 
-    monkeypatch.setattr(Heartbeat, "beat", counted)
+    monkeypatch.setattr(Heartbeat, "send", counted)
     store = MemoryStore(SystemClock())
     engine = LocalEngine(
         store,

@@ -151,8 +151,8 @@ class Place:
     async def make(
         self, task: str = "t1", forbidden: Sequence[str] = (), **more: str
     ) -> GitWorkspace:
-        wish = WorkspaceSpec(task=task, repository=str(self.repository), forbidden=tuple(forbidden))
-        return await self.workspaces.create(wish.model_copy(update=more))
+        spec = WorkspaceSpec(task=task, repository=str(self.repository), forbidden=tuple(forbidden))
+        return await self.workspaces.create(spec.model_copy(update=more))
 
     async def agent(self, workspace: GitWorkspace, script: str) -> ProcessExit:
         """Run a shell script as an agent would: confined."""

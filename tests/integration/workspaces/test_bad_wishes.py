@@ -19,9 +19,9 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-async def _refused(place: Place, kind: type[PodiumError], words: str, **wish: object) -> None:
+async def _refused(place: Place, kind: type[PodiumError], words: str, **spec: object) -> None:
     """The wish is refused with these words, and everything is as before."""
-    asked = {"task": "t1", "repository": str(place.repository), **wish}
+    asked = {"task": "t1", "repository": str(place.repository), **spec}
     before, around = place.state(), sorted(os.listdir(place.repository.parent))
     with pytest.raises(kind, match=words):
         await place.workspaces.create(WorkspaceSpec.model_validate(asked))

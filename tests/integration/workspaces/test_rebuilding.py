@@ -22,7 +22,7 @@ def yard(tmp_path: Path) -> Yard:
     return Yard(tmp_path).build()
 
 
-def wish(yard: Yard, record: WorkspaceRecord, **more: object) -> WorkspaceSpec:
+def spec(yard: Yard, record: WorkspaceRecord, **more: object) -> WorkspaceSpec:
     fields = {"task": record.task, "repository": str(yard.repository), **more}
     return WorkspaceSpec.model_validate(fields)
 
@@ -53,7 +53,7 @@ async def test_with_its_folder_gone_it_is_made_in_the_same_place(yard: Yard) -> 
     record = workspace.record
     shutil.rmtree(record.path)
     assert record.path in await yard.workspaces.missing(record.id)
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), head)
     assert (made.record.id, made.record.path) == (record.id, record.path)
     assert Path(record.path, "three.txt").read_text() == "work\n"
     await goes_on(yard, await yard.workspaces.open(record.id), head)
@@ -65,7 +65,7 @@ async def test_commits_that_only_the_old_one_had_are_in_the_snapshot(yard: Yard)
     record = workspace.record
     only = agent_commits(record, "four.txt")
     shutil.rmtree(record.path)
-    made, kept = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, kept = await yard.workspaces.rebuild(record, spec(yard, record), head)
     assert kept is not None
     assert yard.git("rev-parse", f"{kept.commit}^1") == only
     await made.restore(kept)
@@ -77,7 +77,7 @@ async def test_where_nothing_was_delivered_it_starts_from_the_base(yard: Yard) -
     workspace = await yard.made()
     record = workspace.record
     shutil.rmtree(record.path)
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), record.base)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), record.base)
     await goes_on(yard, made, record.base)
 
 
@@ -89,7 +89,7 @@ async def test_a_branch_that_somebody_deleted_is_made_again_where_its_commit_is_
     record = workspace.record
     shutil.rmtree(record.path)
     yard.git("update-ref", "-d", record.branch)
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), head)
     await goes_on(yard, made, head)
 
 
@@ -117,10 +117,10 @@ async def test_a_branch_that_somebody_else_moved_stays_there_and_a_person_is_tol
         yard.git("worktree", "prune")
     for _ in range(2):
         with pytest.raises(NotPossibleNow, match=f"git update-ref {record.branch} {head}"):
-            await yard.workspaces.rebuild(record, wish(yard, record), head)
+            await yard.workspaces.rebuild(record, spec(yard, record), head)
         assert yard.git("rev-parse", record.branch) == other
     yard.git("update-ref", record.branch, head)
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), head)
     await goes_on(yard, made, head)
 
 
@@ -133,7 +133,7 @@ async def test_what_the_run_itself_put_there_on_another_host_is_kept_before_it_i
     shutil.rmtree(record.private)
     yard.git("worktree", "prune")
     other = moved(yard, record, "main", "Evidence\n\nPodium-Run: run_1\n")
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), head)
     assert await made.delivered() == head
     kept = [ref for ref in yard.refs() if ref.startswith(f"refs/podium/snapshots/{record.id}/")]
     assert any(yard.git("merge-base", other, ref) == other for ref in kept)
@@ -147,7 +147,7 @@ async def test_a_repository_without_the_commit_is_told_of_and_nothing_is_made(ya
     run_git(*words, str(other.repository), cwd=other.folder)
     before = other.refs()
     with pytest.raises(NotPossibleNow, match=head[:12]):
-        await other.workspaces.rebuild(workspace.record, wish(other, workspace.record), head)
+        await other.workspaces.rebuild(workspace.record, spec(other, workspace.record), head)
     assert other.refs() == before
     assert await other.workspaces.leftovers() == []
     assert not (other.folder / ".worktrees").exists()
@@ -158,12 +158,12 @@ async def test_a_set_up_that_fails_leaves_the_branch_and_can_be_asked_again(yard
     workspace, head = await delivered(yard)
     record = workspace.record
     shutil.rmtree(record.path)
-    broken = wish(yard, record, set_up=SetupSpec(after_create=(("/bin/false",),)))
+    broken = spec(yard, record, set_up=SetupSpec(after_create=(("/bin/false",),)))
     with pytest.raises(SetUpFailed):
         await yard.workspaces.rebuild(record, broken, head)
     assert yard.git("rev-parse", record.branch) == head
     assert await yard.workspaces.missing(record.id)
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), head)
     await goes_on(yard, made, head)
 
 
@@ -173,7 +173,7 @@ async def test_one_whose_making_was_killed_is_made_all_the_same(yard: Yard) -> N
     # As a kill right before its end leaves it.
     Path(record.private, RECORD).rename(Path(record.private, CREATING))
     assert await yard.workspaces.missing(record.id)
-    made, kept = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, kept = await yard.workspaces.rebuild(record, spec(yard, record), head)
     assert kept is None
     await goes_on(yard, made, head)
 
@@ -183,7 +183,7 @@ async def test_the_set_up_is_done_anew(yard: Yard) -> None:
     workspace, head = await delivered(yard)
     record = workspace.record
     shutil.rmtree(record.path)
-    wanted = wish(yard, record, set_up=SetupSpec(copy_files=("local.log",), ports=("PORT",)))
+    wanted = spec(yard, record, set_up=SetupSpec(copy_files=("local.log",), ports=("PORT",)))
     made, _ = await yard.workspaces.rebuild(record, wanted, head)
     assert Path(made.record.path, "local.log").read_text() == "mine\n"
     assert made.record.ports["PORT"]
@@ -197,7 +197,7 @@ async def test_one_that_was_tidied_away_comes_back_and_is_no_longer_listed_as_re
     record = workspace.record
     yard.git("merge", "--quiet", "--ff-only", record.branch)
     assert (await yard.workspaces.remove(record.id)).removed
-    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    made, _ = await yard.workspaces.rebuild(record, spec(yard, record), head)
     assert await yard.workspaces.removed() == []
     await goes_on(yard, made, head)
 

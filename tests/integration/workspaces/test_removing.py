@@ -309,14 +309,14 @@ async def test_repositories_side_by_side_can_have_tasks_of_one_name(yard: Yard) 
 
 async def test_a_folder_in_the_way_is_told_whose_it_is_and_never_to_be_deleted(yard: Yard) -> None:
     first = await yard.made()
-    wish = WorkspaceSpec(task="task", repository=str(yard.repository), branch="other")
+    spec = WorkspaceSpec(task="task", repository=str(yard.repository), branch="other")
     with pytest.raises(NotPossibleNow, match="it is the workspace 'task' of") as said:
-        await yard.workspaces.create(wish)
+        await yard.workspaces.create(spec)
     assert "podium workspaces gc task" in str(said.value)
     private = Path(first.record.private)
     (private / "record.json").rename(private / "creating.json")
     with pytest.raises(NotPossibleNow, match="`podium workspaces gc` clears that away"):
-        await yard.workspaces.create(wish)
+        await yard.workspaces.create(spec)
     (Path(first.record.path).parent / "foreign").mkdir()
     with pytest.raises(NotPossibleNow, match="does not know whose it is"):
         await yard.made("foreign")

@@ -35,8 +35,8 @@ async def made(yard: Yard, branch: str = "") -> Workspace:
         secrets_in=secret_finder(Redactor({"DEPLOY_PASSWORD": VALUE})),
         confined=False,
     )
-    wish = WorkspaceSpec(task="task", repository=str(yard.repository), branch=branch)
-    return await workspaces.create(wish)
+    spec = WorkspaceSpec(task="task", repository=str(yard.repository), branch=branch)
+    return await workspaces.create(spec)
 
 
 def taken_back_later(record: WorkspaceRecord) -> None:

@@ -31,7 +31,7 @@ def confined(yard: Yard, told: list[str] | None = None) -> GitWorkspaces:
     )
 
 
-def wish(
+def spec(
     yard: Yard, set_up: SetupSpec, task: str = "task", forbidden: tuple[str, ...] = ()
 ) -> WorkspaceSpec:
     return WorkspaceSpec(
@@ -48,7 +48,7 @@ async def test_a_workspace_has_its_files_ports_and_what_commands_made(yard: Yard
         ready=("test", "-f", "made.log"),
         seconds=60,
     )
-    workspace = await confined(yard, told).create(wish(yard, set_up))
+    workspace = await confined(yard, told).create(spec(yard, set_up))
     port = workspace.record.ports["WEB_PORT"]
     assert (Path(workspace.record.path) / "made.log").read_text() == f"KEY=1\n{port}\n"
     assert "  done" in told
@@ -58,8 +58,8 @@ async def test_a_workspace_has_its_files_ports_and_what_commands_made(yard: Yard
 
 async def test_ports_of_living_workspaces_differ(yard: Yard) -> None:
     set_up = SetupSpec(ports=("A", "B"))
-    first = await confined(yard).create(wish(yard, set_up, "first"))
-    second = await confined(yard).create(wish(yard, set_up, "second"))
+    first = await confined(yard).create(spec(yard, set_up, "first"))
+    second = await confined(yard).create(spec(yard, set_up, "second"))
     assert len({*first.record.ports.values(), *second.record.ports.values()}) == 4
 
 
@@ -72,7 +72,7 @@ async def test_commands_cannot_reach_the_repository_nor_the_network(yard: Yard) 
     before = yard.refs()
     told: list[str] = []
     await confined(yard, told).create(
-        wish(yard, SetupSpec(after_create=(("bash", "-c", attempts),)))
+        spec(yard, SetupSpec(after_create=(("bash", "-c", attempts),)))
     )
     assert {name: at for name, at in yard.refs().items() if name in before} == before
     assert (yard.repository / "one.txt").read_text() == "one.txt\n"
@@ -88,7 +88,7 @@ async def test_a_command_that_fails_leaves_nothing_and_its_output_is_told(yard: 
         after_create=(("sh", "-c", "touch made; echo no compiler; exit 2"),),
     )
     with pytest.raises(SetUpFailed, match="no compiler"):
-        await confined(yard).create(wish(yard, set_up))
+        await confined(yard).create(spec(yard, set_up))
     assert yard.refs() == before
     assert not (yard.folder / ".worktrees").exists()
     assert confined(yard).records.ids() == []
@@ -98,7 +98,7 @@ async def test_a_command_that_fails_leaves_nothing_and_its_output_is_told(yard: 
 
 async def test_a_file_that_is_not_there_is_told_before_anything_is_made(yard: Yard) -> None:
     with pytest.raises(BadInput, match=r"\.envv"):
-        await confined(yard).create(wish(yard, SetupSpec(copy_files=(".envv",))))
+        await confined(yard).create(spec(yard, SetupSpec(copy_files=(".envv",))))
     assert confined(yard).records.ids() == []
     assert not (yard.folder / ".worktrees").exists()
 
@@ -107,7 +107,7 @@ async def test_a_copied_file_may_be_forbidden_to_change(yard: Yard) -> None:
     overwrite = ("sh", "-c", "cat .env; echo x > .env || true")
     set_up = SetupSpec(copy_files=(".env",), after_create=(overwrite,))
     told: list[str] = []
-    made = await confined(yard, told).create(wish(yard, set_up, forbidden=(".env",)))
+    made = await confined(yard, told).create(spec(yard, set_up, forbidden=(".env",)))
     assert "  KEY=1" in told
     assert (Path(made.record.path) / ".env").read_text() == "KEY=1\n"
 
@@ -119,7 +119,7 @@ async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes
 ) -> None:
     (yard.repository / name).parent.mkdir(exist_ok=True)
     (yard.repository / name).write_text("secret")
-    made = await confined(yard).create(wish(yard, SetupSpec(copy_files=(name,))))
+    made = await confined(yard).create(spec(yard, SetupSpec(copy_files=(name,))))
     assert made.record.copied == (name,)
     (listing,) = await confined(yard).listed()
     assert listing.kept is WorkLocation.UNCHANGED
@@ -134,7 +134,7 @@ async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes
 async def test_what_the_set_up_left_is_no_work_until_somebody_changes_it(yard: Yard) -> None:
     script = "mkdir __pycache__; echo x > __pycache__/a.pyc; echo y >> one.txt"
     set_up = SetupSpec(after_create=(("sh", "-c", script),))
-    workspace = await confined(yard).create(wish(yard, set_up))
+    workspace = await confined(yard).create(spec(yard, set_up))
     worktree = Path(workspace.record.path)
     (listing,) = await confined(yard).listed()
     assert listing.kept is WorkLocation.UNCHANGED

@@ -131,12 +131,12 @@ async def test_a_head_that_says_nothing_is_no_error(place: Place) -> None:
 
 async def test_what_the_set_up_left_is_no_change_until_somebody_changes_it(tmp_path: Path) -> None:
     place = Place(tmp_path, confined=False)
-    wish = WorkspaceSpec(
+    spec = WorkspaceSpec(
         task="t1",
         repository=str(place.repository),
         set_up=SetupSpec(after_create=(("sh", "-c", "echo made > made; echo more >> README"),)),
     )
-    workspace = await place.workspaces.create(wish)
+    workspace = await place.workspaces.create(spec)
     assert (await workspace.state()).is_clean
     assert await workspace.reset(workspace.record.base, "x") == []
     (_top(workspace) / "made").write_text("other\n")

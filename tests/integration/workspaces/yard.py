@@ -67,10 +67,10 @@ class Yard:
         return run_git(*words, cwd=self.repository)
 
     async def made(self, task: str = "task", set_up: SetupSpec | None = None) -> Workspace:
-        wish = WorkspaceSpec(
+        spec = WorkspaceSpec(
             task=task, repository=str(self.repository), set_up=set_up or SetupSpec()
         )
-        return await self.workspaces.create(wish)
+        return await self.workspaces.create(spec)
 
     def refs(self) -> dict[str, str]:
         listed = self.git("for-each-ref", "--format=%(refname) %(objectname)")

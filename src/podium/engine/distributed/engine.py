@@ -69,7 +69,7 @@ class LossDetector:
     def _lost_hosts(self, view: StoreView) -> list[tuple[str, str]]:
         """Queue and code of runs pinned to hosts that have been silent for too long."""
         now = view.now()
-        heard = {beat.host for beat in self._roster.alive_workers(view)} | {self._host}
+        heard = {heartbeat.host for heartbeat in self._roster.alive_workers(view)} | {self._host}
         wanted = [
             (queue, code, code.partition("#")[2]) for queue, code in codes_asked_for(asked(view))
         ]
@@ -91,9 +91,9 @@ class LossDetector:
         """Workers that are dead and own nothing any more."""
         alive, owners = self._roster.alive(view), view.owners()
         return [
-            beat.id
-            for beat in view.workers()
-            if beat.id not in alive | owners and self._roster.is_gone(view, beat.id)
+            heartbeat.id
+            for heartbeat in view.workers()
+            if heartbeat.id not in alive | owners and self._roster.is_gone(view, heartbeat.id)
         ]
 
 
@@ -105,7 +105,7 @@ def _waiting(view: StoreView, queue: str, code: str) -> Iterator[Run]:
 
 
 def _only_other_versions(queue: str, flow: str, alive: Sequence[WorkerHeartbeat]) -> bool:
-    offered = {flow for beat in alive if queue in beat.queues for flow in beat.flows}
+    offered = {flow for heartbeat in alive if queue in heartbeat.queues for flow in heartbeat.flows}
     name = flow.rpartition("@")[0]
     return flow not in offered and any(each.startswith(f"{name}@") for each in offered)
 

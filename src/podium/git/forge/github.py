@@ -154,9 +154,9 @@ class GitHub:
         self, owner: str, branch: str, base: str, title: str, body: str
     ) -> int | GitHubRefusal:
         """Open one and give its number."""
-        wish = {"title": _cut(title, _TITLE_CHARACTERS, "…"), "head": f"{owner}:{branch}"}
-        wish |= {"base": base, "body": _cut(body, _BODY_CHARACTERS, _CUT)}
-        answer = await self._ask("POST", "/pulls", body=wish)
+        spec = {"title": _cut(title, _TITLE_CHARACTERS, "…"), "head": f"{owner}:{branch}"}
+        spec |= {"base": base, "body": _cut(body, _BODY_CHARACTERS, _CUT)}
+        answer = await self._ask("POST", "/pulls", body=spec)
         if answer.status != 201:
             return self._refused(answer)
         return self._validated(answer.json(), PullResponse).number

@@ -59,27 +59,29 @@ class ExecJudge:
         self._files = _files_of(rules.names)
         self._first_lines: dict[tuple[int, int, int], list[str]] = {}
 
-    def reason(self, wish: ExecRequest) -> str:
+    def reason(self, request: ExecRequest) -> str:
         """Empty when it may be started. Raises `OSError` when its file is not to be found.
 
         What we cannot look at is not started either: it could be anything.
         """
-        return self._reason(wish, wish.open(), wish.path, wish.argv, _INTERPRETERS_DEEP)
+        return self._reason(request, request.open(), request.path, request.argv, _INTERPRETERS_DEEP)
 
-    def _reason(self, wish: ExecRequest, file: int, path: str, argv: list[str], deep: int) -> str:
+    def _reason(
+        self, request: ExecRequest, file: int, path: str, argv: list[str], deep: int
+    ) -> str:
         try:
             about = os.fstat(file)
             known_as = self._files.get((about.st_dev, about.st_ino), "")
             names = (known_as, _name(path_of(file)), _name(path))
-            reason = judge(self._rules, tuple(name for name in names if name), argv, wish)
+            reason = judge(self._rules, tuple(name for name in names if name), argv, request)
             interpreter = [] if reason else self._first_line(file, about)
         finally:
             os.close(file)
         if not interpreter or deep == 0:
             return reason
-        next_file = wish.open_interpreter(interpreter[0])
+        next_file = request.open_interpreter(interpreter[0])
         words = [*interpreter, path, *argv[1:]]
-        return self._reason(wish, next_file, interpreter[0], words, deep - 1)
+        return self._reason(request, next_file, interpreter[0], words, deep - 1)
 
     def _first_line(self, file: int, about: os.stat_result) -> list[str]:
         """As `first_line`, remembered: no change of a file leaves the time of its last change alone."""
@@ -91,10 +93,10 @@ class ExecJudge:
         return self._first_lines[identity]
 
 
-def cannot_start(wish: ExecRequest) -> int:
+def cannot_start(request: ExecRequest) -> int:
     """The errno with which the kernel will refuse to execute this, as far as can be foreseen; or 0."""
     try:
-        file = wish.open()
+        file = request.open()
     except OSError as error:
         return error.errno or errno.ENOENT
     try:
@@ -107,7 +109,7 @@ def cannot_start(wish: ExecRequest) -> int:
     if not interpreter:
         return 0
     try:
-        os.close(wish.open_interpreter(interpreter[0]))
+        os.close(request.open_interpreter(interpreter[0]))
     except OSError as error:
         return error.errno or errno.ENOENT
     return 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class _HoldingSupervisor(SyscallSupervisor):
     """Keeps the sandbox's own program at its start."""
 
-    def _start_program(self, notice: SyscallNotice, wish: ExecRequest) -> int | None:
+    def _start_program(self, notice: SyscallNotice, request: ExecRequest) -> int | None:
         try:
             self._on_program(notice.pid)
         except OSError as error:

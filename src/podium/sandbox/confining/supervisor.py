@@ -107,26 +107,26 @@ class SyscallSupervisor:
         if not self._wrapped and notice.pid == self._first_pid:
             self._wrapped = True  # bubblewrap itself: no program of the tree has this pid
             return None
-        wish = ExecRequest(notice)
+        request = ExecRequest(notice)
         if not still_waits(self.listener, notice):
             return errno.EINTR
         if not self.program_pid:
-            return self._start_program(notice, wish)
-        return errno.EACCES if self._is_refused(wish) else None
+            return self._start_program(notice, request)
+        return errno.EACCES if self._is_refused(request) else None
 
-    def _is_refused(self, wish: ExecRequest) -> bool:
-        reason = self._judge.reason(wish) if self._judge else ""
+    def _is_refused(self, request: ExecRequest) -> bool:
+        reason = self._judge.reason(request) if self._judge else ""
         if reason:
-            self._tell(wish, reason)
+            self._tell(request, reason)
         return bool(reason)
 
-    def _start_program(self, notice: SyscallNotice, wish: ExecRequest) -> int | None:
+    def _start_program(self, notice: SyscallNotice, request: ExecRequest) -> int | None:
         """The first program of the tree is judged as all are: its words may be an agent's."""
-        self.failure = cannot_start(wish)
+        self.failure = cannot_start(request)
         if self.failure:
             return self.failure
         try:
-            if self._is_refused(wish):
+            if self._is_refused(request):
                 self.failure = errno.EACCES
                 return self.failure
             self._on_program(notice.pid)
@@ -136,10 +136,10 @@ class SyscallSupervisor:
         self.program_pid = notice.pid
         return None
 
-    def _tell(self, wish: ExecRequest, reason: str) -> None:
+    def _tell(self, request: ExecRequest, reason: str) -> None:
         if len(self._told) >= _MAX_TOLD:
             return
-        words = " ".join(wish.argv or [wish.path])
+        words = " ".join(request.argv or [request.path])
         line = f"{words[:_MAX_TOLD_LENGTH]}: {reason}"
         line = "".join(letter if letter.isprintable() else "?" for letter in line)
         if line not in self._told:

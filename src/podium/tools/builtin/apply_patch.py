@@ -85,18 +85,18 @@ def what_is_left(
     """
     for file in files:
         path, to = _from_and_to(file, places)
-        standing = {place: standing_at(scope, place) for place in {path, to}}
-        if all(found.sha256 == fixed[place][1] for place, found in standing.items()):
+        state = {place: standing_at(scope, place) for place in {path, to}}
+        if all(found.sha256 == fixed[place][1] for place, found in state.items()):
             continue
         # New places are written before old ones are removed, so what the patch starts from is there.
-        if standing[path].sha256 != fixed[path][0] or standing[to].sha256 not in fixed[to]:
+        if state[path].sha256 != fixed[path][0] or state[to].sha256 not in fixed[to]:
             raise OutcomeUnknown(
                 f"{path!r} was changed meanwhile by somebody else, when a part of the patch may have been "
                 "made; read the files it names, and ask for what is still needed"
             )
-        after = _after(file, path, standing[path])
-        made = _replacements(path, to, standing[path], after)
-        yield from (each for each in made if standing[each.path].sha256 != fixed[each.path][1])
+        after = _after(file, path, state[path])
+        made = _replacements(path, to, state[path], after)
+        yield from (each for each in made if state[each.path].sha256 != fixed[each.path][1])
 
 
 def _from_and_to(file: FilePatch, places: Mapping[str, str]) -> tuple[str, str]:
@@ -146,8 +146,8 @@ def _refuse_other_content(file: FilePatch, path: str, content: bytes) -> None:
         )
 
 
-def _text(standing: FileState) -> str | None:
-    return None if standing.content is None else decoded(standing.content).text
+def _text(state: FileState) -> str | None:
+    return None if state.content is None else decoded(state.content).text
 
 
 def _keep(scope: ToolScope, before: FileState) -> bool:

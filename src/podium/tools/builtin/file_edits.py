@@ -158,12 +158,12 @@ def _restore(scope: ToolScope, path: str, written: str, previous: str | None) ->
 
 def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
     present = find_beneath(scope.root, path, MAX_REPLACED_BYTES)
-    standing = None if present is None else sha256_of(present)
-    if standing not in (written, previous):
+    state = None if present is None else sha256_of(present)
+    if state not in (written, previous):
         raise ToolBroke(f"{path!r} was changed since it was written; undo would lose that change")
-    if standing != previous and previous is None:
+    if state != previous and previous is None:
         remove_beneath(scope.root, path)
-    elif standing != previous and previous is not None:
+    elif state != previous and previous is not None:
         write_beneath(scope.root, path, kept(scope.kept_folder, previous), scope.key)
     return {"path": path, "sha256": previous, "removed": previous is None}
 
@@ -275,13 +275,13 @@ def _edited(
         _refuse_other(path, present, expected)
         content, edited = _new_content(present, edits)
         intent = fix(scope, _intent(scope, path, present, content, edited))
-    standing = sha256_of(present)
-    if standing not in (intent["previous_sha256"], intent["sha256"]):
+    state = sha256_of(present)
+    if state not in (intent["previous_sha256"], intent["sha256"]):
         raise OutcomeUnknown(
             f"{path!r} was changed meanwhile by somebody else, so it cannot be told whether this was "
             "done; read it, and ask for what is still needed"
         )
-    if standing != intent["sha256"]:
+    if state != intent["sha256"]:
         content, _ = _new_content(present, edits)
         with attempt(scope, lambda: _stands(scope, path, present)):
             write_beneath(scope.root, path, content, scope.key)

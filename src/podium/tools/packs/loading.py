@@ -41,13 +41,13 @@ def _checked(files: PackSnapshot) -> Pack:
     registry = registry_of(read.data, read.faults)
     if registry is None:
         raise PackInvalid(read.faults.in_order())
-    papers = RegistryCheck(registry, files, read.faults)
+    registry_check = RegistryCheck(registry, files, read.faults)
     beside: list[PackProblem] = []
     try:
         for check in CHECKS:
-            check(papers)
-        vocabulary = _vocabulary(papers, beside)
-        schemas = _context_schemas(papers, beside)
+            check(registry_check)
+        vocabulary = _vocabulary(registry_check, beside)
+        schemas = _context_schemas(registry_check, beside)
     except CheckTooLong:
         words = (
             "takes too long to check; make the pack smaller, or its schemas and patterns simpler"
@@ -64,17 +64,19 @@ def _checked(files: PackSnapshot) -> Pack:
     )
 
 
-def _vocabulary(papers: RegistryCheck, beside: list[PackProblem]) -> dict[str, tuple[str, ...]]:
+def _vocabulary(
+    registry_check: RegistryCheck, beside: list[PackProblem]
+) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for kind, name in papers.registry.vocabulary.items():
+    for kind, name in registry_check.registry.vocabulary.items():
         place = pointer(("vocabulary", kind))
         try:
-            words = _words(read_text(papers.files, papers.files.name_of(name)))
+            words = _words(read_text(registry_check.files, registry_check.files.name_of(name)))
             if len(words) > MAX_WORDS:
-                papers.faults.add(place, f"{name!r} has more than {MAX_WORDS} words")
+                registry_check.faults.add(place, f"{name!r} has more than {MAX_WORDS} words")
             found[kind] = words
         except ValueError as error:
-            papers.faults.add(place, str(error))
+            registry_check.faults.add(place, str(error))
         except PackInvalid as error:
             beside.extend(error.faults)
     return found
@@ -87,25 +89,27 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _context_schemas(
-    papers: RegistryCheck, beside: list[PackProblem]
+    registry_check: RegistryCheck, beside: list[PackProblem]
 ) -> dict[str, dict[str, Json]]:
     found: dict[str, dict[str, Json]] = {}
-    for number, shape in enumerate(papers.registry.contexts):
+    for number, shape in enumerate(registry_check.registry.contexts):
         try:
-            found[shape.name] = _schema(papers, papers.files.name_of(shape.schema_file))
+            found[shape.name] = _schema(
+                registry_check, registry_check.files.name_of(shape.schema_file)
+            )
         except ValueError as error:
-            papers.faults.add(f"/contexts/{number}/schema_file", str(error))
+            registry_check.faults.add(f"/contexts/{number}/schema_file", str(error))
         except PackInvalid as error:
             beside.extend(error.faults)
     return found
 
 
-def _schema(papers: RegistryCheck, name: str) -> dict[str, Json]:
-    read = read_json(papers.files, name)
+def _schema(registry_check: RegistryCheck, name: str) -> dict[str, Json]:
+    read = read_json(registry_check.files, name)
     if not isinstance(read.data, dict):
         read.faults.add("", "must be an object: a JSON Schema")
     else:
-        for place, problem in schema_problems(read.data, papers.effort):
+        for place, problem in schema_problems(read.data, registry_check.effort):
             read.faults.add(place, problem)
     if read.faults.found:
         raise PackInvalid(read.faults.in_order())

@@ -1,7 +1,7 @@
 """The checks of a pack's registry. Each looks at one thing, in all tools, and stops at nothing."""
 
 from podium.tools.packs.checks import code, naming, proofs, relations, schemas, skills
-from podium.tools.packs.checks.papers import RegistryCheck
+from podium.tools.packs.checks.registry_check import RegistryCheck
 
 CHECKS = (naming.check, schemas.check, relations.check, skills.check, proofs.check, code.check)
 

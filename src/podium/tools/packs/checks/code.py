@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from podium.core.errors import PackInvalid
-from podium.tools.packs.checks.papers import RegistryCheck
+from podium.tools.packs.checks.registry_check import RegistryCheck
 from podium.tools.packs.files import PackSnapshot
 from podium.tools.packs.handlers import (
     PythonHandler,
@@ -21,30 +21,34 @@ Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None
 """Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""
 
 
-def check(papers: RegistryCheck) -> None:
-    modules = PackModules(papers.files)
-    declared = {setting.name for setting in papers.registry.settings}
-    for place, tool in papers.each_tool():
+def check(registry_check: RegistryCheck) -> None:
+    modules = PackModules(registry_check.files)
+    declared = {setting.name for setting in registry_check.registry.settings}
+    for place, tool in registry_check.located_tools():
         try:
             handler = handler_of(tool.handler)
             if isinstance(handler, PythonHandler):
                 modules.check(handler, parameters=2)
-            elif isinstance(handler, ServiceHandler) and not is_shipped(papers.files.folder):
+            elif isinstance(handler, ServiceHandler) and not is_shipped(
+                registry_check.files.folder
+            ):
                 raise ValueError("only packs that come with Podium are performed by its services")
         except ValueError as error:
-            papers.faults.add(f"{place}/handler", str(error))
+            registry_check.faults.add(f"{place}/handler", str(error))
             continue
         for name in sorted(settings_in(handler) - declared):
-            papers.faults.add(f"{place}/handler", f"${{{name}}} is not among the declared settings")
-    beside = [("/reader", papers.registry.reader, 4)]
-    for number, shape in enumerate(papers.registry.contexts):
+            registry_check.faults.add(
+                f"{place}/handler", f"${{{name}}} is not among the declared settings"
+            )
+    beside = [("/reader", registry_check.registry.reader, 4)]
+    for number, shape in enumerate(registry_check.registry.contexts):
         beside.append((f"/contexts/{number}/check", shape.check, 1))
     for place, written, parameters in beside:
         try:
             if written:
                 modules.check(python_handler(written), parameters)
         except ValueError as error:
-            papers.faults.add(place, str(error))
+            registry_check.faults.add(place, str(error))
 
 
 class PackModules:

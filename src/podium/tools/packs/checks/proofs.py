@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from podium.core.model import Json
 from podium.core.packs import PackTool, RowCheck
-from podium.tools.packs.checks.papers import RegistryCheck, properties_of
+from podium.tools.packs.checks.registry_check import RegistryCheck, properties_of
 from podium.tools.packs.places import pointer
 
 OWN_FIELDS = ("verification", "undoes")
@@ -17,44 +17,48 @@ _REFERENCE = re.compile(r"\$(?P<source>\w+)\.(?P<path>.+)")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def check(papers: RegistryCheck) -> None:
-    for place, tool in papers.each_tool():
-        _check_fields(papers, place, tool)
+def check(registry_check: RegistryCheck) -> None:
+    for place, tool in registry_check.located_tools():
+        _check_fields(registry_check, place, tool)
         for number, proof in enumerate(tool.verify):
-            _check_proof(papers, f"{place}/verify/{number}", tool, proof)
-        if tool.verify and not papers.registry.reader:
+            _check_proof(registry_check, f"{place}/verify/{number}", tool, proof)
+        if tool.verify and not registry_check.registry.reader:
             words = 'needs a `"reader": "module:function"` of the pack, which reads the rows'
-            papers.faults.add(f"{place}/verify", words)
+            registry_check.faults.add(f"{place}/verify", words)
 
 
-def _check_fields(papers: RegistryCheck, place: str, tool: PackTool) -> None:
+def _check_fields(registry_check: RegistryCheck, place: str, tool: PackTool) -> None:
     if not tool.receipt_fields:
         words = "is empty; name the fields of the result that prove what was done"
-        papers.faults.add(f"{place}/receipt_fields", words)
+        registry_check.faults.add(f"{place}/receipt_fields", words)
     seen: set[str] = set()
     for number, name in enumerate(tool.receipt_fields):
         at = f"{place}/receipt_fields/{number}"
         if name in seen:
-            papers.faults.add(at, f"{name!r} is named twice")
+            registry_check.faults.add(at, f"{name!r} is named twice")
         seen.add(name)
         if name in OWN_FIELDS:
-            papers.faults.add(at, f"{name!r} is Podium's own field, and on every receipt")
+            registry_check.faults.add(at, f"{name!r} is Podium's own field, and on every receipt")
 
 
-def _check_proof(papers: RegistryCheck, place: str, tool: PackTool, proof: RowCheck) -> None:
+def _check_proof(
+    registry_check: RegistryCheck, place: str, tool: PackTool, proof: RowCheck
+) -> None:
     if not proof.where:
-        papers.faults.add(f"{place}/where", "is empty; say which row is looked for")
+        registry_check.faults.add(f"{place}/where", "is empty; say which row is looked for")
     if proof.absent and proof.expect:
-        papers.faults.add(f"{place}/expect", "a row that may not be there has no values")
+        registry_check.faults.add(f"{place}/expect", "a row that may not be there has no values")
     for part, columns in (("where", proof.where), ("expect", proof.expect)):
         for column, value in columns.items():
             for problem in _problems(tool, column, value):
-                papers.faults.add(f"{place}{pointer((part, column))}", problem)
+                registry_check.faults.add(f"{place}{pointer((part, column))}", problem)
     for number, column in enumerate(proof.columns):
         if not _COLUMN.fullmatch(column):
-            papers.faults.add(f"{place}/columns/{number}", f"{column!r} is no name of a column")
+            registry_check.faults.add(
+                f"{place}/columns/{number}", f"{column!r} is no name of a column"
+            )
     if not _COLUMN.fullmatch(proof.table):
-        papers.faults.add(f"{place}/table", f"{proof.table!r} is no name of a table")
+        registry_check.faults.add(f"{place}/table", f"{proof.table!r} is no name of a table")
 
 
 def _problems(tool: PackTool, column: str, value: Json) -> Iterator[str]:

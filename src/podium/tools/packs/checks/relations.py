@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 
 from podium.core.packs import PackTool
-from podium.tools.packs.checks.papers import RegistryCheck, properties_of, required_of
+from podium.tools.packs.checks.registry_check import RegistryCheck, properties_of, required_of
 from podium.tools.packs.kinds import is_id
 from podium.tools.packs.places import pointer
 
@@ -15,37 +15,39 @@ _MAX_CIRCLES = 20
 """That are told at once: looking for each takes time."""
 
 
-def check(papers: RegistryCheck) -> None:
-    for place, tool in papers.each_tool():
-        _check_dependencies(papers, place, tool)
-        _check_undo(papers, place, tool)
+def check(registry_check: RegistryCheck) -> None:
+    for place, tool in registry_check.located_tools():
+        _check_dependencies(registry_check, place, tool)
+        _check_undo(registry_check, place, tool)
         if tool.safer_alternative is not None:
-            papers.must_be_tool(f"{place}/safer_alternative/tool", tool.safer_alternative.tool)
-    for number, example in enumerate(papers.registry.tier_examples):
-        papers.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
-    for cycle in islice(_cycles(papers), _MAX_CIRCLES):
-        number = [tool.name for tool in papers.registry.tools].index(cycle[0])
+            registry_check.must_be_tool(
+                f"{place}/safer_alternative/tool", tool.safer_alternative.tool
+            )
+    for number, example in enumerate(registry_check.registry.tier_examples):
+        registry_check.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
+    for cycle in islice(_cycles(registry_check), _MAX_CIRCLES):
+        number = [tool.name for tool in registry_check.registry.tools].index(cycle[0])
         words = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
-        papers.faults.add(f"/tools/{number}/depends_on", words)
+        registry_check.faults.add(f"/tools/{number}/depends_on", words)
 
 
-def _check_dependencies(papers: RegistryCheck, place: str, tool: PackTool) -> None:
+def _check_dependencies(registry_check: RegistryCheck, place: str, tool: PackTool) -> None:
     for number, dependency in enumerate(tool.depends_on):
         at = f"{place}/depends_on/{number}"
-        before = papers.must_be_tool(f"{at}/tool", dependency.tool)
+        before = registry_check.must_be_tool(f"{at}/tool", dependency.tool)
         for argument, field in dependency.fills.items():
             where = f"{at}{pointer(('fills', argument))}"
             if argument not in properties_of(tool.input_schema):
-                papers.faults.add(where, f"{argument!r} is no argument of {tool.name}")
+                registry_check.faults.add(where, f"{argument!r} is no argument of {tool.name}")
             if before is not None and field.partition(".")[0] not in before.receipt_fields:
                 words = f"{field!r} is not among the receipt_fields of {before.name}"
-                papers.faults.add(where, words)
+                registry_check.faults.add(where, words)
 
 
-def _check_undo(papers: RegistryCheck, place: str, tool: PackTool) -> None:
+def _check_undo(registry_check: RegistryCheck, place: str, tool: PackTool) -> None:
     if tool.undo is None:
         return
-    reverse = papers.must_be_tool(f"{place}/undo", tool.undo)
+    reverse = registry_check.must_be_tool(f"{place}/undo", tool.undo)
     if reverse is None:
         return
     known = {*properties_of(tool.input_schema), *tool.receipt_fields}
@@ -53,14 +55,14 @@ def _check_undo(papers: RegistryCheck, place: str, tool: PackTool) -> None:
         schema = properties_of(reverse.input_schema).get(name)
         if isinstance(schema, dict) and is_id(schema.get("x-kind")) and name not in known:
             words = f"{reverse.name} needs {name!r}, which is no argument and no receipt field of {tool.name}"
-            papers.faults.add(f"{place}/undo", words)
+            registry_check.faults.add(f"{place}/undo", words)
 
 
-def _cycles(papers: RegistryCheck) -> Iterator[list[str]]:
+def _cycles(registry_check: RegistryCheck) -> Iterator[list[str]]:
     """Circles of dependencies that have no tool in common, each from its first tool on."""
     before = {
         name: {dependency.tool for dependency in tool.depends_on}
-        for name, tool in papers.tools.items()
+        for name, tool in registry_check.tools.items()
     }
     while True:
         try:

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Utterance
-from podium.tools.packs.checks.papers import RegistryCheck, properties_of, required_of
 from podium.tools.packs.checks.references import SchemaSizes, reference_problems
+from podium.tools.packs.checks.registry_check import RegistryCheck, properties_of, required_of
 from podium.tools.packs.effort import (
     STEPS_PER_CHECKED_KEY,
     STEPS_PER_SCHEMA,
@@ -25,14 +25,14 @@ from podium.tools.registry import surely_sound
 _SHOWN_CHARACTERS = 200
 
 
-def check(papers: RegistryCheck) -> None:
-    for place, tool in papers.each_tool():
-        _check(papers, place, tool.input_schema, tool.examples)
+def check(registry_check: RegistryCheck) -> None:
+    for place, tool in registry_check.located_tools():
+        _check(registry_check, place, tool.input_schema, tool.examples)
         if "additionalProperties" not in tool.input_schema:
             words = 'say `"additionalProperties": false`, so that no invented argument gets through'
-            papers.faults.add(f"{place}/input_schema", words)
-    for place, skill in papers.each_skill():
-        _check(papers, place, skill.input_schema, skill.examples)
+            registry_check.faults.add(f"{place}/input_schema", words)
+    for place, skill in registry_check.located_skills():
+        _check(registry_check, place, skill.input_schema, skill.examples)
 
 
 def schema_problems(schema: Json, effort: CheckEffort) -> Iterator[tuple[str, str]]:
@@ -58,22 +58,27 @@ def _against_the_standard(schema: Json, effort: CheckEffort) -> list[tuple[str, 
 
 
 def _check(
-    papers: RegistryCheck, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
+    registry_check: RegistryCheck,
+    place: str,
+    schema: dict[str, Json],
+    examples: tuple[Utterance, ...],
 ) -> None:
     top = f"{place}/input_schema"
-    problems = list(schema_problems(schema, papers.effort))
+    problems = list(schema_problems(schema, registry_check.effort))
     for inner, problem in problems:
-        papers.faults.add(f"{top}{inner}", problem)
+        registry_check.faults.add(f"{top}{inner}", problem)
     if schema.get("type") != "object":
-        papers.faults.add(f"{top}/type", 'must be "object": arguments have names')
+        registry_check.faults.add(f"{top}/type", 'must be "object": arguments have names')
     for number, name in enumerate(required_of(schema)):
         if name not in properties_of(schema):
-            papers.faults.add(f"{top}/required/{number}", f"{name!r} is not among the properties")
+            registry_check.faults.add(
+                f"{top}/required/{number}", f"{name!r} is not among the properties"
+            )
     for name, inner in properties_of(schema).items():
         for key, problem in _property_problems(inner):
-            papers.faults.add(f"{top}{pointer(('properties', name, key))}", problem)
+            registry_check.faults.add(f"{top}{pointer(('properties', name, key))}", problem)
     if not problems:
-        _check_values(papers, place, schema, examples)
+        _check_values(registry_check, place, schema, examples)
 
 
 def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
@@ -109,22 +114,27 @@ def _word_problems(words: Json, choices: list[Json]) -> Iterator[tuple[str, str]
 
 
 def _check_values(
-    papers: RegistryCheck, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
+    registry_check: RegistryCheck,
+    place: str,
+    schema: dict[str, Json],
+    examples: tuple[Utterance, ...],
 ) -> None:
     """Defaults and the arguments of examples fit the schema they stand beside."""
-    fitting = _SchemaFit(schema, papers.effort)
+    fitting = _SchemaFit(schema, registry_check.effort)
     for name, inner in properties_of(schema).items():
         given = isinstance(inner, dict) and "default" in inner
         if given and not fitting.fits(name, inner["default"]):
             at = pointer(("input_schema", "properties", name, "default"))
-            papers.faults.add(f"{place}{at}", "does not fit its own schema")
+            registry_check.faults.add(f"{place}{at}", "does not fit its own schema")
     for number, example in enumerate(examples):
         for name, value in example.arguments.items():
             at = f"{place}{pointer(('examples', number, 'arguments', name))}"
             if name not in properties_of(schema):
-                papers.faults.add(at, f"{name!r} is no argument of it")
+                registry_check.faults.add(at, f"{name!r} is no argument of it")
             elif not fitting.fits(name, value):
-                papers.faults.add(at, f"{_short(value)} does not fit the schema of {name!r}")
+                registry_check.faults.add(
+                    at, f"{_short(value)} does not fit the schema of {name!r}"
+                )
 
 
 class _SchemaFit:

@@ -6,36 +6,40 @@ import re
 
 from podium.core.model import Json
 from podium.core.packs import PackTool, Skill, SkillStep
-from podium.tools.packs.checks.papers import RegistryCheck, properties_of
+from podium.tools.packs.checks.registry_check import RegistryCheck, properties_of
 from podium.tools.packs.places import pointer
 
 _REFERENCE = re.compile(r"\$(?P<source>[A-Za-z_][A-Za-z0-9_-]*)(?:\.(?P<path>.+))?")
 
 
-def check(papers: RegistryCheck) -> None:
-    for place, skill in papers.each_skill():
-        _check_skill(papers, place, skill)
+def check(registry_check: RegistryCheck) -> None:
+    for place, skill in registry_check.located_skills():
+        _check_skill(registry_check, place, skill)
 
 
-def _check_skill(papers: RegistryCheck, place: str, skill: Skill) -> None:
-    contexts = {shape.name for shape in papers.registry.contexts}
+def _check_skill(registry_check: RegistryCheck, place: str, skill: Skill) -> None:
+    contexts = {shape.name for shape in registry_check.registry.contexts}
     for number, name in enumerate(skill.needs_context):
         if name not in contexts:
-            papers.faults.add(f"{place}/needs_context/{number}", f"there is no context {name!r}")
+            registry_check.faults.add(
+                f"{place}/needs_context/{number}", f"there is no context {name!r}"
+            )
     if not skill.steps:
-        papers.faults.add(f"{place}/steps", "is empty; name the tools it is made of")
+        registry_check.faults.add(f"{place}/steps", "is empty; name the tools it is made of")
     earlier: dict[str, PackTool | None] = {}
     for number, step in enumerate(skill.steps):
         at = f"{place}/steps/{number}"
         if step.id in earlier or step.id in ("message", "context", "each"):
-            papers.faults.add(f"{at}/id", f"{step.id!r} is taken; give the step a name of its own")
-        tool = papers.must_be_tool(f"{at}/tool", step.tool)
-        _check_step(papers, at, skill, step, earlier, tool)
+            registry_check.faults.add(
+                f"{at}/id", f"{step.id!r} is taken; give the step a name of its own"
+            )
+        tool = registry_check.must_be_tool(f"{at}/tool", step.tool)
+        _check_step(registry_check, at, skill, step, earlier, tool)
         earlier[step.id] = tool
 
 
 def _check_step(
-    papers: RegistryCheck,
+    registry_check: RegistryCheck,
     place: str,
     skill: Skill,
     step: SkillStep,
@@ -43,19 +47,21 @@ def _check_step(
     tool: PackTool | None,
 ) -> None:
     if step.each and not step.each.startswith("$context."):
-        papers.faults.add(f"{place}/each", "must name a list of the context: `$context.PATH`")
+        registry_check.faults.add(
+            f"{place}/each", "must name a list of the context: `$context.PATH`"
+        )
     if step.when:
         problem = _condition_problem(step.when, skill)
         if problem:
-            papers.faults.add(f"{place}/when", problem)
+            registry_check.faults.add(f"{place}/when", problem)
     for name, value in step.arguments.items():
         at = f"{place}{pointer(('arguments', name))}"
         if tool is not None and name not in properties_of(tool.input_schema):
-            papers.faults.add(at, f"{name!r} is no argument of {tool.name}")
+            registry_check.faults.add(at, f"{name!r} is no argument of {tool.name}")
         for text in _texts(value):
             problem = _reference_problem(text, skill, step, earlier)
             if problem:
-                papers.faults.add(at, problem)
+                registry_check.faults.add(at, problem)
 
 
 def _condition_problem(text: str, skill: Skill) -> str:

@@ -26,12 +26,12 @@ class RegistryCheck:
     def tools(self) -> dict[str, PackTool]:
         return {tool.name: tool for tool in self.registry.tools}
 
-    def each_tool(self) -> Iterator[tuple[str, PackTool]]:
+    def located_tools(self) -> Iterator[tuple[str, PackTool]]:
         """Every tool with its pointer."""
         for number, tool in enumerate(self.registry.tools):
             yield f"/tools/{number}", tool
 
-    def each_skill(self) -> Iterator[tuple[str, Skill]]:
+    def located_skills(self) -> Iterator[tuple[str, Skill]]:
         for number, skill in enumerate(self.registry.skills):
             yield f"/skills/{number}", skill
 
