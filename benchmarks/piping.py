@@ -13,11 +13,11 @@ from pathlib import Path
 from benchmarks.figures import Figure, median
 from podium.agents.scripted import agent as scripted
 from podium.app.app import Podium
+from podium.app.checks import Check
 from podium.core.processes import ProcessSpec
 from podium.core.work import RunStatus
 from podium.core.workspaces import WorkspaceSpec
-from podium.jobs.pipeline import Check
-from podium.jobs.pipeline.composition import check_runner, pipeline_job
+from podium.jobs.pipeline.composition import pipeline_job
 from podium.ports import Workspace
 from tests.integration.pipeline.rig import RIGHT, TASK, Project, smooth
 
@@ -73,7 +73,7 @@ async def _bare(podium: Podium, number: int) -> float:
     for turn in range(TURNS):
         await _player(podium, workspace)
         await _commit(workspace, f"docs/{turn}.md", turn)
-    await check_runner(podium)(workspace, CHECK, 60.0)
+    await podium.check_runner.run(workspace, CHECK, 60.0)
     await _commit(workspace, "docs/evidence.md", TURNS)
     await _commit(workspace, "docs/archive.md", TURNS + 1)
     return time.perf_counter() - began

@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from podium.cli.app import all_commands, build
 from podium.config.configuration import VARIABLES
 from podium.config.schema import attribute_docs, settings_schema
-from podium.core.events import AnyEvent
+from podium.core.events import event_classes
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -257,7 +257,7 @@ def events_page() -> str:
         "This page is generated from the code.",
         "",
     ]
-    for event in _event_types():
+    for event in event_classes().values():
         fields = {n: f for n, f in event.model_fields.items() if n not in ("type", "version")}
         documented = attribute_docs(event)
         lines += [f"## `{event.model_fields['type'].default}`", ""]
@@ -271,11 +271,6 @@ def events_page() -> str:
             ]
             lines.append("")
     return "\n".join(lines)
-
-
-def _event_types() -> tuple[Any, ...]:
-    union, _discriminator = get_args(AnyEvent)
-    return get_args(union)
 
 
 def _annotation(annotation: Any) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from podium.agents.budget_tracker import Purse
     from podium.agents.bus import Bus
     from podium.agents.deps import AgentMaker
+    from podium.app.checks import CheckRunner, ProjectChecks
     from podium.app.flow_registry import FlowBuilder
     from podium.app.receipts import Verifier
     from podium.config.configuration import Configuration
@@ -461,6 +462,26 @@ class Podium:
         from podium.app.workspace_spec import guarded_paths
 
         return guarded_paths(self.configuration, repository)
+
+    @cached_property
+    def check_runner(self) -> CheckRunner:
+        """Runs the project's checks, confined."""
+        from podium.app.checks import CheckRunner
+
+        return CheckRunner(self.enclosures, self.launcher, self.redactor.text)
+
+    @cached_property
+    def project_checks(self) -> ProjectChecks:
+        """Checks of the project outside of a task."""
+        from podium.app.checks import ProjectChecks
+
+        return ProjectChecks(
+            self.configuration,
+            self.workspaces,
+            self.workspace_wish,
+            self.repository_git,
+            self.check_runner,
+        )
 
     @cached_property
     def repository_git(self) -> Git:

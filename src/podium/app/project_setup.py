@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field
 
+from podium.app.checks import Check
 from podium.config.folders import (
     IGNORE_FILE,
     PROJECT_FILE,
@@ -18,7 +19,6 @@ from podium.config.folders import (
 )
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, Json
-from podium.jobs.pipeline import Check
 from podium.render.text import shown_line
 
 _HEAD = """\

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.app.agent_status import Standing, standings
+from podium.app.checks import (
+    ADVICE,
+    Detection,
+    cannot_test,
+    missing_programs,
+    named_checks,
+    remedy_for,
+)
 from podium.app.project_setup import Proposal, cast_roles
 from podium.config.folders import PROJECT_FILE
 from podium.core.errors import BadInput, PodiumError
 from podium.git.repository import look_at
-from podium.git.worktree_files import read_text
-from podium.jobs.pipeline import (
-    ADVICE,
-    Check,
-    Detection,
-    cannot_test,
-    detect_all,
-    missing_programs,
-    remedy_for,
-)
-from podium.jobs.pipeline.composition import named_checks, run_check_in
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -32,9 +28,6 @@ if TYPE_CHECKING:
 
 _PREFERRED = ("claude", "codex", "gemini", "opencode")
 """Which of several agents a new project uses first."""
-_PROBE_SECONDS = 60.0
-_FILE_BYTES = 1_000_000
-_LISTING_BYTES = 16_000_000
 _MAX_LISTED = 5
 
 
@@ -52,7 +45,7 @@ async def survey(podium: Podium) -> Proposal:
     detection, notes = Detection(), _about_repository(podium, look)
     if podium.settings.checks is None:
         try:
-            detection = await detect_checks(podium, look)
+            detection = await podium.project_checks.detect(look)
         except PodiumError as error:
             notes.append(f"checks were not looked for: {error}")
         notes += _about_checks(podium, detection)
@@ -88,14 +81,14 @@ def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
 async def look_at_checks(podium: Podium) -> tuple[str, str]:
     """How the checks of the project are, and what to do about it; empty: nothing."""
     if podium.settings.checks is None:
-        detection = await detect_checks(podium, (await _repository(podium))[0])
+        detection = await podium.project_checks.detect((await _repository(podium))[0])
         for check in detection.checks[:1]:
             return f"`{check.command}`, found in {check.source}", ""
         remedy = remedy_for(detection, podium.folders.project)
         missing = detection.not_installed
     else:
-        named = named_checks(podium) or ()
-        missing, remedy = await missing_programs(named, probe(podium)), ""
+        named = named_checks(podium.configuration) or ()
+        missing, remedy = await missing_programs(named, podium.project_checks.probe), ""
         if named and not missing:
             listed = ", ".join(f"`{check.command}`" for check in named)
             return f"{listed}; `podium init --try-checks` runs them once", ""
@@ -131,32 +124,3 @@ def _about_repository(podium: Podium, look: CheckoutStatus | None) -> list[str]:
             "HEAD is detached; check a branch out before `podium run`, or name one with --base"
         )
     return notes
-
-
-async def detect_checks(podium: Podium, look: CheckoutStatus | None) -> Detection:
-    """Find the project's checks. Look through the tracked files; where nothing is committed yet, through all that git does not ignore."""
-    top = Path(look.checkout) if look else podium.folders.project
-    everything = () if look else ("--cached", "--others", "--exclude-standard")
-    listing = await podium.repository_git.run(
-        "-C", str(top), "ls-files", "-z", *everything,
-        output_bytes=_LISTING_BYTES, cut=True, accept=(0, 128),
-    )  # fmt: skip
-    # The last one may be cut, and is empty otherwise.
-    paths = listing.stdout.decode(errors="surrogateescape").split("\0")[:-1]
-
-    async def read(path: str) -> str | None:
-        return await asyncio.to_thread(read_text, top, path, _FILE_BYTES)
-
-    return await detect_all(read, paths, probe(podium))
-
-
-def probe(podium: Podium) -> Callable[[str], Awaitable[str]]:
-    """Runs lines that only look, where checks run."""
-
-    async def run(line: str) -> str:
-        """In an empty folder: what git does not carry, such as node_modules, is not in a run's workspace either."""
-        with tempfile.TemporaryDirectory(prefix="podium-init-") as folder:
-            check = Check(name="installed tools", command=line)
-            return (await run_check_in(podium, folder, check, _PROBE_SECONDS)).tail
-
-    return run

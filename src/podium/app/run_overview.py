@@ -14,14 +14,15 @@ from podium.core.events import (
     ChecksRan,
     Event,
     RunStarted,
-    StageEnded,
     StepBroke,
     StepCompleted,
     StepStarted,
 )
+from podium.core.job import job_event_types
 from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
+from podium.render.event import view_event
 
 TAIL = 40
 """Events at the end of a run among which is looked for what it is at."""
@@ -35,7 +36,6 @@ _TOLD_BY = (
     "agent_replied",
     "checks_ran",
     "run_started",
-    "stage_ended",
     "step_broke",
     "step_completed",
     "step_started",
@@ -68,8 +68,8 @@ class RunRow(FrozenModel):
     agent: str = ""
     """Who was asked last, or answered."""
     usd: float = 0.0
-    stage: StageEnded | None = None
-    """The last judgement of a role, and the last checks, if they were lately."""
+    news: str = ""
+    """What its job last said of it, and the last checks, if they were lately."""
     checks: ChecksRan | None = None
     broke: StepBroke | None = None
 
@@ -159,7 +159,8 @@ def _runs(
 
 def _row(view: StoreView, run: Run, alive: Collection[str]) -> RunRow:
     after = max(0, view.last_seq(run.id) - TAIL)
-    events = view.events(EventQuery(run_id=run.id, after_seq=after, types=_TOLD_BY))
+    types = (*_TOLD_BY, *job_event_types())
+    events = view.events(EventQuery(run_id=run.id, after_seq=after, types=types))
     counter = usage_counter("usd", "run", run.id, "", view.now())
     row = RunRow(
         stands=Standing.among(run, alive),
@@ -188,10 +189,10 @@ def _last_of_each(events: Collection[Event]) -> dict[str, object]:
         match event.body:
             case AgentAsked(agent=agent) | AgentReplied(agent=agent):
                 last["agent"] = agent
-            case StageEnded():
-                last["stage"] = event.body
             case ChecksRan():
                 last["checks"] = event.body
             case StepBroke():
                 last["broke"] = event.body
+            case body if brief := view_event(body).brief:
+                last["news"] = brief
     return last

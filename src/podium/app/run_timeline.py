@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
 
 from podium.app.id_lookup import find_id
 from podium.app.run_list import Standing
@@ -14,9 +13,12 @@ from podium.core.decisions import Approval, ApprovalStatus, CallRecord, Usage, u
 from podium.core.errors import UnknownId
 from podium.core.events import Event, RunStarted, StepBroke, StepCompleted, StepStarted
 from podium.core.forge import check_passed
+from podium.core.job import job_event_types
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.core.work import TIMER, Run, WorkerHeartbeat
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
+from podium.render.event import view_event
+from podium.render.event_view import BarEnd, BarStart, Outcome
 
 MAX_CHILDREN = 50
 MAX_STEPS = 200
@@ -147,14 +149,10 @@ MAX_BARS = 150
 PODIUM, CHECKS, PERSON, TIME = "podium", "checks", "a person", "time"
 """Lanes that are no role's."""
 
-Outcome = Literal["good", "bad", "wait", "live", "plain"]
-
-_SENT_BACK = frozenset({"REJECT", "FAIL", "SENT_BACK", "RED", "ESCALATE", "ERROR"})
-_APPROVED = frozenset({"APPROVE", "PASS", "DONE", "GREEN"})
-_WORK = ("stage:", "step:", "legs:")
-"""How that is called which a process is at; waits need none."""
-_STAGES = ("stage_began", "stage_ended")
-_LEGS = ("leg_opened", "message_heard")
+_JOB = "job:"
+"""Prefix of the keys of bars that the job of the run draws."""
+_WORK = (_JOB, "step:")
+"""Prefixes of the keys of bars that need a process; waits need none."""
 _STEPS = ("agent_asked", "step_started", "step_completed", "step_broke")
 _OF_ALL = (
     "branch_delivered",
@@ -217,8 +215,8 @@ async def run_timeline(store: Store, run_id: str) -> Timeline:
 
 def _timeline(view: StoreView, run_id: str) -> Timeline:
     most = 3 * MAX_BARS
-    events = newest_in(view, run_id, (*_STAGES, *_LEGS, *_OF_ALL), most)
-    if not any(event.body.type in (*_STAGES, *_LEGS) for event in events):
+    events = newest_in(view, run_id, (*job_event_types(), *_OF_ALL), most)
+    if not any(view_event(event.body).mark for event in events):
         events = newest_in(view, run_id, (*_STEPS, *_OF_ALL), most)
     return drawn(events, cut=len(events) == most)
 
@@ -258,24 +256,6 @@ class _Drawing:
 
     def hear(self, event: e.Event) -> None:
         match event.body:
-            case e.StageBegan() as body:
-                self._begin(
-                    f"stage:{body.stage}", event, body.role, body.stage, body.round,
-                    comes_back=body.round > 1,
-                )  # fmt: skip
-            case e.StageEnded() as body:
-                self._stage_ended(event, body)
-            case e.LegOpened() as body:
-                self._end_all(event, "legs:", "plain", "")
-                leg = body.leg
-                label = " or ".join(leg.expected)
-                self._begin(
-                    "legs:", event, leg.expected_from, label, leg.round, comes_back=leg.round > 1
-                )
-            case e.MessageHeard() as body:
-                self._end_all(
-                    event, "legs:", "good" if body.routed_to else "bad", body.message.type
-                )
             case e.StepStarted(step=step, attempt=attempt):
                 self._begin(f"step:{step}", event, PODIUM, step, attempt)
             case e.AgentAsked(step=step) as body if f"step:{step}" in self._open:
@@ -286,8 +266,23 @@ class _Drawing:
                 self._end(f"step:{step}", event, "bad", f"{failure.kind}: {failure.message}")
             case e.ChecksRan() as body:
                 self._checked(event, body)
+            case e.EventBody() as body if mark := view_event(body).mark:
+                self._draw(event, mark)
             case _:
                 self._of_the_run(event)
+
+    def _draw(self, event: e.Event, mark: BarStart | BarEnd) -> None:
+        """Draw what the job of the run marks."""
+        key = f"{_JOB}{mark.key}"
+        if isinstance(mark, BarStart):
+            if mark.ends_open is not None:
+                self._end(key, event, mark.ends_open, "")
+            self._begin(key, event, mark.lane, mark.label, mark.round, comes_back=mark.round > 1)
+        elif (
+            key in self._open
+        ):  # else it was recorded again on resume, or its start is too far back
+            self._amend(key, agent=mark.agent)
+            self._end(key, event, mark.outcome, mark.text)
 
     def _of_the_run(self, event: e.Event) -> None:
         match event.body:
@@ -316,16 +311,6 @@ class _Drawing:
             case e.RunSucceeded():
                 self._end_all(event, "", "plain", "")
                 self._turn(event, "succeeded", "good")
-
-    def _stage_ended(self, event: e.Event, body: e.StageEnded) -> None:
-        key = f"stage:{body.stage}"
-        if key not in self._open:
-            # Noted again when the run went on, or its beginning is too far back.
-            return
-        outcome: Outcome = "bad" if body.verdict in _SENT_BACK else "plain"
-        outcome = "good" if body.verdict in _APPROVED else outcome
-        self._amend(key, agent=body.agent)
-        self._end(key, event, outcome, body.verdict)
 
     def _checked(self, event: e.Event, body: e.ChecksRan) -> None:
         self._begin("checks", event, CHECKS, "checks")

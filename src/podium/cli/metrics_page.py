@@ -11,7 +11,7 @@ from podium.cli.metrics_server import Page, read_address, served
 from podium.ports import Store, StoreView
 from podium.telemetry.event_feed import HostedFollower
 from podium.telemetry.exposition import CONTENT_TYPE, Gauge, MetricFamily, StoreFigures, exposed
-from podium.telemetry.metrics import COUNTED_TYPES, HostedMetrics, gauges
+from podium.telemetry.metrics import HostedMetrics, gauges
 
 READ_SECONDS = 5.0
 """How long a fetch waits for the store before it does without."""
@@ -56,7 +56,7 @@ class MetricsReading:
     async def open(cls, store: Store, worker_id: str, figures: StoreFigures) -> MetricsReading:
         """Count from now on. `figures` are the store's own."""
         metrics = HostedMetrics()
-        follower = await HostedFollower.open(store, worker_id, COUNTED_TYPES, metrics.take)
+        follower = await HostedFollower.open(store, worker_id, metrics.types, metrics.take)
         return cls(store, worker_id, figures, metrics, follower)
 
     def __init__(

@@ -1,36 +1,37 @@
-"""Union of all events with their envelope, and the events of agents' turns.
+"""Events: the envelope, the kernel's own types, and the registry that finds the class of any type by its name.
 
-An event type never changes its meaning. A new field gets a default; a changed shape gets a new
-`version` and an entry in `UPCASTS` that lifts the old one when it is read. A new type stands in the
-file of its subject, and here: in the imports, in `__all__` and in `AnyEvent`.
+An event type never changes its meaning. A new field gets a default; a changed shape gets a new `version` and an upcast
+that lifts the old one when it is read. A new type of the kernel is a class in the file of its subject, `run_events` or
+`agent_events`; one of a job is a class in the job's folder, listed in its `job.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, get_args
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic_core import core_schema
 
-from podium.core.decisions import Usage
-from podium.core.job_events import (
-    BlockIgnored,
+from podium.core import agent_events, run_events
+from podium.core.agent_events import (
+    AgentAsked,
+    AgentProgressed,
+    AgentReplied,
+    AgentStopped,
+    AgentSwitched,
     BranchDelivered,
     ChecksRan,
     CollisionSeen,
-    KeyboardReturned,
-    KeyboardTaken,
-    LegOpened,
-    MessageHeard,
+    ModelAnswered,
     NoteTaken,
-    PairSeated,
-    PlaybookBegan,
-    PlaybookEnded,
-    SideNudged,
-    StageBegan,
-    StageEnded,
-    ToolsGiven,
+    ProgressKind,
+    UsageRecorded,
+    WorkspaceChecked,
 )
+from podium.core.job import job_event_types, job_of_event, load
 from podium.core.model import EventBody, FrozenModel, Json, UtcDatetime
 from podium.core.run_events import (
     ApprovalConsumed,
@@ -66,99 +67,9 @@ from podium.core.run_events import (
     ToolResolved,
     WaitExpired,
 )
-from podium.core.turns import ModelAnswer, PayloadFound, ReadFrom, TurnStop
-from podium.core.workspaces import Violation
-
-ProgressKind = Literal["text", "thinking", "tool", "retry", "note"]
-"""What a piece of progress is: words, thoughts, the use of a tool, another try, or anything else."""
-
-
-class AgentAsked(EventBody):
-    type: Literal["agent_asked"] = "agent_asked"
-    role: str
-    agent: str
-    prompt: str
-    step: str = ""
-    """The step that the turn is. Empty in records of before it was kept."""
-
-
-class ModelAnswered(EventBody):
-    """A model answered within a turn. Durable before anything that it asks for is done."""
-
-    type: Literal["model_answered"] = "model_answered"
-    step: str
-    asking: int = 0
-    role: str
-    agent: str
-    answer: ModelAnswer
-
-
-class AgentStopped(EventBody):
-    """A turn came to a limit and was ended there."""
-
-    type: Literal["agent_stopped"] = "agent_stopped"
-    role: str
-    agent: str
-    stop: TurnStop
-
-
-class AgentReplied(EventBody):
-    type: Literal["agent_replied"] = "agent_replied"
-    role: str
-    agent: str
-    text: str
-    usage: Usage = Usage()
-    seconds: float = 0.0
-    model: str = ""
-    agent_version: str = ""
-    found: PayloadFound = "none"
-    transcript: str | None = None
-    warnings: tuple[str, ...] = ()
-    read_from: ReadFrom = ""
-
-
-class AgentProgressed(EventBody):
-    """What an agent is at, said while the turn lasts. Small pieces come together as one."""
-
-    type: Literal["agent_progressed"] = "agent_progressed"
-    role: str
-    agent: str
-    kind: ProgressKind
-    text: str
-
-
-class AgentSwitched(EventBody):
-    """An agent could not answer, and the next of the role's list is asked."""
-
-    type: Literal["agent_switched"] = "agent_switched"
-    role: str
-    agent: str
-    next_agent: str
-    reason: str
-
-
-class WorkspaceChecked(EventBody):
-    """A turn in a workspace has ended, and this is what it left of the user's repository."""
-
-    type: Literal["workspace_checked"] = "workspace_checked"
-    workspace: str
-    refs_before: str
-    """Digest of every ref, setting and hook before the turn; `refs_after` the same behind it."""
-    refs_after: str
-    violations: tuple[Violation, ...] = ()
-    moved_away: tuple[str, ...] = ()
-    changed_meanwhile: tuple[str, ...] = ()
-
-
-class UsageRecorded(EventBody):
-    type: Literal["usage_recorded"] = "usage_recorded"
-    source: str
-    usage: Usage
-    step: str = ""
-
 
 __all__ = [
-    "ANY_EVENT",
+    "KERNEL_EVENTS",
     "UPCASTS",
     "AgentAsked",
     "AgentProgressed",
@@ -171,7 +82,6 @@ __all__ = [
     "ApprovalGranted",
     "ApprovalRejected",
     "ApprovalRequested",
-    "BlockIgnored",
     "BranchDelivered",
     "ChecksRan",
     "ChildStarted",
@@ -179,15 +89,8 @@ __all__ = [
     "Event",
     "EventBody",
     "FlowCodeChanged",
-    "KeyboardReturned",
-    "KeyboardTaken",
-    "LegOpened",
-    "MessageHeard",
     "ModelAnswered",
     "NoteTaken",
-    "PairSeated",
-    "PlaybookBegan",
-    "PlaybookEnded",
     "ProgressKind",
     "RunCancelRequested",
     "RunCancelled",
@@ -201,11 +104,8 @@ __all__ = [
     "RunSucceeded",
     "RunUnpinned",
     "RunWaiting",
-    "SideNudged",
     "SignalReceived",
     "SignalSent",
-    "StageBegan",
-    "StageEnded",
     "StepBroke",
     "StepCompleted",
     "StepStarted",
@@ -216,81 +116,77 @@ __all__ = [
     "ToolRefused",
     "ToolRequested",
     "ToolResolved",
-    "ToolsGiven",
+    "UnknownEvent",
     "Upcast",
     "UsageRecorded",
     "WaitExpired",
     "WorkspaceChecked",
+    "event_class",
+    "event_classes",
+    "event_union",
     "lifted",
     "read_body",
 ]
 
-AnyEvent = Annotated[
-    RunQueued
-    | RunStarted
-    | RunParked
-    | RunPinned
-    | RunUnpinned
-    | RunWaiting
-    | RunSucceeded
-    | RunFailed
-    | RunNeededHuman
-    | RunCancelRequested
-    | RunCancelled
-    | RunRetried
-    | FlowCodeChanged
-    | StepStarted
-    | StepCompleted
-    | StepBroke
-    | SignalSent
-    | SignalReceived
-    | WaitExpired
-    | ChildStarted
-    | AgentAsked
-    | ModelAnswered
-    | AgentStopped
-    | AgentReplied
-    | AgentProgressed
-    | AgentSwitched
-    | WorkspaceChecked
-    | ToolRequested
-    | ToolRefused
-    | ToolCompleted
-    | ToolFailed
-    | ToolInDoubt
-    | ToolAbandoned
-    | ToolResolved
-    | ApprovalRequested
-    | ApprovalGranted
-    | ApprovalRejected
-    | ApprovalExpired
-    | ApprovalConsumed
-    | UsageRecorded
-    | StageBegan
-    | StageEnded
-    | ChecksRan
-    | CollisionSeen
-    | BranchDelivered
-    | PlaybookBegan
-    | ToolsGiven
-    | PlaybookEnded
-    | PairSeated
-    | LegOpened
-    | MessageHeard
-    | BlockIgnored
-    | SideNudged
-    | KeyboardTaken
-    | KeyboardReturned
-    | NoteTaken,
-    Field(discriminator="type"),
-]
-
-_EVENT_CLASSES: dict[str, Any] = {
-    event_class.model_fields["type"].default: event_class
-    for event_class in get_args(get_args(AnyEvent)[0])
+KERNEL_EVENTS: dict[str, type[EventBody]] = {
+    kind.model_fields["type"].default: kind
+    for module in (run_events, agent_events)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, EventBody) and kind is not EventBody
 }
-ANY_EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent, config=ConfigDict(defer_build=True))
-"""Validates any event body."""
+"""Type → class of every event of the kernel."""
+
+_MAX_CACHED_TYPES = 1000
+
+
+class UnknownEvent(EventBody):
+    """Event of a job that is not installed, or of a newer Podium. Keeps every field as it is stored."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@lru_cache(_MAX_CACHED_TYPES)
+def event_class(name: str) -> type[EventBody]:
+    """Class of this type of event, loaded from its job if it is none of the kernel's; `UnknownEvent` if there is none."""
+    if (kind := KERNEL_EVENTS.get(name)) is not None:
+        return kind
+    job = job_of_event(name)
+    if job is None:
+        return UnknownEvent
+    try:
+        of_job: type[EventBody] = load(job.events[name])
+    except (ImportError, AttributeError):
+        return UnknownEvent
+    return of_job
+
+
+def event_classes() -> dict[str, type[EventBody]]:
+    """Type → class of every event there is. Loads those of all jobs: for schemas and documentation."""
+    of_jobs = {name: event_class(name) for name in job_event_types()}
+    known = {name: kind for name, kind in of_jobs.items() if kind is not UnknownEvent}
+    return {**KERNEL_EVENTS, **known}
+
+
+class _AnyEvent:
+    """How pydantic validates and describes an event body: by the class of its type."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(_validated)
+
+    @staticmethod
+    def __get_pydantic_json_schema__(schema: Any, handler: Any) -> Any:
+        return handler(event_union().core_schema)
+
+
+AnyEvent = Annotated[EventBody, _AnyEvent]
+"""Body of an event of any type that is registered, or an `UnknownEvent`."""
+
+
+def event_union() -> TypeAdapter[Any]:
+    """All types of events as one discriminated union, for their JSON Schema."""
+    union: Any = reduce(or_, event_classes().values())
+    return TypeAdapter(Annotated[union, Field(discriminator="type")])
 
 
 class Event(FrozenModel):
@@ -316,29 +212,39 @@ class Event(FrozenModel):
 Upcast = Callable[[dict[str, Json]], dict[str, Json]]
 
 UPCASTS: dict[tuple[str, int], Upcast] = {}
-"""(type, version) → how to lift a stored body of that version to the next one."""
+"""(type, version) → how to lift a stored body of that version to the next one, for events of the kernel."""
 
 
-def lifted(
-    data: dict[str, Json], upcasts: dict[tuple[str, int], Upcast] | None = None
-) -> dict[str, Json]:
+@lru_cache(_MAX_CACHED_TYPES)
+def _upcast_of_job(name: str, version: int) -> Upcast | None:
+    job = None if name in KERNEL_EVENTS else job_of_event(name)
+    path = job.upcasts.get((name, version)) if job is not None else None
+    return load(path) if path else None
+
+
+def lifted(data: dict[str, Json]) -> dict[str, Json]:
     """Stored data of any version as today's version has it."""
-    table = UPCASTS if upcasts is None else upcasts
-    while (lift := table.get((str(data.get("type")), int(data.get("version", 1))))) is not None:
+    name = str(data.get("type"))
+    if not UPCASTS and name in KERNEL_EVENTS:
+        return data  # at once: long traces consist of these
+    while (lift := _upcast_of(name, int(data.get("version", 1)))) is not None:
         data = lift(data)
     return data
 
 
-def read_body(
-    data: dict[str, Json], upcasts: dict[tuple[str, int], Upcast] | None = None
-) -> AnyEvent:
-    """Make an event body of stored data, lifting old versions first.
+def _upcast_of(name: str, version: int) -> Upcast | None:
+    return UPCASTS.get((name, version)) or _upcast_of_job(name, version)
 
-    Only the class of that type is built; `ANY_EVENT` builds them all.
-    """
-    data = lifted(data, upcasts)
-    event_class = _EVENT_CLASSES.get(str(data.get("type")))
-    if event_class is None:
-        return ANY_EVENT.validate_python(data)  # raises a `ValidationError` that lists the types
-    body: AnyEvent = event_class.model_validate(data)
-    return body
+
+def read_body(data: dict[str, Json]) -> EventBody:
+    """Make an event body of stored data, lifting old versions first. Only the class of its type is built."""
+    data = lifted(data)
+    return event_class(str(data.get("type"))).model_validate(data)
+
+
+def _validated(value: Any) -> EventBody:
+    if isinstance(value, EventBody):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError("an event is a JSON object")
+    return read_body(value)

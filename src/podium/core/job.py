@@ -6,7 +6,7 @@ A job is a folder of `podium.jobs`, or an installed package with an entry point 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -75,6 +75,14 @@ class Job(NamedTuple):
     """Tuple of paths in a repository that steer the job: an agent's change of them needs an approval."""
     planned_call: ImportPath = ""
     """`(run input, plan hash, number) -> PlannedCall | None`: calls that the approval of a whole plan covers."""
+    events: Mapping[str, ImportPath] = MappingProxyType({})
+    """Type of event → its class, a subclass of `EventBody`."""
+    upcasts: Mapping[tuple[str, int], ImportPath] = MappingProxyType({})
+    """(type, version) → `(data) -> data`: lifts a stored event of that version to the next one."""
+    event_view: ImportPath = ""
+    """`(body) -> EventView`: how its events are shown; see `podium.render.event_view`."""
+    metrics: ImportPath = ""
+    """Class of the counters of its events; see `podium.telemetry.metrics.JobMetrics`."""
 
 
 @cache
@@ -94,14 +102,14 @@ class InstalledJobs(NamedTuple):
 def find_installed_jobs() -> InstalledJobs:
     """Load the jobs of other packages, in the order of their names.
 
-    A package that is broken, or takes the name of a job, flow or command that exists, is left out and reported: it must not stop
-    the other jobs. `podium doctor` shows the problems.
+    A package that is broken, or takes the name of a job, flow, command or type of event that exists, is left out and reported:
+    it must not stop the other jobs. `podium doctor` shows the problems.
     """
     from importlib.metadata import (
         entry_points,  # late: it reads the folders of all installed packages
     )
 
-    taken = {name for job in built_in_jobs() for name in (job.name, *job.flows, *job.commands)}
+    taken = {name for job in built_in_jobs() for name in _names_of(job)}
     jobs: list[Job] = []
     problems: list[str] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
@@ -117,13 +125,18 @@ def find_installed_jobs() -> InstalledJobs:
         if wrong := [name for name, flow in flows.items() if not isinstance(flow, FlowSpec)]:
             problems.append(f"job {entry.name!r} ({entry.value}) has flows that are no FlowSpec: {', '.join(wrong)}")  # fmt: skip
             continue
-        names = {job.name, *job.flows, *job.commands}
+        names = _names_of(job)
         if names & taken:
             problems.append(f"job {entry.name!r} ({entry.value}) uses names that are taken: {', '.join(sorted(names & taken))}")  # fmt: skip
             continue
         taken |= names
         jobs.append(job)
     return InstalledJobs(tuple(jobs), tuple(problems))
+
+
+def _names_of(job: Job) -> set[str]:
+    """Names that no other job may have."""
+    return {job.name, *job.flows, *job.commands, *job.events}
 
 
 def installed_jobs() -> tuple[Job, ...]:
@@ -137,9 +150,24 @@ def all_jobs() -> tuple[Job, ...]:
 
 def job_of_flow(flow: str) -> Job | None:
     """Job that a flow belongs to; None for a flow of the kernel or of an unknown job."""
+    return _find_job(lambda job: flow in job.flows)
+
+
+def job_of_event(name: str) -> Job | None:
+    """Job that a type of event belongs to; None for one of the kernel or of an unknown job."""
+    return _find_job(lambda job: name in job.events)
+
+
+def job_event_types() -> tuple[str, ...]:
+    """Types of the events of all jobs."""
+    return tuple(name for job in all_jobs() for name in job.events)
+
+
+def _find_job(fits: Callable[[Job], bool]) -> Job | None:
+    """The first job that fits. Installed ones are looked for only if none of Podium's does."""
     for jobs in (built_in_jobs, installed_jobs):
         for job in jobs():
-            if flow in job.flows:
+            if fits(job):
                 return job
     return None
 

@@ -299,16 +299,3 @@ def unknown_words(own_tools: Iterable[str] | None, known: Iterable[str]) -> tupl
 
 
 PairName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
-
-
-class Hop(FrozenModel):
-    """One row of the state table: which message is awaited from whom."""
-
-    number: int
-    """From 0, within the task."""
-    round: int
-    """From 1."""
-    expected_from: Side
-    expected: tuple[MessageType, ...]
-    task: NonEmpty
-    nonce: NonEmpty

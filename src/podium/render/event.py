@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from textwrap import fill
 
 from podium.core import events as e
 from podium.core.decisions import Usage, canonical_json
 from podium.core.forge import check_ending
 from podium.core.ids import short_id
+from podium.core.job import job_of_event, load
 from podium.core.model import Json
 from podium.core.run_cost import CostMeter
 from podium.core.turns import TurnStop
 from podium.core.work import AGENT_LOST, RATE_LIMIT
 from podium.render.approval import arguments_line, summary_line
-from podium.render.message_event import of_a_duet
+from podium.render.event_view import EventView, Outcome
 from podium.render.text import safe_line, shown_line
 
 MAX_ARGUMENTS = 200
+_MAX_CACHED_TYPES = 1000
 
 TO_ACT_ON = (e.RunNeededHuman, e.RunWaiting, e.RunFailed, e.ApprovalRequested)
 """Events that name what a person has to type next."""
@@ -41,8 +44,51 @@ def event_line(event: e.Event, longest: int = 0) -> str:
     return line[: longest - 1] + "…"
 
 
+_GOOD = ("run_succeeded", "branch_delivered", "approval_granted")
+_BAD = ("run_failed", "run_cancelled", "step_broke", "tool_failed", "tool_in_doubt")
+_WAIT = ("run_waiting", "run_needed_human", "approval_requested", "run_parked")
+_OUTCOMES: dict[str, Outcome] = {
+    **dict.fromkeys(_GOOD, "good"),
+    **dict.fromkeys(_BAD, "bad"),
+    **dict.fromkeys(_WAIT, "wait"),
+}
+
+
+def view_event(body: e.EventBody) -> EventView:
+    """View an event: one of a job as its job shows it, one of an unknown type with all its fields."""
+    if isinstance(body, e.UnknownEvent):
+        return EventView(f"unknown type: {_fields(body)}")
+    if (view_of_job := _view_of_job(body.type)) is None:
+        return EventView(_kernel_text(body) or _fields(body), _kernel_outcome(body))
+    view = view_of_job(body)
+    return view if view.text else view._replace(text=_fields(body))
+
+
 def describe(body: e.EventBody) -> str:
-    """What matters of an event, in words. Unknown kinds are shown whole."""
+    """What matters of an event, on one line."""
+    return view_event(body).text
+
+
+@lru_cache(_MAX_CACHED_TYPES)
+def _view_of_job(name: str) -> Callable[[e.EventBody], EventView] | None:
+    """How the job that a type of event belongs to shows it. None: the kernel does."""
+    job = None if name in e.KERNEL_EVENTS else job_of_event(name)
+    if job is None:
+        return None
+    return load(job.event_view) if job.event_view else lambda body: EventView("")
+
+
+def _kernel_outcome(body: e.EventBody) -> Outcome:
+    match body:
+        case e.ChecksRan(passed=passed):
+            return "good" if passed else "bad"
+        case e.ToolRefused(effect=effect):
+            return "bad" if effect == "deny" else "wait"
+    return _OUTCOMES.get(body.type, "plain")
+
+
+def _kernel_text(body: e.EventBody) -> str:
+    """What matters of an event of the kernel. Empty: its fields say it."""
     match body:
         case e.RunQueued():
             return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
@@ -99,23 +145,23 @@ def describe(body: e.EventBody) -> str:
             return _answered(body)
         case e.AgentStopped():
             return f"{body.role} ({body.agent}): {stop_words(body.stop)}"
-        case e.PlaybookBegan() | e.PlaybookEnded():
-            return _of_a_playbook(body)
-        case e.PairSeated() | e.LegOpened() | e.MessageHeard() | e.BlockIgnored() | e.SideNudged():
-            return of_a_duet(body)
-        case e.KeyboardTaken() | e.KeyboardReturned():
-            return of_a_duet(body)
         case e.NoteTaken():
             return body.text
         case e.CollisionSeen():
             return f"{body.branch} and {body.other_branch} conflict in {', '.join(body.paths[:5])}"
-        case e.StageBegan() | e.StageEnded() | e.ChecksRan() | e.BranchDelivered():
-            return _of_a_stage(body)
-    return _in_few_words(body) or _others(body)
+        case e.ChecksRan():
+            ran = ", ".join(
+                f"{result.get('command')} {check_ending(result)}" for result in body.results
+            )
+            return f"{'passed' if body.passed else 'FAILED'} on {body.commit[:12]}: {ran or 'none'}"
+        case e.BranchDelivered():
+            untested = f"UNTESTED ({body.untested}) " if body.untested else ""
+            return f"{body.branch} at {body.commit[:12]} {untested}{body.url or body.file}".rstrip()
+    return _short_text(body)
 
 
-def _in_few_words(body: e.EventBody) -> str:
-    """What needs no more than a line's beginning; empty for what is shown as it is."""
+def _short_text(body: e.EventBody) -> str:
+    """The same of events that need a few words only."""
     match body:
         case e.RunSucceeded():
             return "without a result"
@@ -125,8 +171,6 @@ def _in_few_words(body: e.EventBody) -> str:
             return body.step if body.attempt == 1 else f"{body.step} attempt {body.attempt}"
         case e.SignalReceived() | e.WaitExpired():
             return f"{shorten(body.name)} in {shorten(body.step)}"
-        case e.ToolsGiven():
-            return f"{body.role}: {', '.join(body.tools) or 'none'}"
         case e.ChildStarted():
             return f"{body.flow} as run {shorten(body.child_id)}"
         case e.ToolInDoubt():
@@ -168,39 +212,6 @@ def _answered(body: e.ModelAnswered) -> str:
 def stop_words(stop: TurnStop) -> str:
     """Which limit ended a turn."""
     return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
-
-
-def _of_a_playbook(body: e.PlaybookBegan | e.PlaybookEnded) -> str:
-    match body:
-        case e.PlaybookBegan():
-            mode = " (dry run)" if body.dry_run else ""
-            tools = f" with {', '.join(body.tools)}" if body.tools else " without tools"
-            return f"{body.playbook} for {body.profile}{mode}{tools}"
-        case e.PlaybookEnded():
-            criteria = f"{len(body.criteria)} criteria"
-            met = f"met, by {criteria}" if body.met else f"NOT met, by {criteria}"
-            stop = f"; {stop_words(body.stop)}" if body.stop else ""
-            changed = f"; changed {', '.join(body.changed)}" if body.changed else ""
-            return f"{met}{stop}{changed}"
-
-
-def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelivered) -> str:
-    """What a flow of stages tells of one."""
-    match body:
-        case e.StageBegan():
-            return f"{body.stage} ({body.role}), round {body.round}"
-        case e.StageEnded():
-            made = f" {body.document}" if body.document else ""
-            at = f" at {body.commit[:12]}" if body.commit else ""
-            why = f": {body.words}" if body.words else ""
-            why += f"; disputes {'; '.join(body.disputed)}" if body.disputed else ""
-            return f"{body.stage} ({body.role}), round {body.round}: {body.verdict}{made}{at}{why}"
-        case e.ChecksRan():
-            ran = ", ".join(f"{each.get('command')} {check_ending(each)}" for each in body.results)
-            return f"{'passed' if body.passed else 'FAILED'} on {body.commit[:12]}: {ran or 'none'}"
-        case e.BranchDelivered():
-            untested = f"UNTESTED ({body.untested}) " if body.untested else ""
-            return f"{body.branch} at {body.commit[:12]} {untested}{body.url or body.file}".rstrip()
 
 
 def usage_words(used: Usage) -> str:
@@ -245,7 +256,7 @@ def shorten(text: str) -> str:
     return _ID.sub(lambda found: short_id(found[1]), text)
 
 
-def _others(body: e.EventBody) -> str:
+def _fields(body: e.EventBody) -> str:
     data = body.model_dump(mode="json", exclude={"type", "version"}, exclude_defaults=True)
     return " ".join(f"{name}={_value(value)}" for name, value in data.items())
 

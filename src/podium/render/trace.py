@@ -6,15 +6,13 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from textwrap import wrap
 
-from pydantic import ValidationError
 from pydantic_core import to_json
 
 from podium.core.decisions import canonical_json
-from podium.core.events import read_body
 from podium.core.model import Json
 from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
 from podium.render.text import counted, moment, safe_line, shown_line
-from podium.render.trace_rows import Data, Row, Totals, figures, number
+from podium.render.trace_rows import Data, Row, Totals, body_of, figures, number
 
 MAX_NAME = 60
 _STEPS = {"step_started", "step_completed"}
@@ -289,11 +287,8 @@ def _words(data: Data, totals: Totals) -> str:
 
 
 def _described(data: Data) -> str:
-    body = {key: value for key, value in data.items() if key not in ("run", "seq", "at")}
-    try:
-        return describe(read_body(body))
-    except (ValidationError, ValueError, TypeError, OverflowError, RecursionError):
-        return _plain(data)
+    body = body_of(data)
+    return _plain(data) if body is None else describe(body)
 
 
 def _plain(data: Data) -> str:

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from podium.core.events import KERNEL_EVENTS, EventBody, read_body
 from podium.core.model import Json
+from podium.render.event import view_event
 
 Data = dict[str, Json]
 
@@ -178,10 +182,26 @@ def has_failed(data: Data) -> bool:
             return bool(data.get("effect") != "ask")
         case "checks_ran":
             return data.get("passed") is False
-        case "playbook_ended":
-            return data.get("met") is False
         case kind:
-            return kind in _FAILURES
+            return kind in _FAILURES or _failed_in_job(data)
+
+
+_ENVELOPE = ("run", "seq", "at")
+
+
+def body_of(data: Data) -> EventBody | None:
+    """The event as its class has it. None: it is not what its type says."""
+    try:
+        return read_body({key: value for key, value in data.items() if key not in _ENVELOPE})
+    except (ValidationError, ValueError, TypeError, OverflowError, RecursionError):
+        return None
+
+
+def _failed_in_job(data: Data) -> bool:
+    """Tell whether an event of a job is a failure, as its job shows it."""
+    if str(data["type"]) in KERNEL_EVENTS or (body := body_of(data)) is None:
+        return False
+    return view_event(body).outcome == "bad"
 
 
 class Figures(NamedTuple):

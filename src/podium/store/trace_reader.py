@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, NoReturn
 from pydantic_core import from_json
 
 from podium.core.errors import BadInput
-from podium.core.events import UPCASTS, lifted
+from podium.core.events import lifted
 from podium.core.model import Json
 from podium.store.trace import TRACE_NAME
 
@@ -152,8 +152,7 @@ def _parsed(line: bytes) -> TraceEntry | None:
     """The event of a line; None when it is none."""
     try:
         data = _json_of(line)
-        if UPCASTS:
-            data = lifted(data)
+        data = lifted(data)
         whole = (
             type(data["seq"]) is int
             and type(data["run"]) is str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from podium.core.decisions import ApprovalStatus, Usage
 from podium.core.events import (
@@ -11,7 +12,6 @@ from podium.core.events import (
     AgentStopped,
     Event,
     ModelAnswered,
-    PlaybookEnded,
     RunCancelled,
     RunFailed,
     RunNeededHuman,
@@ -28,16 +28,16 @@ from podium.core.events import (
     ToolRequested,
     UsageRecorded,
 )
+from podium.core.job import all_jobs, load
 from podium.core.work import QueueCounts, WorkerHeartbeat
 from podium.ports import StoreView
 from podium.telemetry.event_feed import HostedRun
 from podium.telemetry.exposition import LONG_SECONDS, CounterFamily, Gauge, Histogram, MetricFamily
 
-COUNTED_TYPES = (
+_KERNEL_TYPES = (
     "agent_replied",
     "agent_stopped",
     "model_answered",
-    "playbook_ended",
     "run_needed_human",
     "step_broke",
     "step_completed",
@@ -49,13 +49,30 @@ COUNTED_TYPES = (
     "tool_requested",
     "usage_recorded",
 )
-"""Events that are counted, beside those that tell who owns a run."""
+"""Events of the kernel that are counted, beside those that tell who owns a run."""
+
+
+class JobMetrics(Protocol):
+    """Counters of the events of one job."""
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Types of the events that it takes."""
+        ...
+
+    def families(self) -> Sequence[MetricFamily]: ...
+
+    def take(self, event: Event, run: HostedRun) -> None:
+        """Count one event of these types."""
+        ...
 
 
 class HostedMetrics:
     """Takes events and counts. No label holds an id, a task's words or anything else without end."""
 
     def __init__(self) -> None:
+        self._jobs: list[JobMetrics] = [load(job.metrics)() for job in all_jobs() if job.metrics]
+        self._of_jobs = {name: metrics for metrics in self._jobs for name in metrics.types}
         self.started = CounterFamily(
             "podium_runs_started_total", "Runs taken for the first time.", ["flow"]
         )
@@ -102,9 +119,6 @@ class HostedMetrics:
         self.answers = CounterFamily(
             "podium_model_answers_total", "Answers of models within turns.", ["role", "model"]
         )
-        self.playbooks = CounterFamily(
-            "podium_playbooks_ended_total", "Playbooks by whether their criteria were met.", ["met"]
-        )
         self.turn_seconds = Histogram(
             "podium_turn_seconds", "How long agents took to answer.", ["role"], bounds=LONG_SECONDS
         )
@@ -129,7 +143,13 @@ class HostedMetrics:
 
     def families(self) -> list[MetricFamily]:
         """Everything that is counted, in the order it is shown in."""
-        return [var for var in vars(self).values() if isinstance(var, MetricFamily)]
+        own = [family for family in vars(self).values() if isinstance(family, MetricFamily)]
+        return [*own, *(family for job in self._jobs for family in job.families())]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Events that are counted, beside those that tell who owns a run."""
+        return (*_KERNEL_TYPES, *self._of_jobs)
 
     def take(self, event: Event, run: HostedRun) -> None:
         """Count one event of a run that this process owns."""
@@ -160,8 +180,8 @@ class HostedMetrics:
                 self.stopped_turns.add(role, stop.kind)
             case ModelAnswered(role=role, answer=answer):
                 self.answers.add(role, answer.model)
-            case PlaybookEnded(met=met):
-                self.playbooks.add("yes" if met else "no")
+            case _ if metrics := self._of_jobs.get(event.body.type):
+                metrics.take(event, run)
             case _:
                 self._count_call(event)
 

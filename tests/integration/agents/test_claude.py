@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from podium.agents.deps import AgentOptions
 from podium.agents.headless.claude import ClaudeCliAgent
 from podium.core.errors import BadInput
+from podium.core.events import AgentProgressed
 from podium.store import FileTranscripts
 from tests.integration.agents import clis
 from tests.integration.agents.claude_rig import KEY, MODEL, claude_rig
@@ -92,7 +93,7 @@ async def test_progress_is_told_while_it_works(tmp_path: Path) -> None:
     steps = {"work": [{"text": "I look.", "run": "ls"}, "That was all."]}
     async with claude_rig(tmp_path, steps) as rig:
         await rig.ask("work")
-        told = [event for event in await rig.events() if event.type == "agent_progressed"]
+        told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
     assert "I look." in "".join(event.text for event in told if event.kind == "text")
     assert [event.text for event in told if event.kind == "tool"] == ["Bash ls"]
 

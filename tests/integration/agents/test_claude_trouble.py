@@ -30,6 +30,7 @@ from podium.core.errors import (
     TimedOut,
     ToolMissing,
 )
+from podium.core.events import AgentProgressed
 from podium.core.model import Json
 from podium.core.processes import ProcessExit
 from podium.core.turns import TurnLimits
@@ -127,7 +128,7 @@ async def test_a_short_outage_is_waited_out_and_told(tmp_path: Path) -> None:
     rule = {"marker": "flaky", "each_time": True, "steps": [{"status": 500}, "Here again."]}
     async with claude_rig(tmp_path, {}, script={"rules": [rule]}) as rig:
         reply = await rig.ask("flaky")
-        told = [event for event in await rig.events() if event.type == "agent_progressed"]
+        told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
     assert reply.text == "Here again."
     assert "500" in next(event.text for event in told if event.kind == "retry")
 

@@ -14,6 +14,7 @@ from podium.agents.deps import AgentOptions
 from podium.agents.headless.gemini import GeminiCliAgent
 from podium.agents.headless.gemini.tools import MAX_BYTES, prompt_for
 from podium.core.errors import AgentNotLoggedIn, AgentRejected, ConfigInvalid, ContextOverflow
+from podium.core.events import AgentProgressed
 from podium.store import FileTranscripts
 from tests.integration.agents import clis
 from tests.integration.agents.claude_rig import git
@@ -44,7 +45,7 @@ async def test_the_answer_is_what_it_said_after_its_last_tool_and_the_rest_is_pr
     }
     async with gemini_rig(tmp_path, steps) as rig:
         reply = await rig.ask("work")
-        told = [event for event in await rig.tools.events() if event.type == "agent_progressed"]
+        told = [event for event in await rig.tools.events() if isinstance(event, AgentProgressed)]
     assert reply.text == "Seen it all."
     assert "I look." in "".join(event.text for event in told if event.kind == "text")
     assert [event.text for event in told if event.kind == "tool"] == ["run_shell_command ls"]

@@ -19,9 +19,10 @@ from podium.app.receipts import Fault, Verdict
 from podium.cli.screen import Screen
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Usage
-from podium.core.events import ChecksRan, StageEnded
+from podium.core.events import ChecksRan
 from podium.jobs.pipeline.commands.demo import PHASES, Told, missing, show
 from podium.jobs.pipeline.demo_run import BASE, DemoFailed, Sample, Story, demo_environ
+from podium.jobs.pipeline.events import StageEnded
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
 from tests.integration.docs.state_page import unnamed

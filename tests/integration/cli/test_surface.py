@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from podium.core import errors
-from podium.core.events import ANY_EVENT
+from podium.core.events import event_union
 from tests.integration.cli.desk import Desk
 from tests.integration.deploy.frozen_project import FrozenProject
 
@@ -93,7 +93,7 @@ def collect_types(value: Any, path: str, types: dict[str, set[str]]) -> None:
 
 def event_schemas(_: Desk) -> Iterator[str]:
     """Every type of event with its version, fields and defaults."""
-    schema = ANY_EVENT.json_schema()
+    schema = event_union().json_schema()
     for name, reference in sorted(schema["discriminator"]["mapping"].items()):
         body = schema["$defs"][reference.rpartition("/")[2]]
         del body["properties"]["type"]

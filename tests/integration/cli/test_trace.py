@@ -17,6 +17,7 @@ from podium.core import events as e
 from podium.core.decisions import Usage
 from podium.core.turns import ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Run, RunStatus
+from podium.jobs.playbook.events import PlaybookEnded
 from podium.render.trace import Timeline
 from podium.render.trace_rows import MAX_OPEN, Folding, Totals
 from podium.testing import retry_until_blocking
@@ -152,7 +153,7 @@ def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Des
         e.AgentStopped(
             role="playbook", agent="gemini", stop=TurnStop(kind="turns", reason="3 of 3 are taken")
         ),
-        e.PlaybookEnded(met=False),
+        PlaybookEnded(met=False),
     )
     out = desk.run("trace", run.id).out
     assert "playbook (gemini) m-1 #0 asks for read_file [0 + 0 tokens]: evil next" in out

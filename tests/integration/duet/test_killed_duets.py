@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from podium.core.events import LegOpened
 from podium.core.work import RunStatus
 from podium.jobs.duet.bench.fake_pair import ZooPair, ZooSeat, theatre
+from podium.jobs.duet.events import LegOpened
 from podium.jobs.duet.models import DUET
 from podium.ports import EventQuery, RunQuery
 from podium.testing.tui_zoo.prompts import wanted_by

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from podium.app.approvals import approve
-from podium.core.events import AgentReplied, MessageHeard
+from podium.core.events import AgentReplied
 from podium.core.work import RunStatus
+from podium.jobs.duet.events import MessageHeard
 from podium.jobs.duet.models import DUET, DuetJob
 from tests.integration.duet.real_pairs import ID, body_in, leaks, nasty, real_pair, script
 

@@ -46,7 +46,7 @@ async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path:
     assert "Ended: exit 0, ran 0 tests" in evidence
 
 
-@pytest.mark.soak  # held in tests/flows/pipeline/test_check_detection.py without a run
+@pytest.mark.soak  # held in tests/unit/wiring/test_check_detection.py without a run
 async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_path: Path) -> None:
     # `python -m unittest discover` finds nothing here, and that was taken for green.
     project = Project(tmp_path).build(

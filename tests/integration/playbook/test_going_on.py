@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from podium.agents import GeminiAgent
-from podium.core.events import PlaybookEnded
 from podium.core.turns import Reply, Turn
 from podium.jobs.playbook.conversation import (
     DiscardedAttempt,
@@ -17,6 +16,7 @@ from podium.jobs.playbook.conversation import (
     in_a_new_conversation,
     not_met,
 )
+from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.run_models import Criterion
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer

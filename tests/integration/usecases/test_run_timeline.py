@@ -14,6 +14,7 @@ from podium.app.run_timeline import (
 )
 from podium.core import events as e
 from podium.core.work import Failure
+from podium.jobs.pipeline.events import StageBegan, StageEnded
 from tests.unit.usecases.scene import Scene
 
 
@@ -28,12 +29,12 @@ async def told(scene: Scene, *bodies: e.EventBody) -> str:
 async def test_a_stage_that_was_sent_back_comes_again_in_another_round(scene: Scene) -> None:
     run_id = await told(
         scene,
-        e.StageBegan(stage="develop", role="developer"),
-        e.StageEnded(stage="develop", role="developer", verdict="DONE", agent="codex"),
+        StageBegan(stage="develop", role="developer"),
+        StageEnded(stage="develop", role="developer", verdict="DONE", agent="codex"),
         e.ChecksRan(commit="c1", passed=True, results=({"exit_code": 0},)),
-        e.StageBegan(stage="audit", role="auditor"),
-        e.StageEnded(stage="audit", role="auditor", verdict="FAIL"),
-        e.StageBegan(stage="develop", role="developer", round=2),
+        StageBegan(stage="audit", role="auditor"),
+        StageEnded(stage="audit", role="auditor", verdict="FAIL"),
+        StageBegan(stage="develop", role="developer", round=2),
     )
     timeline = await run_timeline(scene.store, run_id)
     assert timeline.lanes == ("developer", "auditor", CHECKS)

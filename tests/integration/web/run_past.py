@@ -20,6 +20,7 @@ from podium.core.decisions import (
     counts_of,
 )
 from podium.core.work import Failure, Run, RunStatus
+from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.ports import Transaction
 
 HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\x1b[31m\u202e"
@@ -125,18 +126,18 @@ def _events(commit: str) -> list[e.EventBody]:
     check = {"command": f"make {HOSTILE}", "exit_code": 1, "seconds": 1.0, "tail": HOSTILE}
     return [
         e.RunStarted(owner="w", fence=1),
-        e.StageBegan(stage="develop", role="developer"),
+        StageBegan(stage="develop", role="developer"),
         e.AgentAsked(role=role, agent=agent, prompt=f"prompt {HOSTILE}", step="develop-1"),
         e.AgentReplied(role=role, agent=agent, text=f"reply {HOSTILE}"),
-        e.StageEnded(stage="develop", role="developer", verdict="DONE", commit=commit),
+        StageEnded(stage="develop", role="developer", verdict="DONE", commit=commit),
         e.ChecksRan(commit=commit, results=(check,), passed=False),
-        e.StageBegan(stage=f"audit {HOSTILE}", role=role),
-        e.StageEnded(
+        StageBegan(stage=f"audit {HOSTILE}", role=role),
+        StageEnded(
             stage=f"audit {HOSTILE}", role=role, verdict=f"FAIL {HOSTILE}", agent=agent,
             document=DOCUMENT, commit=commit,
         ),
         e.NoteTaken(text=f"note {HOSTILE}"),
         e.StepStarted(step=f"step {HOSTILE}"),
-        e.StageBegan(stage="develop", role="developer", round=2),
+        StageBegan(stage="develop", role="developer", round=2),
         e.RunFailed(failure=Failure(kind="StepFailed", message=f"failure {HOSTILE}")),
     ]  # fmt: skip

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 
-from podium.core.events import MessageHeard
 from podium.core.turns import MessageBlock, block_of
 from podium.jobs.duet.bench.failures import Sighting, states_of, true_state
 from podium.jobs.duet.bench.fake_pair import ZooSeat, zoo_pair
@@ -24,6 +23,7 @@ from podium.jobs.duet.bench.handoffs import (
     play_pair,
     score,
 )
+from podium.jobs.duet.events import MessageHeard
 from podium.testing.tui_zoo import Happened
 
 PLAN = MessageBlock(to="EXECUTER", type="plan", id="T-1", body="1. look")

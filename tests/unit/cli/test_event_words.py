@@ -11,13 +11,15 @@ from pydantic_core import PydanticUndefined
 
 from podium.core import events as e
 from podium.core.decisions import Usage
-from podium.core.turns import Hop, MessageBlock, ModelAnswer, RequestedCall, TurnStop
+from podium.core.turns import MessageBlock, ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Failure
+from podium.jobs.duet.models import Hop
+from podium.jobs.playbook.events import PlaybookBegan, PlaybookEnded
 from podium.render.event import describe, event_line
 
 NOW = datetime(2026, 1, 2, 10, 0, tzinfo=UTC)
 HOSTILE = "\x1b]0;owned\x07\u202eevil\nnext"
-KINDS: tuple[type[e.EventBody], ...] = get_args(get_args(e.AnyEvent)[0])
+KINDS = tuple(e.event_classes().values())
 
 AS_THEY_ARE = {e.RunStarted, e.RunCancelRequested, e.RunRetried, e.FlowCodeChanged, e.SignalSent}
 """Kinds whose fields, each by its name, say all there is to say. Any other needs words of its own."""
@@ -107,12 +109,12 @@ def test_a_stop_names_the_limit() -> None:
 
 
 def test_the_ends_of_a_playbook_tell_what_it_was_given_and_what_was_proved() -> None:
-    began = e.PlaybookBegan(
+    began = PlaybookBegan(
         playbook="tidy", playbook_digest="", profile="app", profile_digest="", tools=("read_file",),
         dry_run=True,
     )  # fmt: skip
     assert describe(began) == "tidy for app (dry run) with read_file"
-    ended = e.PlaybookEnded(
+    ended = PlaybookEnded(
         met=False,
         criteria=({"command": "make test", "met": False}, {"command": "make lint", "met": True}),
         stop=TurnStop(kind="minutes", reason="20 minutes are over"),

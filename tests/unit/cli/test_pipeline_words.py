@@ -13,15 +13,14 @@ from podium.core.ids import short_id
 from podium.core.work import Failure
 from podium.core.workspaces import Violation
 from podium.jobs.pipeline.event_text import PipelineWords, duration, money
+from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.render.event import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
 APPROVAL = "apr_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
-BEGAN = e.StageBegan(stage="develop", phase="B", role="developer")
-ENDED = e.StageEnded(
-    stage="develop", phase="B", role="developer", verdict="DONE", commit="7f3a2b1c"
-)
+BEGAN = StageBegan(stage="develop", phase="B", role="developer")
+ENDED = StageEnded(stage="develop", phase="B", role="developer", verdict="DONE", commit="7f3a2b1c")
 
 
 def told(*bodies: e.AnyEvent, words: PipelineWords | None = None) -> list[str]:

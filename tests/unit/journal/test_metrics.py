@@ -16,7 +16,6 @@ from podium.core.events import (
     AgentStopped,
     Event,
     ModelAnswered,
-    PlaybookEnded,
     RunCancelled,
     RunFailed,
     RunNeededHuman,
@@ -34,10 +33,11 @@ from podium.core.events import (
 )
 from podium.core.turns import ModelAnswer, TurnStop
 from podium.core.work import Failure, Run, WorkerHeartbeat
+from podium.jobs.playbook.events import PlaybookEnded
 from podium.ports import StoreView
 from podium.telemetry import event_feed
 from podium.telemetry.event_feed import HostedFollower, HostedRun
-from podium.telemetry.metrics import COUNTED_TYPES, HostedMetrics, gauges
+from podium.telemetry.metrics import HostedMetrics, gauges
 from podium.testing import MemoryStore, retry_until
 from tests.unit.journal.hosted_rig import ME, HostedRig
 from tests.unit.journal.test_exposition import samples
@@ -72,7 +72,7 @@ async def counted(
 
 async def test_answers_of_models_stops_and_playbooks_are_counted() -> None:
     rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, COUNTED_TYPES)
+    follower = await rig.follow(metrics.take, metrics.types)
     run = await rig.queue()
     await rig.start(run)
     answer = ModelAnswer(number=0, request="x", text=SECRET, model="m-1")
@@ -92,7 +92,7 @@ async def test_answers_of_models_stops_and_playbooks_are_counted() -> None:
 
 async def test_everything_that_a_hosted_run_does_is_counted_once() -> None:
     rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, COUNTED_TYPES)
+    follower = await rig.follow(metrics.take, metrics.types)
     run = await rig.queue()
     rig.clock.advance(7)
     await rig.start(run)
@@ -155,7 +155,7 @@ async def test_everything_that_a_hosted_run_does_is_counted_once() -> None:
 
 async def test_what_other_processes_host_is_theirs_to_count() -> None:
     rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, COUNTED_TYPES)
+    follower = await rig.follow(metrics.take, metrics.types)
     mine, theirs = await rig.queue(), await rig.queue()
     await rig.start(mine)
     await rig.start(theirs, owner="wrk_other")
@@ -171,7 +171,7 @@ async def test_what_other_processes_host_is_theirs_to_count() -> None:
 
 async def test_a_run_that_is_taken_again_did_not_wait_in_its_queue() -> None:
     rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, COUNTED_TYPES)
+    follower = await rig.follow(metrics.take, metrics.types)
     run = await rig.queue()
     await rig.start(run)
     await rig.say(run, RunParked(reason="let go"), after=timedelta(hours=1))
@@ -189,7 +189,7 @@ async def test_what_happened_before_is_not_counted() -> None:
     rig, metrics = HostedRig(), HostedMetrics()
     run = await rig.queue()
     await rig.start(run)
-    follower = await rig.follow(metrics.take, COUNTED_TYPES)
+    follower = await rig.follow(metrics.take, metrics.types)
     await rig.say(run, RunSucceeded())
     assert await counted(rig, metrics, follower) == {}
 
@@ -219,7 +219,7 @@ async def test_a_follower_waits_out_trouble_and_skips_nothing(
         if len(seen) == 2:
             raise ValueError("a reading that broke")
 
-    follower = await rig.follow(take, COUNTED_TYPES)
+    follower = await rig.follow(take, HostedMetrics().types)
     run = await rig.queue()
     following = asyncio.create_task(follower.follow())
     rig.store.faltered = 1

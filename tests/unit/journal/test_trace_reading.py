@@ -137,7 +137,6 @@ def test_an_empty_file_is_a_trace_without_events() -> None:
 def test_a_line_of_an_older_podium_is_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
     lift = {**events.UPCASTS, ("note_taken", 1): lambda data: {**data, "version": 2, "text": "new"}}
     monkeypatch.setattr(events, "UPCASTS", lift)
-    monkeypatch.setattr(trace_reader, "UPCASTS", lift)
     (traced,) = TraceReader(io.BytesIO(line(1)), "t").events()
     assert (traced.data["version"], traced.data["text"]) == (2, "new")
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
 from podium.core.terminals import KeyboardRequest, Terminal
 from podium.core.turns import MessageBlock
 from podium.core.work import Run, RunStatus
+from podium.jobs.duet.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
 from podium.jobs.duet.keyboard import keyboard_came_back, return_keyboard, take_keyboard
 from podium.jobs.duet.models import DUET
 from podium.jobs.duet.task_table import see_ladder

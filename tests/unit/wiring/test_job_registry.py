@@ -62,6 +62,8 @@ def test_flow_belongs_to_one_job_and_a_flow_of_the_kernel_to_none() -> None:
 OWN_FLOW = FlowSpec("own_job:build", "own_job:Input", "own_job:build")
 OWN = Job(name="own", flows={"own": OWN_FLOW}, commands={"own": Command("own_job:app", "Do.")})  # fmt: skip
 TAKES_A_COMMAND = Job(name="other", flows={"other": OWN_FLOW}, commands={"run": Command("other_job:app", "Do.")})  # fmt: skip
+TAKES_AN_EVENT = Job(name="fourth", flows={}, events={"stage_ended": "fourth_job:Ended"})
+LISTS_KERNEL_EVENT = Job(name="fifth", flows={}, events={"run_started": "fifth_job:Started"})
 TAKES_A_FLOW = Job(name="third", flows={"duet": OWN_FLOW})
 
 
@@ -74,6 +76,8 @@ class Installed(EntryPoint):
             "command": TAKES_A_COMMAND,
             "flow": TAKES_A_FLOW,
             "own_again": OWN,
+            "event": TAKES_AN_EVENT,
+            "kernel_event": LISTS_KERNEL_EVENT,
             "text": "JOB",
             "paths": Job(name="paths", flows={"paths": "own_job:build"}),  # type: ignore[dict-item]
         }
@@ -95,13 +99,14 @@ def _forget_installed_jobs() -> Iterator[None]:
 def test_installed_job_is_found_unless_it_takes_a_name_that_exists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    use_entries(monkeypatch, d="own_again", c="flow", b="command", a="own")
+    use_entries(monkeypatch, d="own_again", e="event", c="flow", b="command", a="own")
     assert installed_jobs() == (OWN,)
     assert job_of_flow("own") is OWN
     assert [problem.partition(": ")[2] for problem in find_installed_jobs().problems] == [
         "run",
         "duet",
         "own",
+        "stage_ended",
     ]
 
 
@@ -115,6 +120,13 @@ async def test_broken_installed_job_stops_no_other_and_is_reported(
     assert "job 'a' (missing_module:JOB) cannot be loaded: KeyError" in finding.says
     assert "job 'b' (text) is a str, not a Job" in finding.says
     assert "job 'd' (paths) has flows that are no FlowSpec: paths" in finding.says
+
+
+async def test_installed_job_that_lists_an_event_of_the_kernel_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use_entries(monkeypatch, a="kernel_event")
+    assert "job 'fifth' lists event types of Podium, which stay Podium's: run_started" in (await check_jobs()).says  # fmt: skip
 
 
 def test_files_that_steer_a_job_are_guarded() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.app.checks import Check
 from podium.app.project_setup import (
     Proposal,
     additions_text,
@@ -15,7 +16,6 @@ from podium.app.project_setup import (
 )
 from podium.config.configuration import load_configuration
 from podium.config.settings import Settings
-from podium.jobs.pipeline import Check
 
 PYTEST = Check(name="t", command="python3 -m pytest -q", source="pyproject.toml")
 NPM = Check(name="n", command="npm test --silent", source="package.json")

@@ -14,6 +14,7 @@ from pathlib import Path
 from podium.app.app import Podium
 from podium.app.checkup.check import Finding, attempt, bad, good, weak
 from podium.config.settings import SandboxSettings
+from podium.core.events import KERNEL_EVENTS
 from podium.core.job import find_installed_jobs
 from podium.ports import Launcher
 from podium.sandbox import Mechanism, MechanismTrial, can_make_groups
@@ -32,6 +33,11 @@ async def check_python() -> Finding:
 async def check_jobs() -> Finding:
     """Report jobs of other packages that are left out: their commands and runs are missing."""
     jobs, problems = find_installed_jobs()
+    problems += tuple(
+        f"job {job.name!r} lists event types of Podium, which stay Podium's: {', '.join(sorted(taken))}"
+        for job in jobs
+        if (taken := KERNEL_EVENTS.keys() & job.events.keys())
+    )
     if problems:
         return weak("jobs", "; ".join(problems), "upgrade or uninstall the package")
     names = ", ".join(job.name for job in jobs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +19,8 @@ from podium.core.model import Json
 from podium.render.text import shown_line
 
 if TYPE_CHECKING:
+    from podium.app.checks import Check, CheckTrial
     from podium.app.project_setup import Proposal
-    from podium.jobs.pipeline import Check
-    from podium.jobs.pipeline.project_checks import CheckTrial
 
 app = command_app()
 
@@ -82,7 +80,6 @@ def init(
     # Late: the example needs none of this.
     from podium.app.project_setup import check_writable
     from podium.app.project_survey import survey
-    from podium.jobs.pipeline.project_checks import try_check
 
     if file.exists() and try_checks:
         _try_checks(door)
@@ -101,7 +98,7 @@ def init(
         check = proposal.checks[0]
         context.obj.parting_words = f"{PROJECT_FILE} is written, and its check was not tried"
         door.screen.aside(f"trying `{shown_line(check.command)}` in the sandbox …")
-        trial = door.run(partial(try_check, check=check))
+        trial = door.run(lambda podium: podium.project_checks.try_check(check))
     next_command = ASK if name else _next_command(proposal, trial)
 
     def show() -> None:
@@ -135,9 +132,7 @@ def _check_pack(name: str) -> None:
 
 def _try_checks(door: Door) -> None:
     """Try what runs in this project would run, and fail unless all of it is green."""
-    from podium.jobs.pipeline.project_checks import try_project_checks
-
-    trials = door.run(try_project_checks)
+    trials = door.run(lambda podium: podium.project_checks.try_all())
     record = {
         "project": str(door.configuration.folders.project),
         "made": [],

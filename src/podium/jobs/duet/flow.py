@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from podium.core.errors import LockHeld, ReplyInvalid
-from podium.core.events import PairSeated
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.turns import MessageBlock
+from podium.jobs.duet.events import PairSeated
 from podium.jobs.duet.message_router import DuetDeps, MessageRouter, Words
 from podium.jobs.duet.models import DUET, DuetJob, DuetResult, Pair
 from podium.jobs.duet.prompts import plan_words, result_words, task_words

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from podium.core.errors import BadInput
-from podium.core.events import EventBody, KeyboardReturned, KeyboardTaken
+from podium.core.events import EventBody
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import KeyboardRequest, Terminal
+from podium.jobs.duet.events import KeyboardReturned, KeyboardTaken
 from podium.jobs.duet.task_table import see_duets
 from podium.ports import EventQuery, PaneMirror, Store, StoreView, Transaction
 

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import Player, ask_until_answered
 from podium.core.errors import ReplyInvalid, StepFailed, TimedOut
-from podium.core.events import BlockIgnored, LegOpened, MessageHeard, SideNudged
 from podium.core.turns import (
     ADDRESSEES,
     TAG,
     AwaitedMessage,
-    Hop,
     MessageBlock,
     MessageType,
     ParsedBlocks,
@@ -22,7 +20,8 @@ from podium.core.turns import (
     Side,
     TurnLimits,
 )
-from podium.jobs.duet.models import DuetLimits, Pair
+from podium.jobs.duet.events import BlockIgnored, LegOpened, MessageHeard, SideNudged
+from podium.jobs.duet.models import DuetLimits, Hop, Pair
 from podium.jobs.duet.prompts import answer_words, first_words, go_on_words, nudge_words
 from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import FrozenModel, NonEmpty
-from podium.core.turns import PairName, Side
+from podium.core.turns import MessageType, PairName, Side
 
 DUET = "duet"
 """The flow's name, and the queue that its tasks wait in."""
@@ -108,3 +108,16 @@ class PairStatus(FrozenModel):
     trouble: str = ""
     """Why it cannot be looked at."""
     sides: tuple[SideStatus, ...] = ()
+
+
+class Hop(FrozenModel):
+    """One row of the state table: which message is awaited from whom."""
+
+    number: int
+    """From 0, within the task."""
+    round: int
+    """From 1."""
+    expected_from: Side
+    expected: tuple[MessageType, ...]
+    task: NonEmpty
+    nonce: NonEmpty

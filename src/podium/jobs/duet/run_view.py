@@ -9,18 +9,27 @@ from podium.cli.run_host import next_words
 from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
+from podium.jobs.duet.events import (
+    BlockIgnored,
+    KeyboardReturned,
+    KeyboardTaken,
+    LegOpened,
+    MessageHeard,
+    PairSeated,
+    SideNudged,
+    first_line,
+)
 from podium.render.event import describe
-from podium.render.message_event import first_line
 from podium.render.text import safe_line, shown_text
 
 _SHOWN: tuple[type[e.EventBody], ...] = (
-    e.PairSeated,
-    e.LegOpened,
-    e.MessageHeard,
-    e.BlockIgnored,
-    e.SideNudged,
-    e.KeyboardTaken,
-    e.KeyboardReturned,
+    PairSeated,
+    LegOpened,
+    MessageHeard,
+    BlockIgnored,
+    SideNudged,
+    KeyboardTaken,
+    KeyboardReturned,
     e.ToolRefused,
     e.ApprovalRequested,
     e.RunWaiting,
@@ -47,9 +56,9 @@ class DuetRunView(LinesTelling):
 
     def _follow(self, body: e.EventBody, progress: Progress) -> None:
         match body:
-            case e.LegOpened(leg=leg):
+            case LegOpened(leg=leg):
                 progress.doing(f"{leg.expected_from} works on a {' or '.join(leg.expected)}")
-            case e.MessageHeard(routed_to=str() as to, message=message):
+            case MessageHeard(routed_to=str() as to, message=message):
                 progress.doing(f"{message.type} for {to}: {first_line(message)[:60]}")
             case e.RunWaiting() | e.RunNeededHuman():
                 progress.doing("waiting for a person")

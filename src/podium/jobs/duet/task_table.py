@@ -9,11 +9,19 @@ from podium.app.run_list import INTERRUPTED
 from podium.core import events as e
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.ids import short_id
-from podium.core.job_events import LegOpened, PairSeated
 from podium.core.model import FrozenModel, UtcDatetime
-from podium.core.turns import Address, Hop
+from podium.core.turns import Address
 from podium.core.work import Run, RunStatus
-from podium.jobs.duet.models import DUET
+from podium.jobs.duet.events import (
+    BlockIgnored,
+    KeyboardReturned,
+    KeyboardTaken,
+    LegOpened,
+    MessageHeard,
+    PairSeated,
+    SideNudged,
+)
+from podium.jobs.duet.models import DUET, Hop
 from podium.ports import Engine, EventQuery, RunQuery, Store, StoreView
 
 MAX_RUNS = 1_000
@@ -163,7 +171,7 @@ async def see_ladder(store: Store, run_id: str, most: int) -> list[TaskEvent]:
 def _rung(event: e.Event) -> TaskEvent:
     body = event.body
     match body:
-        case e.MessageHeard(sender=sender, routed_to=to, message=message):
+        case MessageHeard(sender=sender, routed_to=to, message=message):
             return TaskEvent(
                 at=event.at,
                 sender=sender,
@@ -172,10 +180,8 @@ def _rung(event: e.Event) -> TaskEvent:
                 body=message.body,
                 told=body,
             )
-        case e.SideNudged(side=side):
+        case SideNudged(side=side):
             return TaskEvent(at=event.at, sender="USER", to=side, told=body)
-        case (
-            e.BlockIgnored(sender=side) | e.KeyboardTaken(side=side) | e.KeyboardReturned(side=side)
-        ):
+        case BlockIgnored(sender=side) | KeyboardTaken(side=side) | KeyboardReturned(side=side):
             return TaskEvent(at=event.at, sender=side, told=body)
     return TaskEvent(at=event.at, sender="USER", told=body)

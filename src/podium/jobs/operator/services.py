@@ -18,6 +18,7 @@ from podium.tools.scope import Handler, ToolScope
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.app.run_list import Standing
+    from podium.config.configuration import Configuration
 
 
 OPERATOR = "operator"
@@ -219,9 +220,10 @@ async def _asked_by(podium: Podium, scope: ToolScope) -> str:
 
 async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields | CallOutcome:
     from podium.core.forge import check_ending
-    from podium.jobs.pipeline.project_checks import run_project_checks
 
-    report = await run_project_checks(podium, scope.call.run_id)
+    report = await podium.project_checks.run_all(
+        scope.call.run_id, check_seconds(podium.configuration)
+    )
     checks = [
         {
             "check": result.command,
@@ -242,6 +244,14 @@ async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields
         return fields
     failed = [f"`{each['check']}` {each['ended']}" for each in checks if each["result"] == "failed"]
     return CallOutcome(ok=False, result=fields, error=f"the checks failed: {', '.join(failed)}")
+
+
+def check_seconds(configuration: Configuration) -> float:
+    """Time that one check may take: that of `podium run`, which runs the same commands."""
+    from podium.app.checks.runner import CHECK_SECONDS
+    from podium.config.flow_options import flow_options
+
+    return flow_options(configuration, "pipeline").get("check_seconds") or CHECK_SECONDS
 
 
 async def _start_task(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:

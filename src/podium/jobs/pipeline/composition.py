@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.agents.turn_step import Player
 from podium.app.agent_builder import build_agent, players_by_role
+from podium.app.checks import named_checks
 from podium.app.flow_builders import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE
 from podium.core.decisions import Tier, ToolSpec
-from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.errors import BadInput
 from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
-from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.core.workspaces import CheckoutStatus
-from podium.jobs.pipeline import (
-    Check,
-    CheckResult,
-    PipelineJob,
-    PipelineKit,
-    PipelineSpec,
-    RunCheck,
-    pipeline,
-    ran_no_tests,
-)
+from podium.jobs.pipeline import PipelineJob, PipelineKit, PipelineSpec, pipeline
 from podium.jobs.pipeline.spec_files import pipeline_prompts, pipeline_spec
-from podium.ports import FlowBody, Forge, Workspace
+from podium.ports import FlowBody, Forge
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -73,8 +63,6 @@ DEFAULT_ROLE = "default"
 LEAST_FREE_BYTES = 50_000_000
 MAX_CHARACTERS = 100_000
 """A longer task belongs in a file that the task names."""
-_OUTPUT_BYTES = 2_000_000
-_TAIL_CHARACTERS = 8_000
 _NOTES_BYTES = 200_000
 
 
@@ -88,8 +76,8 @@ async def build_pipeline(podium: Podium) -> FlowBody:
         workspaces=podium.workspaces,
         wish=podium.workspace_wish,
         forge=podium.forge(push=spec.push),
-        checks=lambda: named_checks(podium),
-        run_check=check_runner(podium),
+        checks=lambda: named_checks(podium.configuration),
+        run_check=podium.check_runner.run,
         toolbox_in=supervisor_toolboxes(podium, hand_over_tool(podium.forge(push=spec.push))),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
@@ -117,7 +105,7 @@ async def pipeline_job(
         )
     _check_disk(look.checkout)
     _check_players(podium, spec, agent)
-    named_checks(podium)
+    named_checks(podium.configuration)
     warnings = _uncommitted(look, spec)
     if not base and not look.branch:
         raise BadInput("HEAD is detached here; say with --base which branch the work is for")
@@ -176,27 +164,6 @@ async def _branch(podium: Podium, base: str) -> str:
     if found.exit_code != 0:
         raise BadInput(f"there is no branch {base!r} here; `git branch` lists what there is")
     return base
-
-
-def named_checks(podium: Podium) -> tuple[Check, ...] | None:
-    """The checks that podium.yaml names. None: it names none, and they are looked for.
-
-    Raises `NotPossibleNow` for those of a project that nobody has trusted, where nothing would confine them.
-    """
-    given = podium.settings.checks
-    if given is None:
-        return None
-    configuration = podium.configuration
-    if configuration.sandbox.kind == "none" and not configuration.project_is_trusted():
-        raise NotPossibleNow(
-            "podium.yaml names checks, which would run unconfined here; read it, then say `podium trust`"
-        )
-    return tuple(
-        Check(name=each, command=each)
-        if isinstance(each, str)
-        else Check(name=each.name, command=each.run)
-        for each in given
-    )
 
 
 def _check_players(podium: Podium, spec: PipelineSpec, agent: str) -> None:
@@ -279,49 +246,6 @@ async def _players(podium: Podium) -> Callable[[str, str], Player]:
         return replace(made[names], role=role)
 
     return player_for
-
-
-def check_runner(podium: Podium) -> RunCheck:
-    """Runs checks inside the fence of the workspace."""
-
-    async def run_check(workspace: Workspace, check: Check, seconds: float) -> CheckResult:
-        record = workspace.record
-        return await run_check_in(podium, record.path, check, seconds, ports=record.ports)
-
-    return run_check
-
-
-async def run_check_in(
-    podium: Podium,
-    folder: str,
-    check: Check,
-    seconds: float,
-    *,
-    ports: Mapping[str, int] | None = None,
-) -> CheckResult:
-    """Run a check in a folder, which is all that it can change. `ports` are variables for it."""
-    fence = await podium.enclosures.confinement(folder)
-    ended = await podium.launcher.run(
-        ProcessSpec(
-            argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
-            cwd=folder,
-            env={name: str(port) for name, port in (ports or {}).items()},
-            limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
-            # A project's tests may use git as they like: what they reach is the workspace alone.
-            confinement=fence.model_copy(update={"execs": None}),
-        )
-    )
-    text = podium.redactor.text(ended.stdout.decode(errors="replace"))
-    return CheckResult(
-        name=check.name,
-        command=check.command,
-        exit_code=None if ended.timed_out else ended.exit_code,
-        seconds=round(ended.seconds, 3),
-        output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
-        tail=text[-_TAIL_CHARACTERS:],
-        timed_out=ended.timed_out,
-        ran_no_tests=ran_no_tests(text),
-    )
 
 
 def _human_notes(project: Path) -> str:

@@ -18,6 +18,7 @@ from podium.core import events as e
 from podium.core.errors import PodiumError
 from podium.core.ids import short_id
 from podium.jobs.pipeline.event_text import PipelineWords
+from podium.jobs.pipeline.events import StageBegan
 from podium.ports import EventQuery, Journal
 from podium.render.event import describe
 
@@ -224,7 +225,7 @@ class Story:
     async def _act_on(self, body: e.EventBody) -> None:
         """React as the demo's people would."""
         match body:
-            case e.StageBegan(stage=stage):
+            case StageBegan(stage=stage):
                 self._stage = stage
             case e.ToolCompleted(tool=tool) if tool == KILLED_AFTER and self._stage == KILLED_IN:
                 self._kill()

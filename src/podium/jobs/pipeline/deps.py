@@ -9,14 +9,11 @@ from pydantic import Field
 
 from podium.agents.budget_tracker import Purse
 from podium.agents.turn_step import Player
+from podium.app.checks import Check, RunCheck
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.workspaces import WorkspaceSpec
-from podium.jobs.pipeline.checks import Check, CheckResult
 from podium.jobs.pipeline.spec import Does, PipelineSpec
-from podium.ports import Clock, Forge, Journal, Toolbox, Workspace, Workspaces
-
-RunCheck = Callable[[Workspace, Check, float], Awaitable[CheckResult]]
-"""Runs a check inside the workspace's fence, within so many seconds."""
+from podium.ports import Clock, Forge, Journal, Toolbox, Workspaces
 
 
 @dataclass(frozen=True)

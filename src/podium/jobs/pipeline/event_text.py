@@ -12,6 +12,7 @@ from podium.core.forge import check_ending, check_passed
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import AGENT_LOST, RATE_LIMIT
+from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.render.approval import arguments_line
 from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
 from podium.render.text import safe_line, shown_line
@@ -37,11 +38,11 @@ class PipelineWords:
     def __init__(self) -> None:
         self._role = ""
         self._head = ""
-        self._ended: set[e.StageEnded] = set()
+        self._ended: set[StageEnded] = set()
         self._began: dict[tuple[str, int], datetime] = {}
         self.doing = Doing("setting up")
 
-    def know(self, stages: Iterable[e.StageEnded]) -> None:
+    def know(self, stages: Iterable[StageEnded]) -> None:
         """What an earlier process told already: a run that goes on may note its last stage again."""
         for each in stages:
             self._ended.add(each)
@@ -55,7 +56,7 @@ class PipelineWords:
 
     def _follow(self, event: e.Event) -> None:
         match event.body:
-            case e.StageBegan() as began:
+            case StageBegan() as began:
                 self._role = began.role
                 self._began[began.stage, began.round] = event.at
                 self.doing = Doing(f"{in_capitals(began.role)}{_where(began)}")
@@ -65,7 +66,7 @@ class PipelineWords:
                 self.doing = Doing("asked again soon", until)
             case e.RunWaiting():
                 self.doing = Doing("waiting for a person")
-            case e.StageEnded() | e.ChecksRan():
+            case StageEnded() | e.ChecksRan():
                 self.doing = Doing("supervising")
             case e.WaitExpired() | e.SignalReceived() | e.RunStarted() if self._role:
                 self.doing = Doing(in_capitals(self._role))
@@ -73,9 +74,9 @@ class PipelineWords:
     def _told(self, event: e.Event) -> Iterator[tuple[str, str]]:
         body = event.body
         match body:
-            case e.StageBegan():
+            case StageBegan():
                 yield from _stage_began(body)
-            case e.StageEnded() if body not in self._ended:
+            case StageEnded() if body not in self._ended:
                 self._ended.add(body)
                 began = self._began.get((body.stage, body.round))
                 elapsed = (event.at - began).total_seconds() if began else body.seconds
@@ -143,14 +144,14 @@ def _of_the_end(body: e.EventBody) -> str:
     return ""
 
 
-def _stage_began(body: e.StageBegan) -> Iterator[tuple[str, str]]:
+def _stage_began(body: StageBegan) -> Iterator[tuple[str, str]]:
     yield SUPERVISOR, f"Spawning {in_capitals(body.role)}{_where(body)}..."
     for note in body.notes[:_MAX_LISTED]:
         yield SUPERVISOR, f"Your note goes to {in_capitals(body.role)}: {note}"
 
 
 def _stage_ended(
-    body: e.StageEnded, elapsed_seconds: float, *, moved: bool
+    body: StageEnded, elapsed_seconds: float, *, moved: bool
 ) -> Iterator[tuple[str, str]]:
     role = in_capitals(body.role)
     made = [repr(body.document)] if body.document else []
@@ -166,7 +167,7 @@ def _stage_ended(
         yield SUPERVISOR, f"Put back what {role} was not to change: {listed}"
 
 
-def _sent_back(body: e.StageEnded, role: str) -> Iterator[tuple[str, str]]:
+def _sent_back(body: StageEnded, role: str) -> Iterator[tuple[str, str]]:
     for problem in body.problems[:_MAX_LISTED]:
         yield SUPERVISOR, f"Sent back to {role}: {problem}"
     if body.verdict == RED:
@@ -200,7 +201,7 @@ def _call(body: e.ToolRefused) -> str:
     return f"{body.tool} {shown_line(words, MAX_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
 
 
-def _where(body: e.StageBegan) -> str:
+def _where(body: StageBegan) -> str:
     parts = [body.phase] if body.phase else []
     parts += [f"round {body.round}"] if body.round > 1 else []
     return f" ({', '.join(parts)})" if parts else ""

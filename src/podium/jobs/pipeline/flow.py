@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from podium.app.checks import (
+    ADVICE,
+    Detection,
+    cannot_test,
+    detect_in,
+    missing_programs,
+    probe_in,
+    remedy_for,
+)
 from podium.core.errors import NeedsHuman, NotPossibleNow
 from podium.core.events import NoteTaken
 from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
-from podium.jobs.pipeline.check_detection import detect_in, probe_in
-from podium.jobs.pipeline.check_programs import ADVICE, cannot_test, missing_programs, remedy_for
-from podium.jobs.pipeline.checks import Detection, Found
 from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
 from podium.jobs.pipeline.feedback import hear_feedback
 from podium.jobs.pipeline.handover import deliver
@@ -20,7 +26,7 @@ from podium.jobs.pipeline.quoted_files import conventions_of
 from podium.jobs.pipeline.skills import offer_skill
 from podium.jobs.pipeline.spec import DELIVER
 from podium.jobs.pipeline.stage import visit
-from podium.jobs.pipeline.state import Desk, Trip, task_name
+from podium.jobs.pipeline.state import Desk, Found, Trip, task_name
 from podium.jobs.pipeline.verdict_routing import integration_of, next_stage
 from podium.jobs.pipeline.workspace_recovery import come_back
 from podium.ports import FlowBody, FlowContext, StepContext

@@ -12,6 +12,11 @@ JOB = Job(
             check="podium.jobs.pipeline.spec_files:pipeline_spec",
         ),
     },
+    events={
+        "stage_began": "podium.jobs.pipeline.events:StageBegan",
+        "stage_ended": "podium.jobs.pipeline.events:StageEnded",
+    },
+    event_view="podium.jobs.pipeline.events:view_event",
     options="podium.jobs.pipeline.spec:PipelineOptions",
     run_view="podium.jobs.pipeline.run_view:PipelineTelling",
     report="podium.jobs.pipeline.run_view:look_back",

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from podium.app.run_timeline import newest_events
 from podium.core.errors import NotPossibleNow, UnknownId
-from podium.core.events import BranchDelivered, Event, StageEnded
+from podium.core.events import BranchDelivered, Event
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.core.workspaces import WorkspaceRecord
+from podium.jobs.pipeline.events import StageEnded
 
 if TYPE_CHECKING:
     from podium.app.app import Podium

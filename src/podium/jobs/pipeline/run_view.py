@@ -17,10 +17,11 @@ from podium.cli.run_host import next_words
 from podium.cli.screen import Screen
 from podium.core.decisions import Usage
 from podium.core.errors import PodiumError
-from podium.core.events import ChecksRan, Event, StageEnded
+from podium.core.events import ChecksRan, Event
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.event_text import PipelineWords, check_words, duration, in_capitals, money
+from podium.jobs.pipeline.events import StageEnded
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.event import usage_words
 from podium.render.text import counted

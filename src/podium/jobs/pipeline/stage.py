@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from itertools import count
 
 from podium.agents.turn_step import ask_until_answered
+from podium.app.checks import Check, CheckResult, all_passed, detect_in
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
-from podium.core.events import ChecksRan, NoteTaken, StageBegan, StageEnded
+from podium.core.events import ChecksRan, NoteTaken
 from podium.core.forge import RemoteBase, check_ending
 from podium.core.model import FrozenModel
 from podium.core.turns import Reply
 from podium.core.workspaces import MergeResult, WorktreeSnapshot
 from podium.jobs.pipeline.branch_change import look_around
 from podium.jobs.pipeline.branch_documents import bring_back, clean_start, evidence_file, file
-from podium.jobs.pipeline.check_detection import detect_in
-from podium.jobs.pipeline.checks import Check, CheckResult, all_passed, red_words
+from podium.jobs.pipeline.check_text import red_words
 from podium.jobs.pipeline.deps import with_tools_for
+from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.jobs.pipeline.spec import DONE, FORWARD, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
 from podium.jobs.pipeline.stage_prompt import INPUTS, NONCE_SLOT, brief

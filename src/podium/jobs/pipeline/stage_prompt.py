@@ -11,10 +11,11 @@ from typing import Literal
 from pydantic import Field
 
 from podium.agents.turn_step import ANSWERED, ASK_HUMAN
+from podium.app.checks import all_passed
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.branch_change import sections_of
-from podium.jobs.pipeline.checks import all_passed, in_words
+from podium.jobs.pipeline.check_text import in_words
 from podium.jobs.pipeline.memory import relevant
 from podium.jobs.pipeline.plain_text import fenced, in_code, shortened
 from podium.jobs.pipeline.quoted_files import (

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from pydantic import Field
+
+from podium.app.checks import Check, CheckResult, Detection, all_passed
 from podium.core.decisions import Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
@@ -16,7 +19,6 @@ from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.turns import Reply
 from podium.core.workspaces import WorktreeSnapshot
-from podium.jobs.pipeline.checks import Check, CheckResult, Found, all_passed
 from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
 from podium.jobs.pipeline.findings import Finding
 from podium.jobs.pipeline.payloads import SkillWish
@@ -30,6 +32,15 @@ SENT_BACK = "SENT_BACK"
 """What the supervisor says of an answer whose deliverables are not there."""
 RED = "RED"
 """What it says when the checks fail."""
+
+
+class Found(Detection):
+    """What there was before any agent came."""
+
+    ignored: tuple[str, ...] = ()
+    """What the set-up left that git ignores."""
+    conventions: dict[str, str] = Field(default_factory=dict)
+    """Path → text of what the repository says to agents and contributors."""
 
 
 class OfferedSkill(FrozenModel):

@@ -12,7 +12,6 @@ from podium.core.decisions import CallRecord, CallStatus, Tier
 from podium.core.events import (
     AgentReplied,
     EventBody,
-    PlaybookEnded,
     RunFailed,
     RunRetried,
     ToolAbandoned,
@@ -26,6 +25,7 @@ from podium.core.folder_snapshots import WorkingFolder
 from podium.core.turns import Reply
 from podium.jobs.playbook.criteria import commands_of, proved
 from podium.jobs.playbook.deps import AgentSession, LimitedAgent, PlaybookDeps
+from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.prompt import build_prompt
 from podium.jobs.playbook.run_models import AgentEnding, Criterion, PlaybookJob
 from podium.jobs.playbook.template import as_data, in_code

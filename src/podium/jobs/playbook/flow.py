@@ -8,13 +8,13 @@ from pathlib import PurePath
 from podium.agents.budget_tracker import BEGINNING
 from podium.core.decisions import Usage, usage_counted
 from podium.core.errors import LockHeld, PlaybookNotMet, PlaybookStopped
-from podium.core.events import PlaybookBegan, PlaybookEnded, ToolsGiven
 from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.model import Json
 from podium.core.turns import Reply
 from podium.core.work import Run
 from podium.jobs.playbook.conversation import followed
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
+from podium.jobs.playbook.events import PlaybookBegan, PlaybookEnded, ToolsGiven
 from podium.jobs.playbook.models import PluginProfile
 from podium.jobs.playbook.run_models import (
     PLAYBOOK,

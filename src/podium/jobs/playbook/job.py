@@ -11,6 +11,13 @@ JOB = Job(
             "podium.jobs.playbook.flow:follow_playbook",
         ),
     },
+    events={
+        "playbook_began": "podium.jobs.playbook.events:PlaybookBegan",
+        "tools_given": "podium.jobs.playbook.events:ToolsGiven",
+        "playbook_ended": "podium.jobs.playbook.events:PlaybookEnded",
+    },
+    event_view="podium.jobs.playbook.events:view_event",
+    metrics="podium.jobs.playbook.metrics:PlaybookMetrics",
     options="podium.jobs.playbook.models:PlaybookOptions",
     run_view="podium.jobs.playbook.run_view:PlaybookRunView",
     request="podium.jobs.playbook.submission:PlaybookRequest",

@@ -12,7 +12,7 @@ from podium.core import events as e
 from podium.core.forge import check_passed
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
-from podium.render.event import describe, shorten
+from podium.render.event import describe, shorten, view_event
 from podium.render.text import counted, safe_line, shown_line
 
 MAX_WORDS = 240
@@ -25,9 +25,6 @@ _TONES = {
     "needs_human": "wait",
     "running": "live",
 }
-_GOOD_EVENTS = ("run_succeeded", "branch_delivered", "approval_granted")
-_BAD_EVENTS = ("run_failed", "run_cancelled", "step_broke", "tool_failed", "tool_in_doubt")
-_WAIT_EVENTS = ("run_waiting", "run_needed_human", "approval_requested", "run_parked")
 
 
 def tone(shown_status: str) -> str:
@@ -41,13 +38,8 @@ def status_words(shown_status: str) -> str:
 
 def event_tone(body: e.EventBody) -> str:
     """How a line of the log stands out; empty for most."""
-    match body:
-        case e.ChecksRan(passed=passed):
-            return "good" if passed else "bad"
-        case e.ToolRefused(effect=effect):
-            return "bad" if effect == "deny" else "wait"
-    kinds = {"good": _GOOD_EVENTS, "bad": _BAD_EVENTS, "wait": _WAIT_EVENTS}
-    return next((tone for tone, types in kinds.items() if body.type in types), "")
+    outcome = view_event(body).outcome
+    return "" if outcome == "plain" else outcome
 
 
 def event_words(body: e.EventBody) -> str:
@@ -97,8 +89,8 @@ def _lately(row: RunRow) -> str:
     """What happened to it last: checks, a verdict, or something that broke."""
     if row.checks is not None:
         return f"checks {describe(row.checks)}"
-    if row.stage is not None:
-        return f"{row.stage.role}: {row.stage.verdict}, round {row.stage.round}"
+    if row.news:
+        return row.news
     return describe(row.broke) if row.broke is not None else ""
 
 

@@ -18,6 +18,7 @@ from podium.app.run_overview import RunRow, RunsWish, fits, see_rows
 from podium.app.run_timeline import RunHead, look_at_run, run_timeline
 from podium.app.submission import asked_by
 from podium.core.events import Event
+from podium.core.job import job_event_types
 from podium.core.work import RunStatus
 from podium.jobs.pipeline.run_branch import branch_name_of
 from podium.web.access.authentication import Viewer
@@ -134,7 +135,7 @@ def board_of(desk: Desk) -> RunBoard:
 router = APIRouter()
 
 MAX_ROWS = 200
-ROW_TYPES = (
+_ROW_TYPES = (
     "agent_asked",
     "checks_ran",
     "run_cancelled",
@@ -147,11 +148,11 @@ ROW_TYPES = (
     "run_succeeded",
     "run_waiting",
     "signal_received",
-    "stage_ended",
     "step_broke",
     "step_started",
     "usage_recorded",
 )
+"""Events of the kernel after which a row of the list may be another."""
 
 
 @router.get("/live/runs/{run}")
@@ -241,7 +242,8 @@ class _List:
 
 async def _row_parts(desk: Desk, wish: RunsWish, shown: list[str]) -> AsyncIterator[Part]:
     rows = _List(desk, wish, shown)
-    async for each in with_looks(desk.hub, None, None, ROW_TYPES):
+    types = (*_ROW_TYPES, *job_event_types())
+    async for each in with_looks(desk.hub, None, None, types):
         if each is not None:
             rows.hear(each)
             continue

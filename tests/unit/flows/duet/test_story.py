@@ -11,10 +11,10 @@ import pytest
 
 from podium.agents.contract.messages import read_messages
 from podium.core.errors import TimedOut
-from podium.core.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
 from podium.core.turns import MessageBlock, Reply, Side, Turn, block_of
 from podium.core.work import RunStatus
 from podium.jobs.duet import primer
+from podium.jobs.duet.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
 from podium.jobs.duet.models import DUET, DuetJob
 from podium.jobs.duet.prompts import part_words
 from podium.testing import retry_until

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.app.checks import CheckResult
 from podium.core.errors import BadInput
 from podium.jobs.pipeline.branch_documents import (
     ACTIVE_FOLDERS,
@@ -16,7 +17,6 @@ from podium.jobs.pipeline.branch_documents import (
     evidence_file,
     review_file,
 )
-from podium.jobs.pipeline.checks import CheckResult
 from podium.jobs.pipeline.markdown import lines_of
 from podium.jobs.pipeline.plain_text import fenced, in_code, shortened
 from podium.jobs.pipeline.pull_request import MAX_BODY, body_of, title_of

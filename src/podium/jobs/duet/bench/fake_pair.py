@@ -15,12 +15,12 @@ from podium.agents.deps import AgentOptions
 from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiKit
 from podium.agents.tui.adapter import Terms
 from podium.agents.turn_step import Player
-from podium.core.events import MessageHeard
 from podium.core.model import Json
 from podium.core.turns import Side
 from podium.core.work import Run
 from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet, primer
+from podium.jobs.duet.events import MessageHeard
 from podium.jobs.duet.models import DUET, DuetJob, DuetLimits, Pair, PairSide
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Store

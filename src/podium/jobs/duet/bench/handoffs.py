@@ -13,7 +13,6 @@ from pathlib import Path
 
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, TimedOut
-from podium.core.events import MessageHeard
 from podium.core.model import FrozenModel, Json
 from podium.core.turns import MessageBlock, Side, section_of
 from podium.core.work import Run, RunStatus
@@ -26,6 +25,7 @@ from podium.jobs.duet.bench.fake_pair import (
     theatre,
     zoo_pair,
 )
+from podium.jobs.duet.events import MessageHeard
 from podium.render.text import counted, shown_line
 from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers

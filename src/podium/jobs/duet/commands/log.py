@@ -11,6 +11,7 @@ from podium.cli.context import Door
 from podium.core import events as e
 from podium.core.errors import NotPossibleNow
 from podium.jobs.duet.commands.pair_options import TaskArgument, must_have_tasks
+from podium.jobs.duet.events import MessageHeard
 from podium.jobs.duet.task_table import DuetTask, find_duet, see_duets
 from podium.ports import EventQuery, Store
 from podium.render.event import describe
@@ -90,7 +91,7 @@ def _in_short(body: e.EventBody) -> tuple[e.EventBody, str]:
             return body.model_copy(update={"prompt": _first_line(whole)}), whole
         case e.AgentReplied(text=whole):
             return body.model_copy(update={"text": _first_line(whole)}), whole
-        case e.MessageHeard(message=message):
+        case MessageHeard(message=message):
             return body, message.body
     return body, ""
 

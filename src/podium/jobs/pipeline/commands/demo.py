@@ -25,7 +25,7 @@ from podium.cli.screen import Screen
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Usage
 from podium.core.errors import BadInput, ToolMissing
-from podium.core.events import ChecksRan, StageEnded
+from podium.core.events import ChecksRan
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.demo_run import (
     DemoFailed,
@@ -36,6 +36,7 @@ from podium.jobs.pipeline.demo_run import (
     podium_command,
 )
 from podium.jobs.pipeline.event_text import check_words
+from podium.jobs.pipeline.events import StageEnded
 from podium.jobs.pipeline.run_view import look_back, result_of
 from podium.render.event import about, usage_words
 from podium.render.text import counted

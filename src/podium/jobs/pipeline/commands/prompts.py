@@ -14,8 +14,9 @@ from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
-from podium.core.events import AgentAsked, Event, ModelAnswered, StageBegan
+from podium.core.events import AgentAsked, Event, ModelAnswered
 from podium.core.model import FrozenModel, Json
+from podium.jobs.pipeline.events import StageBegan
 from podium.ports import EventQuery
 from podium.render.text import counted, safe_text
 

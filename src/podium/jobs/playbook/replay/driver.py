@@ -19,7 +19,6 @@ from podium.core.events import (
     ApprovalExpired,
     ApprovalGranted,
     ApprovalRejected,
-    PlaybookEnded,
     RunCancelRequested,
     RunParked,
     RunQueued,
@@ -36,6 +35,7 @@ from podium.core.model import Json
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.jobs.playbook.composition import bench_for
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
+from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.profile_gate import off_limits
 from podium.jobs.playbook.replay.recorded_agent import LET_GO, RecordedAgent

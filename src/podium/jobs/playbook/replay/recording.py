@@ -12,8 +12,9 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from podium.core.errors import BadInput
-from podium.core.events import AnyEvent, Event, PlaybookBegan, RunQueued, read_body
+from podium.core.events import AnyEvent, Event, RunQueued, read_body
 from podium.core.model import Json
+from podium.jobs.playbook.events import PlaybookBegan
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.store.trace_reader import TraceEntry, TraceReader
 

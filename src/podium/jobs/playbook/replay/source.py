@@ -11,9 +11,10 @@ from pathlib import Path
 
 from podium.app.app import Podium
 from podium.core.errors import ConfigInvalid
-from podium.core.events import Event, PlaybookEnded
+from podium.core.events import Event
 from podium.core.model import Json
 from podium.core.work import Run, StepRecord
+from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.loader import load_playbook, load_profile
 from podium.jobs.playbook.models import PROFILE_FILE, Playbook, PluginProfile
 from podium.jobs.playbook.replay.recording import EventDifference, Recording, difference

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
+from podium.app.checks.check import Check, Detection
 from podium.app.project_venv import VENV_NAMES, is_venv
-from podium.jobs.pipeline.checks import Check, Detection
 
 Run = Callable[[str], Awaitable[str]]
 """Runs a shell line where checks run, and gives what it wrote."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.jobs.pipeline.checks import ran_no_tests
+from podium.app.checks import ran_no_tests
 from tests.linear_cost import assert_linear_cost
 
 NONE = {

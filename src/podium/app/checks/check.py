@@ -1,20 +1,12 @@
-"""Checks that the supervisor runs itself, their results, and test runs that ran no test."""
+"""A check, its result, what is found of checks in a project, and test runs that ran no test."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from pydantic import Field
-
-from podium.core.forge import check_ending, check_passed
+from podium.core.forge import check_passed
 from podium.core.model import FrozenModel, NonEmpty
-
-_TAIL_CHARACTERS = 4_000
-_NO_TESTS = (
-    "ran 0 tests, which proves nothing and counts as failed. Make this very command find tests: their file names, folders "
-    "and imports decide that; where the command itself is wrong for this project, say so in `disputed_checks`"
-)
 
 
 class Check(FrozenModel):
@@ -37,15 +29,6 @@ class Detection(FrozenModel):
     """Where none can be run: the module of Python that the first of them lacks. Empty: it lacks a program."""
     not_read: tuple[str, ...] = ()
     """Files that could have named more and were not read or understood, in words."""
-
-
-class Found(Detection):
-    """What there was before any agent came."""
-
-    ignored: tuple[str, ...] = ()
-    """What the set-up left that git ignores."""
-    conventions: dict[str, str] = Field(default_factory=dict)
-    """Path → text of what the repository says to agents and contributors."""
 
 
 class CheckResult(FrozenModel):
@@ -72,31 +55,7 @@ class CheckResult(FrozenModel):
 
 
 def all_passed(results: Sequence[CheckResult]) -> bool:
-    return all(each.passed for each in results)
-
-
-def in_words(results: Sequence[CheckResult]) -> str:
-    """One line for people: what ran and how it ended."""
-    if not results:
-        return "no checks"
-    return ", ".join(f"`{each.command}` {check_ending(each.model_dump())}" for each in results)
-
-
-def red_words(results: Sequence[CheckResult]) -> str:
-    """What failed, for whoever has to make it pass: each red check with the end of its output."""
-    return "\n\n".join(
-        f"`{each.command}` {_NO_TESTS if each.ran_no_tests else 'failed'}{_before_words(each)}:\n"
-        f"{each.tail[-_TAIL_CHARACTERS:]}"
-        for each in results
-        if not each.passed
-    )
-
-
-def _before_words(result: CheckResult) -> str:
-    if not result.before:
-        return ""
-    was = "red" if result.red_before else "green"
-    return f" (it was {was} before this work: {result.before})"
+    return all(result.passed for result in results)
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

@@ -12,11 +12,11 @@ import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from podium.app.checks.check import Check, Detection
+from podium.app.checks.programs import Run
+from podium.app.checks.runner import RunCheck
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import Json
-from podium.jobs.pipeline.check_programs import Run
-from podium.jobs.pipeline.checks import Check, Detection
-from podium.jobs.pipeline.deps import RunCheck
 from podium.ports import Workspace
 
 Read = Callable[[str], Awaitable[str | None]]

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from podium.jobs.pipeline.check_detection import detect, detect_all
-from podium.jobs.pipeline.checks import Detection
+from podium.app.checks import Detection, detect, detect_all
 
 PYTEST = "import pytest\n\ndef test_one():\n    assert True\n"
 UNITTEST = "from unittest import TestCase\n\nclass One(TestCase):\n    def test_one(self): ...\n"

@@ -1,0 +1,135 @@
+"""Events of agents' turns and of their work: checks, foreseen conflicts, the delivered branch, and notes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from podium.core.decisions import Usage
+from podium.core.model import EventBody, Json
+from podium.core.turns import ModelAnswer, PayloadFound, ReadFrom, TurnStop
+from podium.core.workspaces import Violation
+
+ProgressKind = Literal["text", "thinking", "tool", "retry", "note"]
+"""What a piece of progress is: words, thoughts, the use of a tool, another try, or anything else."""
+
+
+class AgentAsked(EventBody):
+    type: Literal["agent_asked"] = "agent_asked"
+    role: str
+    agent: str
+    prompt: str
+    step: str = ""
+    """The step that the turn is. Empty in records of before it was kept."""
+
+
+class ModelAnswered(EventBody):
+    """A model answered within a turn. Durable before anything that it asks for is done."""
+
+    type: Literal["model_answered"] = "model_answered"
+    step: str
+    asking: int = 0
+    role: str
+    agent: str
+    answer: ModelAnswer
+
+
+class AgentStopped(EventBody):
+    """A turn came to a limit and was ended there."""
+
+    type: Literal["agent_stopped"] = "agent_stopped"
+    role: str
+    agent: str
+    stop: TurnStop
+
+
+class AgentReplied(EventBody):
+    type: Literal["agent_replied"] = "agent_replied"
+    role: str
+    agent: str
+    text: str
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    model: str = ""
+    agent_version: str = ""
+    found: PayloadFound = "none"
+    transcript: str | None = None
+    warnings: tuple[str, ...] = ()
+    read_from: ReadFrom = ""
+
+
+class AgentProgressed(EventBody):
+    """What an agent is at, said while the turn lasts. Small pieces come together as one."""
+
+    type: Literal["agent_progressed"] = "agent_progressed"
+    role: str
+    agent: str
+    kind: ProgressKind
+    text: str
+
+
+class AgentSwitched(EventBody):
+    """An agent could not answer, and the next of the role's list is asked."""
+
+    type: Literal["agent_switched"] = "agent_switched"
+    role: str
+    agent: str
+    next_agent: str
+    reason: str
+
+
+class WorkspaceChecked(EventBody):
+    """A turn in a workspace has ended, and this is what it left of the user's repository."""
+
+    type: Literal["workspace_checked"] = "workspace_checked"
+    workspace: str
+    refs_before: str
+    """Digest of every ref, setting and hook before the turn; `refs_after` the same behind it."""
+    refs_after: str
+    violations: tuple[Violation, ...] = ()
+    moved_away: tuple[str, ...] = ()
+    changed_meanwhile: tuple[str, ...] = ()
+
+
+class UsageRecorded(EventBody):
+    type: Literal["usage_recorded"] = "usage_recorded"
+    source: str
+    usage: Usage
+    step: str = ""
+
+
+class ChecksRan(EventBody):
+    """The supervisor ran the project's checks on a commit."""
+
+    type: Literal["checks_ran"] = "checks_ran"
+    commit: str
+    results: tuple[dict[str, Json], ...] = ()
+    passed: bool
+
+
+class CollisionSeen(EventBody):
+    """Another run is at work on a branch that cannot be merged with this one's as they are now."""
+
+    type: Literal["collision_seen"] = "collision_seen"
+    branch: str
+    other_branch: str
+    other_run: str = ""
+    paths: tuple[str, ...] = ()
+
+
+class BranchDelivered(EventBody):
+    """The branch is where a person can take it from."""
+
+    type: Literal["branch_delivered"] = "branch_delivered"
+    branch: str
+    commit: str
+    url: str = ""
+    file: str = ""
+    untested: str = ""
+    """Why no check was run on it. Empty: checks ran."""
+
+
+class NoteTaken(EventBody):
+    """A line a flow wants people to see."""
+
+    type: Literal["note_taken"] = "note_taken"
+    text: str

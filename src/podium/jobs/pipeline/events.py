@@ -1,0 +1,84 @@
+"""Events of stages, and how each is shown."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from podium.core.decisions import Usage
+from podium.core.model import EventBody
+from podium.render.event_view import BarEnd, BarStart, EventView, Outcome
+
+
+class StageBegan(EventBody):
+    """A flow put a role to work."""
+
+    type: Literal["stage_began"] = "stage_began"
+    stage: str
+    phase: str = ""
+    role: str
+    round: int = 1
+    remembered: tuple[str, ...] = ()
+    """What of the project's memory went into the prompt, each with why."""
+    notes: tuple[str, ...] = ()
+    """What a person had written down for it."""
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Characters of its prompt by part."""
+
+
+class StageEnded(EventBody):
+    """What came out of it, as the supervisor found it."""
+
+    type: Literal["stage_ended"] = "stage_ended"
+    stage: str
+    phase: str = ""
+    role: str
+    round: int = 1
+    verdict: str
+    words: str = ""
+    document: str = ""
+    commit: str = ""
+    problems: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    """Paths that it changed and was not to change; they were put back."""
+    disputed: tuple[str, ...] = ()
+    """Checks that it calls wrong, with its reasons, for a person to decide about."""
+    agent: str = ""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+_SENT_BACK = frozenset({"REJECT", "FAIL", "SENT_BACK", "RED", "ESCALATE", "ERROR"})
+_APPROVED = frozenset({"APPROVE", "PASS", "DONE", "GREEN"})
+
+
+def view_event(body: EventBody) -> EventView:
+    """Show an event of the pipeline."""
+    match body:
+        case StageBegan():
+            return EventView(
+                f"{body.stage} ({body.role}), round {body.round}",
+                mark=BarStart(body.stage, body.role, body.stage, body.round),
+            )
+        case StageEnded():
+            return EventView(
+                _stage_text(body),
+                brief=f"{body.role}: {body.verdict}, round {body.round}",
+                mark=BarEnd(body.stage, _outcome(body.verdict), body.verdict, body.agent),
+            )
+    return EventView("")
+
+
+def _stage_text(body: StageEnded) -> str:
+    document = f" {body.document}" if body.document else ""
+    commit = f" at {body.commit[:12]}" if body.commit else ""
+    why = f": {body.words}" if body.words else ""
+    why += f"; disputes {'; '.join(body.disputed)}" if body.disputed else ""
+    return f"{body.stage} ({body.role}), round {body.round}: {body.verdict}{document}{commit}{why}"
+
+
+def _outcome(verdict: str) -> Outcome:
+    if verdict in _APPROVED:
+        return "good"
+    return "bad" if verdict in _SENT_BACK else "plain"
