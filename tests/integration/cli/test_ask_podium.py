@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from podium.app.app import Podium
+from podium.core.decisions import Usage
+from podium.core.events import UsageRecorded
 from podium.core.ids import short_id
 from podium.core.work import Failure, Run, RunStatus
 from podium.jobs.operator.composition import OperatorWish, build_operator
@@ -86,6 +88,22 @@ def test_the_last_failure_is_told_with_its_reason(desk: Desk) -> None:
     fields = done(desk, "why did the last run fail", *PODIUM)
     assert (fields["run_id"], fields["reason"]) == (failed.id, "the agent went away")
     assert done(desk, f"show run {failed.id}", *PODIUM)["task"] == "add a button"
+
+
+def test_asking_what_was_spent_is_not_itself_counted_as_spending(desk: Desk) -> None:
+    run = desk.add_run()
+    spent = UsageRecorded(source="agent:claude", usage=Usage(input_tokens=100, usd=0.5))
+
+    async def add(podium: Podium) -> None:
+        await (await podium.store()).write(lambda tx: tx.append(run.id, spent))
+
+    desk.within(add)
+    for message in ("how much did we spend this week", f"show run {run.id}"):
+        done(desk, message, *PODIUM)
+    answer = object_of(desk.run("ask", "how much did we spend this week", "--json", *PODIUM))
+    assert answer["results"][0]["fields"]["usd"] == 0.5
+    assert answer["results"][0]["usd"] == 0
+    assert "Cost: no cost" in answer["text"]
 
 
 def test_the_run_that_is_cancelled_is_the_one_that_was_approved(desk: Desk) -> None:

@@ -181,7 +181,9 @@ class PackHandler:
         problem = unproved(found)
         if problem:
             return CallOutcome(ok=False, result=result, error=f"done, but not proved: {problem}")
-        return CallOutcome(ok=True, result=result, usage=_cost(result))
+        # Podium's own services report what others spent and spend nothing themselves.
+        usage = Usage() if isinstance(self.handler, ServiceHandler) else _cost(result)
+        return CallOutcome(ok=True, result=result, usage=usage)
 
 
 def _cost(result: dict[str, Json]) -> Usage:
