@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
+from podium.platform.completion import run_to_completion
 from podium.ports import Launcher, Process
 
 Hear = Callable[[str], Awaitable[None] | None]
@@ -38,11 +39,8 @@ async def _end(process: Process, ending: asyncio.Future[ProcessExit]) -> None:
     """Come back when nothing is left of it, however often one is cancelled meanwhile."""
     # A cancelled wait ends the tree with the launcher's own patience.
     ending.cancel()
-    while not ending.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait({ending})
-    if not ending.cancelled():
-        ending.exception()
+    with suppress(asyncio.CancelledError, Exception):
+        await run_to_completion(ending)
     await process.end()
 
 

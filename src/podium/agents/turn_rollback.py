@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TypeVar
 
 from podium.core.approval_steps import revive
 from podium.core.decisions import Approval, ApprovalStatus, CallRecord, CallStatus, digest_of
@@ -15,6 +14,7 @@ from podium.core.events import NoteTaken, ToolAbandoned, WorkspaceChecked
 from podium.core.settlement import draft_receipt, give_back
 from podium.core.work import Run
 from podium.core.workspaces import RepositoryRefs, TurnEnd, WorktreeSnapshot
+from podium.platform.completion import run_to_completion
 from podium.ports import Clock, FlowContext, Store, StoreView, Transaction, Workspace
 
 ROLLED_BACK = "rolled back with its workspace to where the turn began"
@@ -122,25 +122,6 @@ def _is_used_by(record: CallRecord, approval: Approval) -> bool:
     return used and not approval.plan_hash
 
 
-Result = TypeVar("Result")
-
-
-async def to_the_end(work: Coroutine[None, None, Result]) -> Result:
-    """What it gives, once it is done. Cancellations wait for that, however many come, and then go on."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is None:
-        return task.result()
-    if not task.cancelled() and (trouble := task.exception()) is not None:
-        cancelled.add_note(f"meanwhile: {trouble}")
-    raise cancelled
-
-
 def folder_of(workspace: str | Workspace) -> str:
     return workspace if isinstance(workspace, str) else workspace.record.path
 
@@ -161,15 +142,15 @@ async def watched(ctx: FlowContext, workspace: str | Workspace) -> AsyncIterator
     except asyncio.CancelledError as cancelled:
         # What is found is noted. The run was cancelled all the same, and must be seen to have been.
         try:
-            await to_the_end(_check(ctx, workspace, seen))
+            await run_to_completion(_check(ctx, workspace, seen))
         except PodiumError as error:
             cancelled.add_note(str(error))
         raise
     except BaseException:
-        await to_the_end(_check(ctx, workspace, seen))
+        await run_to_completion(_check(ctx, workspace, seen))
         raise
     else:
-        await to_the_end(_check(ctx, workspace, seen))
+        await run_to_completion(_check(ctx, workspace, seen))
 
 
 async def _check(ctx: FlowContext, workspace: Workspace, seen: RepositoryRefs) -> None:

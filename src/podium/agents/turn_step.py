@@ -22,7 +22,6 @@ from podium.agents.turn_rollback import (
     restore_turn,
     roll_back_calls,
     snapshot_turn,
-    to_the_end,
     watched,
 )
 from podium.core.decisions import Approval, ApprovalStatus, Usage
@@ -39,6 +38,7 @@ from podium.core.ids import short_id
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.core.turns import AwaitedMessage, Reply, Turn, TurnLimits
 from podium.core.work import AGENT_LOST, RATE_LIMIT, Failure, Run, Signal
+from podium.platform.completion import run_to_completion
 from podium.platform.invisible_text import written_out
 from podium.ports import Agent, EventQuery, FlowContext, StepContext, Store, Workspace
 
@@ -561,7 +561,7 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
             used = Usage(turns=1, seconds=seconds, complete=False)
         if used is not None:
             spending = purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
-            await to_the_end(spending)
+            await run_to_completion(spending)
         raise
 
 

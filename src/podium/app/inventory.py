@@ -19,7 +19,7 @@ from podium.core.errors import PodiumError
 from podium.core.model import FrozenModel
 from podium.core.work import RunStatus
 from podium.core.workspaces import WorkLocation, WorkspaceRecord
-from podium.platform import is_locked
+from podium.platform.file_lock import is_locked
 from podium.ports import Workspaces
 from podium.render.text import counted
 from podium.store import DATABASE_NAME, run_statuses

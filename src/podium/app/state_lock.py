@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from podium.core.errors import LockHeld
-from podium.platform import hold_folder
+from podium.platform.file_lock import take_folder_lock
 
 _UNINSTALL_SECONDS = 5.0
 """How long to wait for `podium uninstall`, which may only be looking."""
@@ -27,7 +27,7 @@ class StateLock:
         if self._handle is not None:
             return
         try:
-            self._handle = hold_folder(self._state, alone=False, seconds=_UNINSTALL_SECONDS)
+            self._handle = take_folder_lock(self._state, shared=True, seconds=_UNINSTALL_SECONDS)
             removed = not os.path.samestat(os.fstat(self._handle), self._state.lstat())
         except (BlockingIOError, FileNotFoundError):
             removed = True

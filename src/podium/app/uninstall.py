@@ -49,7 +49,7 @@ from podium.config.folders import (
 from podium.config.project_identity import LOCATION, is_copy, noted_path
 from podium.core.errors import PodiumError
 from podium.core.workspaces import WorkLocation
-from podium.platform import hold_folder, is_locked
+from podium.platform.file_lock import is_locked, take_folder_lock
 from podium.store import DATABASE_NAME, run_statuses
 
 if TYPE_CHECKING:
@@ -411,7 +411,9 @@ class Uninstaller:
     def _lock(self, folder: Path, project: str) -> Blocker | None:
         """Lock the folder until the end of a removal or, when only looking, for a moment."""
         try:
-            handle = hold_folder(folder, alone=True, seconds=_LOCK_SECONDS if self._locks else 0.0)
+            handle = take_folder_lock(
+                folder, shared=False, seconds=_LOCK_SECONDS if self._locks else 0.0
+            )
         except BlockingIOError:
             return _busy(project)
         except OSError:

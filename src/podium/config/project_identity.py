@@ -10,7 +10,8 @@ from uuid import uuid4
 
 from podium.config.folders import Folders, project_id_in, write_whole
 from podium.core.errors import PodiumError
-from podium.platform import locked_folder, make_private_folder
+from podium.platform import make_private_folder
+from podium.platform.file_lock import folder_lock
 
 LOCATION = "location.json"
 
@@ -23,7 +24,7 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
     if noted_path(folders.vault) == str(folders.project):
         return
     try:
-        with locked_folder(folders.vault):
+        with folder_lock(folders.vault):
             original = noted_path(folders.vault)
             if is_copy(folders):
                 _divide(folders)

@@ -239,8 +239,8 @@ def _match(match: Fields | str) -> str:
     return f"{_one_line(match['path'])}:{match['line']}: {_one_line(match['text'])}"
 
 
-def _counted(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+def _counted(number: int, model: str, nouns: str = "") -> str:
+    return f"{number} {model if number == 1 else nouns or model + 's'}"
 
 
 def _command(result: Fields, longest: int) -> str:

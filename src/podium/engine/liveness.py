@@ -7,7 +7,7 @@ stopped, hung or cut off: its mark still stands, but its lease runs out.
 from __future__ import annotations
 
 import asyncio
-import fcntl
+import math
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.core.work import Run, RunStatus, WorkerHeartbeat
-from podium.platform import is_locked, make_private_folder
+from podium.platform import make_private_folder
+from podium.platform.file_lock import is_locked, take_file_lock
 from podium.ports import Clock, Presence, RunQuery, Store, StoreView
 
 HELD = (RunStatus.RUNNING, RunStatus.WAITING)
@@ -32,9 +33,7 @@ class FolderPresence:
     async def enter(self, worker_id: str) -> None:
         make_private_folder(self._folder)
         path = self._folder / f"{worker_id}.lock"
-        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX)
-        self._held = path, file
+        self._held = path, take_file_lock(path, seconds=math.inf)
 
     async def leave(self) -> None:
         if self._held is not None:

@@ -16,9 +16,10 @@ from podium.git.commit_trees import FRUGAL, MEMORY_BYTES
 from podium.git.copied_files import ignoring
 from podium.git.git_command import Git, GitFailed
 from podium.git.private_dir import PRIVATE_CONFIG
-from podium.git.records import WorkspaceRecords, write_whole
+from podium.git.records import WorkspaceRecords
 from podium.git.worktree_objects import add_all, in_words, too_large
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 
 _MAX_BYTES = 400_000_000
 
@@ -109,7 +110,7 @@ async def note_set_up(git: Git, record: WorkspaceRecord) -> None:
             git_dir=record.git_dir, env={"GIT_OBJECT_DIRECTORY": str(scratch / "objects")},
         )  # fmt: skip
         if ended.stdout and len(ended.stdout) <= _MAX_BYTES_SIZE:
-            write_whole(Path(record.private, SET_UP), ended.stdout)
+            atomic_write(Path(record.private, SET_UP), ended.stdout)
 
 
 def left_by_set_up(record: WorkspaceRecord) -> dict[str, str]:

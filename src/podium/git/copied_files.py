@@ -15,16 +15,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from podium.core.errors import BadInput
+from podium.platform.safe_open import UnusableFile, create_new, open_folder, open_plain
 
 MAX_FILE_BYTES = 16_000_000
 MAX_IN_ALL_BYTES = 64_000_000
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking: opening a named pipe would wait for its other end.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PATTERN_SIGNS = re.compile(r"[\\*?\[\]! #]")
-_LINK_ON_THE_WAY = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 
 def check_files(checkout: Path, names: Sequence[str]) -> None:
@@ -70,12 +66,12 @@ def _opened(checkout: Path, name: str) -> Iterator[int]:
     """The handle of a plain file of the checkout that is not too large."""
     parts = _parts(name)
     try:
-        with _folder(checkout, parts[:-1], create=False) as folder:
-            handle = os.open(parts[-1], _READ, dir_fd=folder)
+        with open_folder(checkout, "/".join(parts[:-1])) as folder:
+            handle = open_plain(parts[-1], folder)
     except OSError as error:
         raise BadInput(f"cannot copy {name!r} from {str(checkout)!r}: {_why(error)}") from error
     try:
-        _must_be_plain(os.fstat(handle), name)
+        _must_be_small(os.fstat(handle), name)
         yield handle
     finally:
         os.close(handle)
@@ -94,11 +90,7 @@ def _parts(name: str) -> tuple[str, ...]:
     return path.parts
 
 
-def _must_be_plain(found: os.stat_result, name: str) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise BadInput(f"cannot copy {name!r}: it is a folder; list the files in it one by one")
-    if not stat.S_ISREG(found.st_mode):
-        raise BadInput(f"cannot copy {name!r}: it is not a plain file; take it off the list")
+def _must_be_small(found: os.stat_result, name: str) -> None:
     if found.st_size > MAX_FILE_BYTES:
         raise BadInput(
             f"cannot copy {name!r}: it has {found.st_size} bytes, and {MAX_FILE_BYTES} may be "
@@ -119,7 +111,7 @@ def _put(worktree: Path, name: str, content: bytes, mode: int) -> bool:
     """Whether it was not there before."""
     parts = _parts(name)
     try:
-        with _folder(worktree, parts[:-1], create=True) as folder:
+        with open_folder(worktree, "/".join(parts[:-1]), make=True) as folder:
             # A forbidden path that was not there is an empty folder by now.
             with contextlib.suppress(OSError):
                 os.rmdir(parts[-1], dir_fd=folder)
@@ -137,7 +129,7 @@ def _put(worktree: Path, name: str, content: bytes, mode: int) -> bool:
 
 def _create(folder: int, leaf: str, content: bytes, mode: int) -> None:
     # Private until it is whole: it may hold secrets.
-    handle = os.open(leaf, _CREATE, 0o600, dir_fd=folder)
+    handle = create_new(leaf, folder)
     with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
         file.write(content)
         file.flush()
@@ -154,25 +146,9 @@ def _must_be_the_same(worktree: Path, name: str, content: bytes) -> None:
         )
 
 
-@contextlib.contextmanager
-def _folder(root: Path, parts: Sequence[str], *, create: bool) -> Iterator[int]:
-    handle = os.open(root, _FOLDER)
-    try:
-        for part in parts:
-            if create:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=handle)
-            deeper = os.open(part, _FOLDER, dir_fd=handle)
-            os.close(handle)
-            handle = deeper
-        yield handle
-    finally:
-        os.close(handle)
-
-
 def _why(error: OSError) -> str:
     if error.errno == errno.ENOENT:
         return "there is no such file; make it, or take it off the list"
-    if error.errno in _LINK_ON_THE_WAY:
-        return "it is, or lies behind, a symbolic link or a file; name the plain file itself"
-    return f"{error.strerror}"
+    if error.errno == errno.EISDIR:
+        return "it is a folder; list the files in it one by one"
+    return f"it {error.strerror}" if isinstance(error, UnusableFile) else f"{error.strerror}"

@@ -22,10 +22,12 @@ from podium.git.private_dir import (
     note_given,
     private_settings,
 )
-from podium.git.records import WorkspaceRecords, write_whole
+from podium.git.records import WorkspaceRecords
 from podium.git.repository import RepositoryState
 from podium.git.workspace_spec import same_name
 from podium.platform import make_private_folder, tighten
+from podium.platform.atomic_write import atomic_write
+from podium.platform.completion import in_thread, run_to_completion
 from podium.platform.folder_tree import clear_away, remove_if_empty
 
 _MAX_POINTER_BYTES = 5000
@@ -199,7 +201,7 @@ async def _undone_on_failure(
     except BaseException as error:
         was_there = keep_branch or _branch_was_there(error)
         undoing = _undo(git, records, record, locked, keep_branch=was_there)
-        await asyncio.shield(asyncio.ensure_future(undoing))
+        await run_to_completion(undoing)
         raise
 
 
@@ -220,7 +222,8 @@ async def _checked_out(
     states = await tracked_states(git, repository.git_dir, start)
     forbidden = tuple(dict.fromkeys((*record.forbidden, *states)))
     made = record.model_copy(update={"admin": admin_of(record), "forbidden": forbidden})
-    await asyncio.to_thread(_make_private, repository, made, start)
+    # A thread that went on after a cancellation would make again what is being undone.
+    await in_thread(_make_private, repository, made, start)
     return made
 
 
@@ -259,8 +262,8 @@ def _make_private(repository: RepositoryState, record: WorkspaceRecord, tip: str
     private = Path(record.private)
     for folder in ("home", PRIVATE_HOOKS):
         (private / folder).mkdir(mode=0o700)
-    write_whole(private / PRIVATE_CONFIG, private_settings(repository).encode())
-    write_whole(private / "home/.gitconfig", identity_settings(repository).encode())
+    atomic_write(private / PRIVATE_CONFIG, private_settings(repository).encode())
+    atomic_write(private / "home/.gitconfig", identity_settings(repository).encode())
     note_given(private, repository)
     build_private_dir(
         private / "git",

@@ -19,9 +19,10 @@ from podium.git.guarded_changes import Guarded, GuardedReview, named_by_settings
 from podium.git.import_gate import ImportGate
 from podium.git.private_dir import make_borrower, mend_private_dir, read_head, read_ref
 from podium.git.quarantine import MAX_PACK_BYTES, quarantined, read_bundle
-from podium.git.records import RemovedWorkspaces, WorkspaceRecords, merged_bases, write_whole
+from podium.git.records import RemovedWorkspaces, WorkspaceRecords, merged_bases
 from podium.git.turns import OWN_REFS
 from podium.git.worktree_objects import ObjectKeeper
+from podium.platform.atomic_write import atomic_write
 
 _MAX_OUTPUT_BYTES = 200_000_000
 _INTENT = "delivering"
@@ -84,7 +85,7 @@ class Deliveries:
         Hold the repository's lock. Raises `NotPossibleNow` when somebody moved it meanwhile.
         """
         if current != commit:
-            write_whole(Path(record.private, _INTENT), commit.encode())
+            atomic_write(Path(record.private, _INTENT), commit.encode())
             await self._moved(record, current or no_object(commit), commit)
         await self._settle(record, commit)
 
@@ -160,7 +161,7 @@ class Deliveries:
             if judged.guarded is not None and judged.guarded.digest != approved:
                 raise GuardedFilesChanged(judged.guarded)
             await quarantine.release()
-        write_whole(Path(record.private, _INTENT), tip.encode())
+        atomic_write(Path(record.private, _INTENT), tip.encode())
         await self._moved(record, before, tip)
         await self._settle(record, tip)
         return Delivery(

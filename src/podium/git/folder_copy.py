@@ -14,8 +14,8 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.protected_paths import GIT_DIR, STATE_DIR, comparable
 from podium.git.git_command import Git
 from podium.git.private_dir import alternates_of, read_plain
-from podium.git.records import write_whole
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.platform.folder_tree import clear_away
 
 STATE = STATE_DIR
@@ -172,7 +172,7 @@ def copy_repository(common: Path, admin: Path, target: Path, seen: FolderWalk) -
     settings = _copy_plain(common, target, seen, f"{DOT_GIT}/")
     for name in ("HEAD", "index"):
         if content := read_plain(admin / name):
-            write_whole(target / name, content)
+            atomic_write(target / name, content)
     return settings
 
 
@@ -237,7 +237,7 @@ def _points_inside(root: Path, path: str) -> bool:
 def _bring_alternates(source: Path, target: Path) -> None:
     """A relative way to borrowed objects leads nowhere from the copy. git only ever reads there."""
     lines = "".join(f"{real}\n" for _, real in alternates_of(str(source.parents[1])))
-    write_whole(target, os.fsencode(lines))
+    atomic_write(target, os.fsencode(lines))
 
 
 _DRAFT = "draft-"

@@ -19,6 +19,7 @@ from podium.git.folder_copy import shown
 from podium.git.folder_snapshot import FolderContent, FolderDifference, difference, in_the_way
 from podium.git.working_folder import LEFT, START, GitWorkingFolders, ref_of
 from podium.git.worktree_files import kind_of, open_folders, remove_file
+from podium.platform.safe_open import create_new
 
 _ASIDE = "aside"
 """What was there before a folder was put back; numbered, newest last."""
@@ -186,8 +187,7 @@ def _put(staged: Path, place: Path, mode: int | None) -> None:
         draft.symlink_to(os.readlink(staged))  # noqa: PTH115 — a `Path` is not the text as it stands
     else:
         # Private until it is whole: it may hold secrets.
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with staged.open("rb") as source, os.fdopen(handle, "wb") as target:
+        with staged.open("rb") as source, os.fdopen(create_new(draft), "wb") as target:
             shutil.copyfileobj(source, target)
             os.fchmod(target.fileno(), mode)
     draft.replace(place)

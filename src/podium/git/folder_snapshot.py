@@ -26,9 +26,9 @@ from podium.git.folder_copy import (
 )
 from podium.git.git_command import Git, GitFailed, clear_stale_lock
 from podium.git.private_dir import read_plain
-from podium.git.records import write_whole
 from podium.git.worktree_objects import BYTE_EXACT, NO_CONVERSION, small_and_large, told_large
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 
 LINK = "120000"
 
@@ -370,7 +370,7 @@ class FolderShadow:
         for name, content in contents.items():
             place = self._dir / name
             if read_plain(place) != content.encode():
-                write_whole(place, content.encode())
+                atomic_write(place, content.encode())
 
 
 def _bring_own_lists(own: Path, tracked: Path, exclude: Path) -> None:

@@ -28,16 +28,11 @@ from podium.git.creation import admin_folders, forget_parent, points_at, undo_cr
 from podium.git.git_command import Git, clear_stale_lock
 from podium.git.layout import tidy
 from podium.git.planted import find_planted
-from podium.git.records import (
-    RemovalRecord,
-    RemovedWorkspaces,
-    WorkspaceRecords,
-    merged_bases,
-    write_whole,
-)
+from podium.git.records import RemovalRecord, RemovedWorkspaces, WorkspaceRecords, merged_bases
 from podium.git.snapshots import Snapshots
 from podium.git.turns import BASE_REFS
 from podium.git.work_safety import ContentsReader, SafetyFinding, WorkComparison
+from podium.platform.atomic_write import atomic_write
 from podium.platform.folder_tree import clear_away, measure, remove_if_empty
 from podium.ports import Clock
 
@@ -64,7 +59,7 @@ class WorkspaceRemover:
                 await asyncio.to_thread(_move_away, record)
                 await self._drop_unused_branch(record)
                 await self._drop_unused_bases(record)
-                write_whole(self._detached(record), b"")
+                atomic_write(self._detached(record), b"")
         memory = RemovalRecord(
             record=record,
             removed_at=self._clock.now(),

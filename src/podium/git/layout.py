@@ -34,8 +34,9 @@ from podium.git.private_dir import (
     alternates_of,
     read_plain,
 )
-from podium.git.records import write_whole
+from podium.platform.atomic_write import atomic_write
 from podium.platform.folder_tree import files_within, open_up
+from podium.platform.safe_open import create_new
 
 
 def pin_zones(worktree: str, forbidden: Iterable[str]) -> tuple[str, ...]:
@@ -170,8 +171,7 @@ def _taken_away(record: WorkspaceRecord, content: bytes) -> tuple[str, ...]:
 
 def _write(pointer: Path, content: bytes) -> None:
     """Not written in one step: one that a kill cuts off is found wrong the next time."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with suppress(FileExistsError), os.fdopen(os.open(pointer, flags, 0o644), "wb") as file:
+    with suppress(FileExistsError), os.fdopen(create_new(pointer, mode=0o644), "wb") as file:
         file.write(content)
 
 
@@ -242,7 +242,7 @@ def _renew_config(private: Path) -> None:
     inner = private / "git/config"
     settings = (private / PRIVATE_CONFIG).read_bytes()
     if inner.is_symlink() or not inner.is_file() or inner.read_bytes() != settings:
-        write_whole(inner, settings)
+        atomic_write(inner, settings)
 
 
 _COMMAND_LINE_BYTES = 500_000

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 from podium.core.errors import NotPossibleNow
 from podium.core.workspaces import WorkspaceRecord
-from podium.git.records import write_whole
 from podium.git.repository import RepositoryState
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.platform.folder_tree import files_within
+from podium.platform.safe_open import read_start
 
 BASE_OBJECTS = "base-objects"
 """Where the user's objects are mounted, read-only."""
@@ -134,7 +135,7 @@ def note_given(private: Path, repository: RepositoryState) -> None:
     known = given_commits(private)
     shown = (line for name, line in repository.refs.items() if name.startswith(_SHOWN_REFS))
     known |= {line.split()[0] for line in shown}
-    write_whole(private / GIVEN, "".join(f"{each}\n" for each in sorted(known)).encode())
+    atomic_write(private / GIVEN, "".join(f"{each}\n" for each in sorted(known)).encode())
 
 
 def given_commits(private: Path) -> set[str]:
@@ -181,10 +182,7 @@ _MAX_REFS = 20_000
 def read_plain(path: Path, limit: int = _MAX_BYTES_SIZE) -> bytes:
     """The content of a real file; nothing for links, pipes and whatever else could be there."""
     with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if stat.S_ISREG(os.fstat(handle).st_mode):
-                return file.read(limit)
+        return read_start(path, limit)
     return b""
 
 
@@ -332,7 +330,7 @@ def mend_private_dir(record: WorkspaceRecord) -> None:
         with suppress(OSError):
             if place.is_symlink():
                 place.unlink()
-            write_whole(place, wanted)
+            atomic_write(place, wanted)
 
 
 def remove_pipes(folder: Path) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
 import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -19,6 +16,8 @@ from podium.core.errors import AmbiguousId, LockHeld, PodiumError, UnknownId, Wo
 from podium.core.model import FrozenModel, UtcDatetime, json_of
 from podium.core.workspaces import WorkspaceRecord
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
+from podium.platform.file_lock import take_file_lock, take_file_lock_async
 
 RECORD = "record.json"
 CREATING = "creating.json"
@@ -100,7 +99,7 @@ class WorkspaceRecords:
         private = self.private(record.id)
         make_private_folder(self.folder)
         private.mkdir(mode=0o700)
-        write_whole(private / CREATING, json_of(record).encode())
+        atomic_write(private / CREATING, json_of(record).encode())
 
     def finish(self, record: WorkspaceRecord) -> None:
         """From here on the workspace exists."""
@@ -109,11 +108,11 @@ class WorkspaceRecords:
 
     def write(self, record: WorkspaceRecord) -> None:
         """Replace the record, whole or not at all."""
-        write_whole(self.private(record.id) / RECORD, json_of(record).encode())
+        atomic_write(self.private(record.id) / RECORD, json_of(record).encode())
 
     def note_removal(self, record: WorkspaceRecord) -> None:
         """From here on the workspace is to be removed, and whoever finds it may finish that."""
-        write_whole(self.private(record.id) / REMOVING, json_of(record).encode())
+        atomic_write(self.private(record.id) / REMOVING, json_of(record).encode())
 
     def delivered(self, record: WorkspaceRecord) -> str:
         """The commit that came back last; the base when none did."""
@@ -124,7 +123,7 @@ class WorkspaceRecords:
         return text or record.base
 
     def note_delivered(self, record: WorkspaceRecord, commit: str) -> None:
-        write_whole(self.private(record.id) / DELIVERED, commit.encode() + b"\n")
+        atomic_write(self.private(record.id) / DELIVERED, commit.encode() + b"\n")
 
     @asynccontextmanager
     async def repository_lock(self, git_dir: str, seconds: float = 120.0) -> AsyncIterator[None]:
@@ -132,13 +131,14 @@ class WorkspaceRecords:
         locks = self.folder / "locks"
         make_private_folder(locks)
         name = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:32]
-        deadline = asyncio.get_running_loop().time() + seconds
-        with _opened(locks / f"{name}.lock") as handle:
-            while not _taken(handle):
-                if asyncio.get_running_loop().time() > deadline:
-                    raise LockHeld(f"another Podium works on {git_dir!r}; wait for it")
-                await asyncio.sleep(0.02)
+        try:
+            handle = await take_file_lock_async(locks / f"{name}.lock", seconds=seconds)
+        except BlockingIOError:
+            raise LockHeld(f"another Podium works on {git_dir!r}; wait for it") from None
+        try:
             yield
+        finally:
+            os.close(handle)
 
     @contextmanager
     def workspace_lock(
@@ -151,15 +151,16 @@ class WorkspaceRecords:
         path = self.private(workspace_id) / LOCK
         if not path.parent.is_dir():
             raise UnknownId("workspace", workspace_id)
-        deadline = time.monotonic() + patience_seconds
-        with _opened(path) as handle:
-            while not _taken(handle):
-                if time.monotonic() >= deadline:
-                    raise LockHeld(
-                        f"a run is at work in workspace {workspace_id}; wait for its end"
-                    )
-                time.sleep(0.01)
+        try:
+            handle = take_file_lock(path, seconds=patience_seconds)
+        except BlockingIOError:
+            raise LockHeld(
+                f"a run is at work in workspace {workspace_id}; wait for its end"
+            ) from None
+        try:
             yield
+        finally:
+            os.close(handle)
 
     def in_use(self, workspace_id: str) -> bool:
         """Whether somebody holds its lock just now."""
@@ -197,48 +198,7 @@ def merged_bases(record: WorkspaceRecord) -> list[str]:
 
 def note_merged_base(record: WorkspaceRecord, commit: str) -> None:
     noted = dict.fromkeys([*merged_bases(record), commit])
-    write_whole(Path(record.private, _MERGED_BASES), "\n".join(noted).encode())
-
-
-def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Replace the file, whole or not at all. On return it survives a crash."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _taken(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    atomic_write(Path(record.private, _MERGED_BASES), "\n".join(noted).encode())
 
 
 _MAX_BYTES_SIZE = 1_000_000
@@ -263,7 +223,7 @@ class RemovedWorkspaces:
     def remember(self, memory: RemovalRecord) -> None:
         """Write it down. On return it survives a crash."""
         make_private_folder(self._folder)
-        write_whole(self._file(memory.record.id), json_of(memory).encode())
+        atomic_write(self._file(memory.record.id), json_of(memory).encode())
 
     def listed(self) -> list[RemovalRecord]:
         """All of them, oldest first. A file that cannot be read hides no other."""

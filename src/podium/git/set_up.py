@@ -21,7 +21,8 @@ from podium.core.model import json_of
 from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec
 from podium.git.copied_files import check_files, copy_files, ignoring
-from podium.git.records import CREATING, WorkspaceRecords, write_whole
+from podium.git.records import CREATING, WorkspaceRecords
+from podium.platform.atomic_write import atomic_write
 from podium.ports import Launcher, Process, Workspace
 
 PORTS = range(20_000, 32_000)
@@ -183,7 +184,7 @@ def _note_ports(
     taken = {port for each in known if each is not None for port in each.ports.values()}
     with held_ports(names, taken) as ports:
         noted = record.model_copy(update={"ports": ports})
-        write_whole(records.private(record.id) / CREATING, json_of(noted).encode())
+        atomic_write(records.private(record.id) / CREATING, json_of(noted).encode())
     return ports
 
 

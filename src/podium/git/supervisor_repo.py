@@ -21,9 +21,9 @@ from podium.git.copied_files import ignoring
 from podium.git.git_command import Git
 from podium.git.layout import confinement_of
 from podium.git.private_dir import BASE_OBJECTS, PRIVATE_CONFIG, mend_private_dir, read_plain
-from podium.git.records import write_whole
 from podium.git.worktree_files import remove_file, write_files
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 
 DESK = "desk"
 _AT = "at"
@@ -77,7 +77,7 @@ class SupervisorRepo:
         )
         await asyncio.to_thread(self._make)
         if not (self.folder / _EVERYWHERE).exists():
-            write_whole(self.folder / _EVERYWHERE, await self._ignored_everywhere())
+            atomic_write(self.folder / _EVERYWHERE, await self._ignored_everywhere())
         await asyncio.to_thread(self.ignore)
 
     async def run(
@@ -147,7 +147,7 @@ class SupervisorRepo:
         (self.folder / _AT).unlink(missing_ok=True)
 
     def note_at(self, commit: str) -> None:
-        write_whole(self.folder / _AT, commit.encode())
+        atomic_write(self.folder / _AT, commit.encode())
 
     def is_away(self) -> bool:
         """Whether git was at work here and nobody has seen yet what became of that."""
@@ -166,7 +166,7 @@ class SupervisorRepo:
         return self._read(_MERGING)
 
     def note_merge(self, what: str) -> None:
-        write_whole(self.folder / _MERGING, what.encode())
+        atomic_write(self.folder / _MERGING, what.encode())
 
     def forget_merge(self) -> None:
         (self.folder / _MERGING).unlink(missing_ok=True)
@@ -178,7 +178,7 @@ class SupervisorRepo:
 
     def note_made(self, what_for: str, commit: str) -> None:
         noted = self._all_made() | {what_for: commit}
-        write_whole(self.folder / _MADE, json.dumps(noted).encode())
+        atomic_write(self.folder / _MADE, json.dumps(noted).encode())
 
     def _all_made(self) -> dict[str, object]:
         with suppress(ValueError):

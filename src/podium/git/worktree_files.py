@@ -6,7 +6,7 @@ An agent may have put a link, a pipe or a git directory anywhere, so no name is 
 from __future__ import annotations
 
 import codecs
-import hashlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +16,19 @@ from typing import Literal
 
 from podium.core.errors import NotPossibleNow, WorkspaceTampered
 from podium.core.protected_paths import protected_in, protected_name, zone_holding
+from podium.platform.atomic_write import write_draft
+from podium.platform.folder_tree import open_up
+from podium.platform.safe_files import draft_name, open_parent
+from podium.platform.safe_open import (
+    LinkInTheWay,
+    NotFolder,
+    NotPlainFile,
+    open_folder,
+    read_start,
+    status_at,
+)
 
 Kind = Literal["file", "link", "folder", "other", "missing"]
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking: opening a named pipe would wait for its other end.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def check_paths(paths: Sequence[str], forbidden: Sequence[str]) -> None:
@@ -57,13 +63,11 @@ def clean_path(path: str) -> str:
 
 def read_text(root: Path, path: str, most_bytes: int) -> str | None:
     """The beginning of a plain file as text. None when there is none."""
-    with _parent(root, path) as (folder, name):
-        if folder is None or _kind(folder, name) != "file":
-            return None
-        with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            content = file.read(most_bytes + 1)
+    try:
+        with _parent(root, path) as (folder, name):
+            content = read_start(name, most_bytes + 1, folder)
+    except (FileNotFoundError, NotPlainFile):
+        return None
     cut = len(content) > most_bytes
     # A letter of several bytes that the limit cuts is left out.
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -77,12 +81,14 @@ def write_files(root: Path, files: Mapping[str, bytes]) -> None:
         if kind not in ("file", "missing"):
             raise WorkspaceTampered(f"{path!r} is {_WORDS[kind]}, and no file to be written")
     for path, content in files.items():
-        with _parent(root, path, create=True) as (folder, name):
-            _write_draft(_there(folder), name, _draft(path), content)
+        with _parent(root, path, make=True) as (folder, name):
+            bits = _bits_of(folder, name)
+            write_draft(
+                folder, content, mode=0o666, bits=bits, draft=draft_name(path), durable=False
+            )
     for path in files:
         with _parent(root, path) as (folder, name):
-            handle = _there(folder)
-            os.rename(_draft(path), name, src_dir_fd=handle, dst_dir_fd=handle)
+            os.rename(draft_name(path), name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def move_file(root: Path, old: str, new: str) -> None:
@@ -98,15 +104,15 @@ def move_file(root: Path, old: str, new: str) -> None:
         raise NotPossibleNow(f"{old!r} cannot become {new!r}, which is there already; name another")
     with (
         _parent(root, old) as (source, name),
-        _parent(root, new, create=True) as (target, new_name),
+        _parent(root, new, make=True) as (target, new_name),
     ):
-        os.rename(name, new_name, src_dir_fd=_there(source), dst_dir_fd=_there(target))
+        os.rename(name, new_name, src_dir_fd=source, dst_dir_fd=target)
 
 
 def remove_file(root: Path, path: str) -> None:
     """Remove whatever has that name and is no folder. Not there is no error."""
-    with _parent(root, path) as (folder, name):
-        if folder is not None and _kind(folder, name) not in ("missing", "folder"):
+    with suppress(FileNotFoundError), _parent(root, path) as (folder, name):
+        if _kind(folder, name) != "folder":
             os.unlink(name, dir_fd=folder)
 
 
@@ -115,36 +121,33 @@ def remove_empty_folders(root: Path, path: str) -> None:
     for above in PurePosixPath(path).parents:
         if not above.parts:
             return
-        with _parent(root, str(above)) as (folder, name):
-            if folder is None:
-                continue
-            try:
+        try:
+            with _parent(root, str(above)) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
-            except OSError:
-                return
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return
 
 
 def open_folders(root: Path, path: str) -> None:
     """Let the owner into all folders above the path. Up to the first that is none."""
-    handle = os.open(root, _FOLDER)
-    try:
-        for part in PurePosixPath(path).parts[:-1]:
-            if _kind(handle, part) != "folder":
+    above: list[str] = []
+    for part in PurePosixPath(path).parts[:-1]:
+        with open_folder(root, "/".join(above)) as folder:
+            if _kind(folder, part) != "folder":
                 return
-            deeper = os.open(part, _FOLDER, dir_fd=handle)
-            os.close(handle)
-            handle = deeper
-            mode = stat.S_IMODE(os.fstat(handle).st_mode)
-            if mode & 0o700 != 0o700:
-                os.fchmod(handle, mode | 0o700)
-    finally:
-        os.close(handle)
+            open_up(part, folder)
+        above.append(part)
 
 
 def kind_of(root: Path, path: str) -> Kind:
     """What has that name. Raises `WorkspaceTampered` when a link stands in place of a folder above it."""
-    with _parent(root, path) as (folder, name):
-        return "missing" if folder is None else _kind(folder, name)
+    try:
+        with _parent(root, path) as (folder, name):
+            return _kind(folder, name)
+    except FileNotFoundError:
+        return "missing"
 
 
 _WORDS: Mapping[Kind, str] = {
@@ -155,69 +158,34 @@ _WORDS: Mapping[Kind, str] = {
 
 
 def _kind(folder: int, name: str) -> Kind:
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except FileNotFoundError:
+    status = status_at(folder, name)
+    if status is None:
         return "missing"
-    if stat.S_ISREG(mode):
+    if stat.S_ISREG(status.st_mode):
         return "file"
-    if stat.S_ISLNK(mode):
+    if stat.S_ISLNK(status.st_mode):
         return "link"
-    return "folder" if stat.S_ISDIR(mode) else "other"
+    return "folder" if stat.S_ISDIR(status.st_mode) else "other"
+
+
+def _bits_of(folder: int, name: str) -> int | None:
+    """The permission bits of a file that will be replaced, which its owner can read and write."""
+    status = status_at(folder, name)
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return None
+    return stat.S_IMODE(status.st_mode) & 0o777 | stat.S_IWUSR | stat.S_IRUSR
 
 
 @contextmanager
-def _parent(root: Path, path: str, *, create: bool = False) -> Iterator[tuple[int | None, str]]:
-    """Handle of the folder that holds it, and its name there. None: there is no such folder."""
-    *above, name = PurePosixPath(path).parts
-    handle: int | None = os.open(root, _FOLDER)
+def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The folder that holds it, and its name there. Raises `FileNotFoundError` when there is no such folder."""
     try:
-        for part in above:
-            if handle is None:
-                break
-            deeper = _entered(handle, part, path, create=create)
-            os.close(handle)
-            handle = deeper
-        yield handle, name
-    finally:
-        if handle is not None:
-            os.close(handle)
-
-
-def _entered(folder: int, part: str, path: str, *, create: bool) -> int | None:
-    if create:
-        with suppress(FileExistsError):
-            os.mkdir(part, dir_fd=folder)
-    kind = _kind(folder, part)
-    if kind == "folder":
-        return os.open(part, _FOLDER, dir_fd=folder)
-    if kind == "link" or create:
-        raise WorkspaceTampered(
-            f"{part!r} on the way to {path[:200]!r} is {_WORDS.get(kind, 'a file')} in place of a folder; "
-            "put a plain folder there, or name another path"
-        )
-    return None
-
-
-def _write_draft(folder: int, name: str, draft: str, content: bytes) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(draft, dir_fd=folder)  # a killed Podium's
-    with os.fdopen(os.open(draft, _CREATE, 0o666, dir_fd=folder), "wb") as file:
-        if _kind(folder, name) == "file":
-            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-            os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777 | stat.S_IWUSR | stat.S_IRUSR)
-        file.write(content)
-
-
-def _draft(path: str) -> str:
-    """The same at every try, so that a second one clears away what the first left."""
-    return f".podium-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.tmp"
-
-
-def _there(folder: int | None) -> int:
-    if folder is None:
-        raise NotPossibleNow("a folder of the worktree went away meanwhile; try again")
-    return folder
+        with open_parent(root, path, make=make) as parent:
+            yield parent
+    except NotFolder as error:
+        if make or isinstance(error, LinkInTheWay):
+            raise WorkspaceTampered(f"{path[:200]!r} {error.strerror}") from None
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
 
 
 MAX_LOOKED_AT = 200_000

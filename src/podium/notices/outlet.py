@@ -6,7 +6,6 @@ apprise is loaded in the thread that sends: it takes half a second, and those wi
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import re
 import tempfile
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from podium.platform import make_private_folder
+from podium.platform.file_lock import take_file_lock
 from podium.ports import DeliveryPosition, DeliveryStatus, Notice, NoticeItem
 
 if TYPE_CHECKING:
@@ -185,13 +185,10 @@ class FileDeliveryLog:
         """Whether this process is now the one that tells; it stays so until `let_go`, or until it dies."""
         if self._held is None:
             make_private_folder(self._folder)
-            handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._held = take_file_lock(self._folder / "lock")
             except OSError:
-                os.close(handle)
                 return False
-            self._held = handle
         return True
 
     def let_go(self) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import podium
@@ -31,54 +28,6 @@ def make_private_folder(folder: Path) -> None:
         # Not only where it exists: a read-only file system complains of that first.
         if not folder.is_dir():
             raise
-
-
-@contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Make the folder where it is missing and keep other processes out meanwhile. Waits for its turn; raises `OSError`."""
-    make_private_folder(folder)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def hold_folder(folder: Path, *, alone: bool, seconds: float = 0.0) -> int:
-    """Lock a folder that is there, shared or `alone`, until the handle that this gives is closed or the process ends.
-
-    Raises `BlockingIOError` when others hold it for longer than `seconds`, and `OSError` where there is none. A link is not followed.
-    """
-    give_up_at = time.monotonic() + seconds
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        while True:
-            try:
-                fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-                return handle
-            except BlockingIOError:
-                if time.monotonic() >= give_up_at:
-                    raise
-                time.sleep(0.02)
-    except BaseException:
-        os.close(handle)
-        raise
-
-
-def is_locked(path: Path) -> bool:
-    """Tell whether a process holds the lock of this file. False where there is none."""
-    try:
-        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
 
 
 def is_wide(folder: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from podium.core.errors import BadInput, LockHeld
 from podium.platform import make_private_folder
+from podium.platform.file_lock import take_file_lock
 
 MAX_SOCKET_BYTES = 100
 """The kernel takes no path of a socket beyond 103 bytes on macOS and 107 on Linux."""
@@ -47,10 +47,13 @@ def sole_server(socket: Path) -> Iterator[Path]:
     socket = socket.absolute()
     refuse_long(socket)
     make_private(socket.parent)
-    lock = socket.with_name(f"{socket.name}.lock")
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        _take(handle, socket)
+        handle = take_file_lock(socket.with_name(f"{socket.name}.lock"))
+    except BlockingIOError:
+        raise LockHeld(
+            f"another Podium listens at {str(socket)!r}; use it, or end it first"
+        ) from None
+    try:
         socket.unlink(missing_ok=True)
         try:
             yield socket
@@ -58,12 +61,3 @@ def sole_server(socket: Path) -> Iterator[Path]:
             socket.unlink(missing_ok=True)
     finally:
         os.close(handle)
-
-
-def _take(handle: int, socket: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LockHeld(
-            f"another Podium listens at {str(socket)!r}; use it, or end it first"
-        ) from None

@@ -1,243 +1,247 @@
-"""Files below a root, reached one folder handle at a time so that no swapped symlink leads out.
+"""Files opened relative to folder handles: no link is followed, no pipe or device is waited for.
 
 Checking a path and then opening it by name loses against somebody who swaps a folder for a
 symlink in between. Here every name is opened relative to the handle of the folder before it, and
-a symlink anywhere on the way is an error. The paths handed in are the real ones that were judged,
-so a symlink met here is always one that appeared later.
+a symlink anywhere on the way is an error. Names without a folder are paths that nobody else can
+change the folders of; only their last part is held to this.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from typing import TypedDict, Unpack
 
-from podium.core.errors import ToolBroke
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: opening a named pipe would wait for its other end.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_SWAPPED = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
+_NEVER_WAITING = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_IN_THE_WAY = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
+_KINDS = {
+    stat.S_IFLNK: "is a symbolic link, not a plain file; put the file itself there",
+    stat.S_IFDIR: "is a folder, not a plain file",
+    stat.S_IFIFO: "is a named pipe, not a plain file",
+    stat.S_IFSOCK: "is a socket, not a plain file",
+    stat.S_IFCHR: "is a device, not a plain file",
+    stat.S_IFBLK: "is a device, not a plain file",
+}
 
 
-def read_beneath(root: Path, relative: str, limit_bytes: int, *, alone: bool = False) -> bytes:
-    """The whole content of a plain file. Raises `ToolBroke` when it is none, or too large.
+class UnusableFile(OSError):
+    """A path that is refused. As text it names the path, says what is wrong and what to do."""
 
-    `alone`: also when it has a second name, by which it may belong to a place that is closed.
+    def __init__(self, path: str, problem: str, number: int = errno.EINVAL) -> None:
+        super().__init__(number, problem, path)
+
+    def __str__(self) -> str:
+        return f"{self.filename!r} {self.strerror}"
+
+
+class NotPlainFile(UnusableFile):
+    """A link, a folder, a pipe or the like has the name of a file, or the file has a second name."""
+
+
+class NotFolder(UnusableFile):
+    """Something else has the name of a folder on the way."""
+
+
+class LinkInTheWay(NotFolder):
+    """A symbolic link has the name of a folder on the way."""
+
+
+class FileTooLarge(UnusableFile):
+    """The file is larger than what is read of it."""
+
+    def __init__(self, path: str, limit_bytes: int) -> None:
+        super().__init__(path, f"is larger than {limit_bytes} bytes", errno.EFBIG)
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Name this path, as it was asked for, in what the system refuses within."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+def parts_below(relative: str) -> tuple[str, ...]:
+    """The names from a root to this path. Raises `UnusableFile` for one that may lead out."""
+    path = PurePosixPath(relative)
+    if path.is_absolute() or ".." in path.parts:
+        raise UnusableFile(relative, "is no path below the root; name it from the root on")
+    return path.parts
+
+
+@contextmanager
+def open_folder(
+    root: Path | str,
+    relative: str = ".",
+    *,
+    make: bool = False,
+    mode: int = 0o777,
+    replace: bool = False,
+    follow_root: bool = False,
+    asked: str = "",
+) -> Iterator[int]:
+    """The handle of a folder below the root; with `make` the folders that are missing are made.
+
+    `replace`: what else has the name of a folder on the way is removed. `follow_root`: the root is a person's word and
+    may be a link. `asked`: what errors name instead of the folder. Raises `FileNotFoundError` where a folder below the
+    root is missing, `UnusableFile` and other errors of the system.
     """
-    name = _leaf(relative)
-    with _folder(root, relative, create=False) as folder, _words_for(relative):
-        handle = os.open(name, _READ, dir_fd=folder)
-        try:
-            found = os.fstat(handle)
-            _must_be_plain(found, relative)
-            if alone:
-                must_be_alone(found, relative)
-            with open(handle, "rb", closefd=False) as file:
-                content = file.read(limit_bytes + 1)
-        finally:
-            os.close(handle)
-    if len(content) > limit_bytes:
-        raise ToolBroke(f"{relative!r} is larger than {limit_bytes} bytes")
-    return content
-
-
-def find_beneath(
-    root: Path, relative: str, limit_bytes: int, *, alone: bool = False
-) -> bytes | None:
-    """As `read_beneath`; None when there is no such file."""
+    asked = asked or relative
+    with named(asked):
+        parts = parts_below(relative)
+    handle = _open_root(root, follow=follow_root)
     try:
-        return read_beneath(root, relative, limit_bytes, alone=alone)
-    except FileNotFoundError:
-        return None
-
-
-def write_beneath(
-    root: Path, relative: str, content: bytes, call_key: str, *, mode: int | None = None
-) -> None:
-    """Replace or create a file in one step, with the folders above it. Durable on return.
-
-    Permission bits of a file that was there are kept; a new one has those of `mode`, if given. A second try after a crash, under the same
-    call key, also clears away what the first left behind.
-    """
-    name = _leaf(relative)
-    draft = draft_name(call_key)
-    with _folder(root, relative, create=True) as folder, _words_for(relative):
-        present = _mode_of(folder, name, relative)
-        mode = mode if present is None else present
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
-        try:
-            _write_draft(folder, draft, content, mode)
-            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft, dir_fd=folder)
-            raise
-        os.fsync(folder)
-
-
-def draft_name(call_key: str) -> str:
-    """What a file is called until it is complete. The same at every try of one call."""
-    return f".podium-{hashlib.sha256(call_key.encode()).hexdigest()[:16]}.tmp"
-
-
-def remove_beneath(root: Path, relative: str) -> None:
-    """Remove a plain file. Raises `FileNotFoundError` when it is not there."""
-    name = _leaf(relative)
-    with _folder(root, relative, create=False) as folder, _words_for(relative):
-        _must_be_plain(os.stat(name, dir_fd=folder, follow_symlinks=False), relative)
-        os.unlink(name, dir_fd=folder)
-        os.fsync(folder)
-
-
-def look_beneath(root: Path, relative: str) -> os.stat_result | None:
-    """What stands there, a symlink as itself. None when nothing does."""
-    name = _leaf(relative)
-    try:
-        with _folder(root, relative, create=False) as folder, _words_for(relative):
-            return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def make_folder_beneath(root: Path, relative: str, mode: int = 0o777) -> None:
-    """Make a folder with those above it. Done before, it is done. Durable on return."""
-    name = _leaf(relative)
-    with _folder(root, relative, create=True) as folder, _words_for(relative):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, mode, dir_fd=folder)
-        os.close(os.open(name, _FOLDER, dir_fd=folder))
-        os.fsync(folder)
-
-
-def rename_beneath(root: Path, relative: str, to: str) -> None:
-    """Give a file or folder another place, in one step. Durable on return.
-
-    A file that stands at the new place is replaced: look before.
-    """
-    with (
-        _folder(root, relative, create=False) as source,
-        _folder(root, to, create=True) as target,
-        _words_for(relative),
-    ):
-        os.rename(_leaf(relative), _leaf(to), src_dir_fd=source, dst_dir_fd=target)
-        os.fsync(target)
-        os.fsync(source)
-
-
-def move_beneath(root: Path, relative: str, to: str) -> None:
-    """Give a plain file another place, where nothing stands. Durable on return.
-
-    Raises `FileExistsError` when something does. After a crash in between the file has both
-    names; the same again ends it.
-    """
-    name, new = _leaf(relative), _leaf(to)
-    with (
-        _folder(root, relative, create=False) as source,
-        _folder(root, to, create=True) as target,
-        _words_for(to),
-    ):
-        if not _same_file(source, name, target, new):
-            # A rename would replace what somebody puts there in this moment; a link does not.
-            os.link(name, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
-            os.fsync(target)
-        os.unlink(name, dir_fd=source)
-        os.fsync(source)
-
-
-def _same_file(source: int, name: str, target: int, new: str) -> bool:
-    here = os.stat(name, dir_fd=source, follow_symlinks=False)
-    try:
-        there = os.stat(new, dir_fd=target, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    # With a single name it is one place spelt in two ways, and unlinking would lose the file.
-    return os.path.samestat(here, there) and here.st_nlink > 1
-
-
-def _write_draft(folder: int, draft: str, content: bytes, mode: int | None) -> None:
-    handle = os.open(draft, _CREATE, 0o666, dir_fd=folder)
-    with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
-        if mode is not None:
-            os.fchmod(handle, mode)
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
-
-
-def _mode_of(folder: int, name: str, relative: str) -> int | None:
-    """Permission bits of the file that will be replaced; None when there is none."""
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    _must_be_plain(found, relative)
-    return stat.S_IMODE(found.st_mode) & 0o777
-
-
-@contextlib.contextmanager
-def _folder(root: Path, relative: str, *, create: bool) -> Iterator[int]:
-    """Handle of the folder that holds the file."""
-    handle = os.open(root, _FOLDER)
-    try:
-        for part in PurePosixPath(relative).parts[:-1]:
-            with _words_for(relative):
-                deeper = _enter(handle, part, create=create)
-            os.close(handle)
-            handle = deeper
+        with named(asked):
+            for name in parts:
+                inner = enter_folder(handle, name, make=make, mode=mode, replace=replace)
+                os.close(handle)
+                handle = inner
         yield handle
     finally:
         os.close(handle)
 
 
-def _enter(folder: int, name: str, *, create: bool) -> int:
+def _open_root(root: Path | str, *, follow: bool) -> int:
     try:
-        return os.open(name, _FOLDER, dir_fd=folder)
-    except FileNotFoundError:
-        if not create:
-            raise
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(name, dir_fd=folder)
-    return os.open(name, _FOLDER, dir_fd=folder)
-
-
-def _leaf(relative: str) -> str:
-    path = PurePosixPath(relative)
-    if path.is_absolute() or ".." in path.parts or not path.name:
-        raise ToolBroke(f"{relative!r} is no file inside the workspace")
-    return path.name
-
-
-def _must_be_plain(found: os.stat_result, relative: str) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise ToolBroke(f"{relative!r} is a folder; name a file")
-    if not stat.S_ISREG(found.st_mode):
-        raise ToolBroke(f"{relative!r} is not a plain file")
-
-
-def must_be_alone(found: os.stat_result, relative: str) -> None:
-    """Raise `ToolBroke` for a file that has a second name."""
-    if found.st_nlink > 1:
-        raise ToolBroke(
-            f"{relative!r} is a hard link: the same file has {found.st_nlink} names, and where the "
-            "others lie cannot be told; make it a file of its own first"
-        )
-
-
-@contextlib.contextmanager
-def _words_for(relative: str) -> Iterator[None]:
-    """Says which path an error is about, and what a symlink in the way means."""
-    try:
-        yield
+        return os.open(root, FOLDER_FLAGS & ~os.O_NOFOLLOW if follow else FOLDER_FLAGS)
     except OSError as error:
-        if error.errno in _SWAPPED:
-            raise ToolBroke(
-                f"{relative!r} has a symbolic link, or a file in place of a folder, on its way"
-            ) from error
-        raise type(error)(error.errno, error.strerror, relative) from error
+        problem = f"cannot be used as a root: {error.strerror}"
+        raise UnusableFile(os.fspath(root), problem, error.errno or errno.EINVAL) from None
+
+
+def enter_folder(
+    folder: int, name: str, *, make: bool = False, mode: int = 0o777, replace: bool = False
+) -> int:
+    """The handle of a folder in a folder. Arguments and errors are those of `open_folder`."""
+    try:
+        return _open_folder(folder, name)
+    except FileNotFoundError:
+        if not make:
+            raise
+    except NotFolder:
+        if not replace:
+            raise
+        os.unlink(name, dir_fd=folder)
+    with suppress(FileExistsError):
+        os.mkdir(name, mode, dir_fd=folder)
+    return _open_folder(folder, name)
+
+
+def _open_folder(folder: int, name: str) -> int:
+    try:
+        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in _IN_THE_WAY:
+            raise
+        status = status_at(folder, name)
+        if status is None or stat.S_ISLNK(status.st_mode):
+            raise LinkInTheWay(name, _in_the_way("symbolic link", name), errno.ELOOP) from None
+        raise NotFolder(name, _in_the_way("file", name), errno.ENOTDIR) from None
+
+
+def _in_the_way(what: str, name: str) -> str:
+    return f"has a {what}, {name!r}, in place of a folder on its way; put a real folder there"
+
+
+def status_at(folder: int, name: str) -> os.stat_result | None:
+    """What has this name in the folder, a link as itself. None when nothing does."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def why_not_plain(status: os.stat_result, *, single_name: bool = False) -> str:
+    """What keeps this from being a plain file, in words; with `single_name` from being one with no other name.
+
+    Under a second name, which may lie anywhere, the file can be changed after it was judged. Empty if it will do.
+    """
+    if not stat.S_ISREG(status.st_mode):
+        return _KINDS.get(stat.S_IFMT(status.st_mode), "is not a plain file")
+    if single_name and status.st_nlink > 1:
+        return (
+            f"is a hard link: the same file has {status.st_nlink} names, and where the others lie cannot be told; "
+            "put a copy in its place"
+        )
+    return ""
+
+
+def check_plain(status: os.stat_result, path: str, *, single_name: bool = False) -> None:
+    """Raise `NotPlainFile` for what `why_not_plain` finds fault with."""
+    if problem := why_not_plain(status, single_name=single_name):
+        is_folder = stat.S_ISDIR(status.st_mode)
+        raise NotPlainFile(path, problem, errno.EISDIR if is_folder else errno.EINVAL)
+
+
+class OpenOptions(TypedDict, total=False):
+    """How a plain file is opened."""
+
+    single_name: bool
+    """Refuse a file that has another name, too."""
+    follow: bool
+    """The name is a person's word and may be a link."""
+    flags: int
+    """Such as `os.O_APPEND`."""
+    mode: int
+    """Of a file that is made, less the umask. Private unless said otherwise."""
+
+
+def open_plain(path: Path | str, folder: int | None = None, **options: Unpack[OpenOptions]) -> int:
+    """The handle of a plain file that is there, to be read unless `flags` say otherwise.
+
+    Raises `NotPlainFile` and other errors of the system.
+    """
+    name, follow = os.fspath(path), options.get("follow", False)
+    flags = options.get("flags", os.O_RDONLY) | _NEVER_WAITING | (0 if follow else os.O_NOFOLLOW)
+    try:
+        handle = os.open(name, flags, options.get("mode", 0o600), dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise NotPlainFile(name, _KINDS[stat.S_IFLNK], errno.ELOOP) from None
+        raise
+    try:
+        check_plain(os.fstat(handle), name, single_name=options.get("single_name", False))
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def open_or_create(
+    path: Path | str, folder: int | None = None, **options: Unpack[OpenOptions]
+) -> int:
+    """The handle of a plain file to read and write, made where it is missing. Raises as `open_plain` does."""
+    options["flags"] = options.get("flags", 0) | os.O_RDWR | os.O_CREAT
+    return open_plain(path, folder, **options)
+
+
+def create_new(path: Path | str, folder: int | None = None, *, mode: int = 0o600) -> int:
+    """The handle of a new file to write. Raises `FileExistsError` for whatever has its name."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, mode, dir_fd=folder)
+
+
+def read_start(
+    path: Path | str, limit_bytes: int, folder: int | None = None, **options: Unpack[OpenOptions]
+) -> bytes:
+    """The first bytes of a plain file, at most so many. Raises as `open_plain` does."""
+    with open(open_plain(path, folder, **options), "rb") as file:
+        return file.read(limit_bytes)
+
+
+def read_file(
+    path: Path | str, limit_bytes: int, folder: int | None = None, **options: Unpack[OpenOptions]
+) -> bytes:
+    """The whole content of a plain file. Raises `FileTooLarge`, and as `open_plain` does."""
+    content = read_start(path, limit_bytes + 1, folder, **options)
+    if len(content) > limit_bytes:
+        raise FileTooLarge(os.fspath(path), limit_bytes)
+    return content

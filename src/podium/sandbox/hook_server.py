@@ -22,8 +22,8 @@ from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from podium.core.events import ProgressKind
 from podium.core.model import FrozenModel, Json, whole_text
 from podium.core.turns import Finish, ModelAnswer, Turn, TurnStop
+from podium.platform.completion import run_to_completion
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
-from podium.sandbox.finishing import to_the_end
 from podium.sandbox.hook_calls import TurnCalls, as_it_is
 from podium.sandbox.hook_messages import Answer, checked_message, denial, read_message
 from podium.sandbox.hook_state import memory_of
@@ -133,7 +133,7 @@ class HookServer:
         try:
             yield TurnHookServer("", calls, self._settings)
         finally:
-            await to_the_end(calls.close())
+            await run_to_completion(calls.close())
 
 
 class TurnHookServer:
@@ -255,7 +255,7 @@ class TurnHookServer:
             await server.start_serving()
             yield
         finally:
-            await to_the_end(self._shut(server))
+            await run_to_completion(self._shut(server))
 
     async def _shut(self, server: asyncio.Server) -> None:
         server.close()

@@ -11,10 +11,10 @@ from contextlib import suppress
 
 from podium.core.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.core.processes import ProcessExit, ProcessSpec
+from podium.platform.completion import run_to_completion
 from podium.sandbox.breaches import breaches_of
 from podium.sandbox.confining.preparation import MAX_PORTS, PreparedStart
 from podium.sandbox.environment import LauncherSettings, refusal_of
-from podium.sandbox.finishing import to_the_end
 from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard_pool import start_guard
 from podium.sandbox.orphans import end_lost_tree
@@ -102,7 +102,7 @@ class GuardedProcess:
     async def end(self, grace_seconds: float = 5.0) -> ProcessExit:
         """TERM, wait for the grace, KILL; all descendants, also those that called `setsid`."""
         self._ask_to_end(grace_seconds)
-        return await to_the_end(self._over)
+        return await run_to_completion(self._over)
 
     async def _end_quietly(self, grace_seconds: float) -> None:
         """Come back only when the tree is gone. For whoever hands a cancellation on."""

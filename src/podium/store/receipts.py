@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from podium.core.errors import BadInput, StoreUnusable
 from podium.core.model import FrozenModel, canonical_json
-from podium.platform import locked_folder, make_private_folder
+from podium.platform import make_private_folder
+from podium.platform.file_lock import folder_lock
 from podium.store.sqlite import seals_of
 from podium.store.transcripts import is_plain, plain_name
 
@@ -38,7 +39,7 @@ def load_or_create_key(path: Path) -> bytes:
     made, and when it is gone although heads sealed with it stand beside it.
     """
     try:
-        with locked_folder(path.parent):
+        with folder_lock(path.parent):
             if not path.exists():
                 _refuse_beside_heads(path)
                 _create(path)

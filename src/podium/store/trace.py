@@ -7,17 +7,18 @@ it is brought up to date. Any number of processes may do that at once.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from podium.core.model import Json
 from podium.platform import make_private_folder
+from podium.platform.file_lock import file_lock
+from podium.platform.safe_open import open_or_create
 from podium.store.transcripts import plain_name
 
 TRACE_NAME = "execution_trace.jsonl"
@@ -63,7 +64,7 @@ class TraceWriter:
 
         Waits while another process does the same; `read_after` is called under that lock.
         """
-        with _locked(self._made(run_id)) as handle:
+        with file_lock(self._made(run_id)) as handle:
             end = _end_of(handle)
             if end.offset < os.fstat(handle).st_size:
                 os.ftruncate(handle, end.offset)
@@ -75,9 +76,9 @@ class TraceWriter:
         Gives the number of events. When this raises, the old trace is untouched.
         """
         path = self._made(run_id)
-        with _locked(path):
+        with file_lock(path):
             side = path.with_name(f".{TRACE_NAME}.new")
-            handle = _opened(side, os.O_TRUNC)
+            handle = open_or_create(side, flags=os.O_TRUNC)
             try:
                 count = _append_all(handle, _TraceEnd(0, 0), read_after)
                 os.fsync(handle)
@@ -94,31 +95,6 @@ class TraceWriter:
         make_private_folder(self._folder)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         return path
-
-
-def _opened(path: Path, flags: int = 0) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The open file, held by this process alone, and still the one that goes by this name."""
-    while True:
-        handle = _opened(path)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if _is_at(handle, path):  # else a rebuild put another in its place meanwhile
-                yield handle
-                return
-        finally:
-            os.close(handle)
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _append_all(handle: int, end: _TraceEnd, read_after: ReadAfter) -> int:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from podium.tools.door import GatedDoor
     from podium.tools.door_call import DoorSettings
     from podium.tools.registry import Registry, Tool
-    from podium.tools.scope import Handler, ToolScope, in_thread
+    from podium.tools.scope import Handler, ToolScope
     from podium.tools.toolbox import LocalToolbox, ToolboxSettings
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "ToolboxSettings",
     "builtin_tools",
     "checks_tool",
-    "in_thread",
     "own_tools",
 ]
 
@@ -38,7 +37,6 @@ export_lazily(
         "Tool": "registry",
         "Handler": "scope",
         "ToolScope": "scope",
-        "in_thread": "scope",
         "LocalToolbox": "toolbox",
         "ToolboxSettings": "toolbox",
         "DoorSettings": "door_call",

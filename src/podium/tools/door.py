@@ -23,13 +23,13 @@ from podium.core.events import ToolCompleted, ToolFailed, UsageRecorded
 from podium.core.model import Json
 from podium.core.processes import FolderConfinement
 from podium.core.settlement import draft_receipt, use_up
+from podium.platform.completion import in_thread
 from podium.ports import Checkpoint, Clock, Gate, Ids, Store, Transaction
 from podium.tools.builtin.file_edits import overwrite_diff
 from podium.tools.call_replay import abandon, approval_of
 from podium.tools.door_call import DoorSettings, give_up_reversal
 from podium.tools.door_request import DiffMissing, RequestJudge, SpecLookup
 from podium.tools.output_text import OutputCleaner, clean_outcome
-from podium.tools.scope import in_thread
 
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 _CLOSED = (CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.ABANDONED)

@@ -9,7 +9,6 @@ what was done from what was not.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -26,13 +25,14 @@ from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.platform import make_private_folder
-from podium.platform.safe_open import (
-    find_beneath,
-    look_beneath,
-    must_be_alone,
-    remove_beneath,
-    write_beneath,
+from podium.platform.file_lock import file_lock
+from podium.platform.safe_files import (
+    find_below,
+    remove_below,
+    status_below,
+    write_below,
 )
+from podium.platform.safe_open import check_plain
 from podium.tools.edits import EditRefused, MatchCandidate
 from podium.tools.scope import REFERENCE, ToolScope, inside
 
@@ -84,14 +84,10 @@ def _refuse_links(scope: ToolScope, use: PathUse) -> None:
 
 
 def must_be_file(found: os.stat_result | None, path: str) -> os.stat_result:
-    """Raise `ToolBroke` unless it is a plain file with this one name."""
+    """Raise `ToolBroke` or `NotPlainFile` unless it is a plain file with this one name."""
     if found is None:
         raise ToolBroke(f"there is no {path!r}; list the folder to see what there is")
-    if stat.S_ISDIR(found.st_mode):
-        raise ToolBroke(f"{path!r} is a folder; name a file")
-    if not stat.S_ISREG(found.st_mode):
-        raise ToolBroke(f"{path!r} is not a plain file")
-    must_be_alone(found, path)
+    check_plain(found, path, single_name=True)
     return found
 
 
@@ -259,10 +255,7 @@ def in_turn(scope: ToolScope, *paths: str) -> Iterator[None]:
     make_private_folder(folder)
     with contextlib.ExitStack() as held:
         for name in _locks_of(paths):
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            handle = os.open(folder / name, flags, 0o600)
-            held.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            held.enter_context(file_lock(folder / name))
         yield
 
 
@@ -295,9 +288,9 @@ class FileReplacement:
 
 
 def standing_at(scope: ToolScope, path: str) -> FileState:
-    """The plain file there. Raises `ToolBroke` for anything else, and for one with a second name."""
-    content = find_beneath(scope.root, path, MAX_BYTES, alone=True)
-    found = look_beneath(scope.root, path) if content is not None else None
+    """The plain file there. Raises `NotPlainFile` for anything else, and for one with a second name."""
+    content = find_below(scope.root, path, MAX_BYTES, single_name=True)
+    found = status_below(scope.root, path) if content is not None else None
     return FileState(content, stat.S_IMODE(found.st_mode) & 0o777 if found else None)
 
 
@@ -319,9 +312,9 @@ def replace_all(scope: ToolScope, replacements: Sequence[FileReplacement]) -> No
 
 def _put(scope: ToolScope, path: str, wanted: FileState) -> None:
     if wanted.content is None:
-        remove_beneath(scope.root, path)
+        remove_below(scope.root, path)
     else:
-        write_beneath(scope.root, path, wanted.content, scope.key, mode=wanted.mode)
+        write_below(scope.root, path, wanted.content, scope.key, mode=wanted.mode)
 
 
 def _take_back(scope: ToolScope, made: Sequence[FileReplacement], because: BaseException) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from podium.core.decisions import Call, CallOutcome
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
 from podium.ports import Clock, ConfinementProvider, Launcher
 from podium.tools.output_text import plain_text
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -105,30 +100,3 @@ def inside(root: Path, real: str, given: str) -> str:
     if not path.is_relative_to(root):
         raise ToolBroke(f"{given!r} lies outside the workspace; name a path inside it")
     return path.relative_to(root).as_posix()
-
-
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work beside the event loop. Returns or raises only when it has ended.
-
-    A cancelled `asyncio.to_thread` leaves its thread running, so a file could change after the
-    call was settled. Here the cancellation waits for the thread.
-    """
-    return await to_the_end(asyncio.to_thread(work, *args, **kwargs))
-
-
-async def to_the_end(work: Awaitable[T]) -> T:
-    """Finish this although cancelled meanwhile, however often; the cancellation goes on afterwards.
-
-    Then a failure of the work gives way to it.
-    """
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        task.exception()
-        raise cancelled
-    return task.result()

@@ -20,11 +20,13 @@ from podium.core.decisions import (
 )
 from podium.core.errors import BadArguments, OutcomeUnknown, Passing, PodiumError, RunMustStop
 from podium.core.model import FrozenModel, Json
+from podium.platform.completion import run_to_completion
+from podium.platform.safe_open import UnusableFile
 from podium.ports import Checkpoint, Clock, ConfinementProvider, Launcher, ToolDoor
 from podium.tools.normalization import CommandSplitter, LooksSecret, Normalizer
 from podium.tools.output_text import CANCELLED, DEFAULT_RESULT_BYTES, OutputCleaner, clean_outcome
 from podium.tools.registry import Registry, Tool
-from podium.tools.scope import ToolScope, to_the_end
+from podium.tools.scope import ToolScope
 from podium.tools.search_scope import SearchTooLarge, reached
 
 
@@ -158,7 +160,7 @@ class LocalToolbox:
             closing = self._settle(permit, CallOutcome(ok=False, error=CANCELLED), None)
             # Should that fail, the call stays requested and is in doubt on resume.
             with suppress(Exception):
-                await to_the_end(closing)
+                await run_to_completion(closing)
             raise
         except (RunMustStop, Passing) as error:
             await self._settle(permit, CallOutcome(ok=False, error=str(error)), None)
@@ -223,7 +225,7 @@ class LocalToolbox:
 
 def _in_words(tool: str, error: Exception) -> str:
     """What went wrong, without a traceback."""
-    if isinstance(error, PodiumError):
+    if isinstance(error, PodiumError | UnusableFile):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         place = f" ({error.filename!r})" if error.filename else ""

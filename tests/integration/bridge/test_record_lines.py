@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.core.errors import NotPossibleNow
-from podium.jobs.sense.io import safe_files
 from podium.jobs.sense.io.record import FileRecord
 from podium.jobs.sense.io.tick_files import LineFile, one_line
 from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
+from podium.platform import file_lock
 from podium.testing import FixedClock
 from tests.integration.bridge.test_record import FILES, record_at
 from tests.unit.bridge.inbox_rig import without_secret
@@ -176,15 +176,15 @@ def test_a_file_turned_over_while_a_writer_waits_gets_no_more_lines(
 ) -> None:
     log = LineFile(tmp_path, "x.log", limit_bytes=1000)
     log.add("old")
-    taken = safe_files._taken
+    taken = file_lock._is_taken
 
-    def turned_over_first(handle: int) -> bool:
+    def turned_over_first(handle: int, kind: int) -> bool:
         if not (tmp_path / "x.log.1").exists():
             (tmp_path / "x.log").rename(tmp_path / "x.log.1")
-        return taken(handle)
+        return taken(handle, kind)
 
     # The moment between opening a file and having its lock cannot be met from outside.
-    monkeypatch.setattr(safe_files, "_taken", turned_over_first)
+    monkeypatch.setattr(file_lock, "_is_taken", turned_over_first)
     log.add("new")
     assert (tmp_path / "x.log.1").read_text() == "old\n"
     assert (tmp_path / "x.log").read_text() == "new\n"
@@ -243,7 +243,7 @@ def test_a_root_that_is_gone_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["../out.log", "/tmp/out.log", "logs/../../out.log"])
 def test_a_log_outside_the_root_is_refused(tmp_path: Path, place: str) -> None:
-    with pytest.raises(NotPossibleNow, match="no place beneath the root"):
+    with pytest.raises(NotPossibleNow, match="no path below the root"):
         LineFile(tmp_path, place, limit_bytes=9).add("x")
 
 

@@ -21,7 +21,7 @@ from podium.cli.commands.uninstall import remove_package_command
 from podium.core.work import RunStatus
 from podium.jobs.duet.claims import claim
 from podium.jobs.duet.models import Pair, PairSide
-from podium.platform import hold_folder
+from podium.platform.file_lock import take_folder_lock
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.integration.cli.test_run_command import a_worker
@@ -354,7 +354,7 @@ def test_an_open_record_blocks_and_nobody_opens_it_during_a_removal(
 
     assert desk.within(survey) == [True]
     monkeypatch.setattr("podium.app.state_lock._UNINSTALL_SECONDS", 0.0)
-    handle = hold_folder(desk.project / ".podium", alone=True)
+    handle = take_folder_lock(desk.project / ".podium", shared=False)
     result = desk.run("runs")
     os.close(handle)
     assert (result.code, "podium uninstall" in result.err) == (7, True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podium.app.inventory import foreign_contents
-from podium.platform import hold_folder
+from podium.platform.file_lock import take_folder_lock
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import perform
 from tests.integration.cli.test_uninstall import (
@@ -90,7 +90,7 @@ def test_a_state_folder_that_vanishes_during_the_look_is_a_lock_and_not_a_refusa
 def test_two_do_not_finish_the_same_removal_at_once(desk: Desk) -> None:
     away = desk.project / ".podium-removed-none"
     away.mkdir()
-    handle = hold_folder(away, alone=True)
+    handle = take_folder_lock(away, shared=False)
     result = desk.run("uninstall", "--yes", "--json")
     os.close(handle)
     assert (result.code, away.exists()) == (7, True)

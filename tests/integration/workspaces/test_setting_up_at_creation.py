@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from podium.core.errors import BadInput, ImportRefused, SetUpFailed
 from podium.core.workspaces import SetupSpec, WorkLocation, WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
+from podium.testing import retry_until
 from tests.integration.workspaces.rig import BwrapLauncher, needs_bwrap
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 
@@ -94,6 +96,26 @@ async def test_a_command_that_fails_leaves_nothing_and_its_output_is_told(yard: 
     assert confined(yard).records.ids() == []
     assert await confined(yard).leftovers() == []
     assert not (yard.repository / ".git" / "worktrees").exists()
+
+
+async def test_a_creation_that_is_cancelled_twice_is_undone_before_anybody_goes_on(
+    yard: Yard,
+) -> None:
+    told: list[str] = []
+    workspaces = confined(yard, told)
+    stay = SetupSpec(after_create=(("sh", "-c", "echo up; sleep 600"),))
+    creating = asyncio.create_task(workspaces.create(spec(yard, stay)))
+    await retry_until(lambda: "  up" in told)
+    async with confined(yard).records.repository_lock(str(yard.repository / ".git")):
+        creating.cancel()
+        await asyncio.wait({creating}, timeout=0.5)
+        creating.cancel()
+        await asyncio.wait({creating}, timeout=0.5)
+        assert not creating.done()
+    with pytest.raises(asyncio.CancelledError):
+        await creating
+    assert workspaces.records.ids() == []
+    assert not (yard.folder / ".worktrees").exists()
 
 
 async def test_a_file_that_is_not_there_is_told_before_anything_is_made(yard: Yard) -> None:

@@ -216,13 +216,13 @@ async def test_links_are_not_followed(place: Place, tmp_path: Path) -> None:
     (_top(workspace) / "docs").symlink_to(outside)
     (_top(workspace) / "leaf").symlink_to(outside / "secret")
     for path in ("docs/secret", "docs/new"):
-        with pytest.raises(WorkspaceTampered, match="a link in place of a folder"):
+        with pytest.raises(WorkspaceTampered, match="link, 'docs', in place of a folder"):
             await workspace.read(path)
-        with pytest.raises(WorkspaceTampered, match="a link in place of a folder"):
+        with pytest.raises(WorkspaceTampered, match="link, 'docs', in place of a folder"):
             await workspace.write({"ok": "x", path: "x"})
-        with pytest.raises(WorkspaceTampered, match="a link in place of a folder"):
+        with pytest.raises(WorkspaceTampered, match="link, 'docs', in place of a folder"):
             await workspace.commit("m", [path])
-        with pytest.raises(WorkspaceTampered, match="a link in place of a folder"):
+        with pytest.raises(WorkspaceTampered, match="link, 'docs', in place of a folder"):
             await workspace.commit("m", [], moved={"README": path})
     assert await workspace.read("leaf") is None
     with pytest.raises(WorkspaceTampered, match="is a link"):
@@ -253,9 +253,9 @@ async def test_a_draft_that_a_killed_podium_left_is_cleared_away(place: Place) -
     workspace = await place.make()
     await workspace.write({"a": "1"})
     names = set(os.listdir(_top(workspace)))
-    from podium.git.worktree_files import _draft
+    from podium.platform.safe_files import draft_name
 
-    (_top(workspace) / _draft("a")).write_text("half")
+    (_top(workspace) / draft_name("a")).write_text("half")
     await workspace.write({"a": "2"})
     assert set(os.listdir(_top(workspace))) == names
     assert await workspace.read("a") == "2"

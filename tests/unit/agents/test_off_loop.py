@@ -8,35 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.home import home_off_loop, off_loop, private_home
+from podium.agents.headless.home import home_off_loop, private_home
 from podium.core.turns import Turn
 from podium.testing import retry_until
 from tests.unit.agents.test_opencode_home import kit_in, turn_in
-
-
-async def test_the_loop_goes_on_meanwhile() -> None:
-    loop_ran = threading.Event()
-    asyncio.get_running_loop().call_soon(loop_ran.set)
-    assert await off_loop(lambda: loop_ran.wait(120))
-
-
-async def test_cancelled_work_is_done_before_anybody_goes_on() -> None:
-    begun, may_end, done = threading.Event(), threading.Event(), threading.Event()
-
-    def work() -> None:
-        begun.set()
-        may_end.wait(120)
-        done.set()
-
-    working = asyncio.create_task(off_loop(work))
-    await retry_until(begun.is_set)
-    working.cancel()
-    await asyncio.sleep(0)
-    working.cancel()
-    may_end.set()
-    with pytest.raises(asyncio.CancelledError):
-        await working
-    assert done.is_set()
 
 
 async def test_a_home_is_left_whatever_happens_in_it(tmp_path: Path) -> None:

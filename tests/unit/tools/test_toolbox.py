@@ -12,9 +12,10 @@ from podium.core.decisions import CallOutcome, CallStatus, Effect, Receipt, Refu
 from podium.core.errors import AgentLost, BudgetSpent, StoreFull, ToolBroke
 from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested, UsageRecorded
 from podium.core.model import FrozenModel, Json
+from podium.platform.completion import in_thread
 from podium.ports import Transaction
 from podium.testing import FixedClock, MemoryStore
-from podium.tools import ToolScope, in_thread
+from podium.tools import ToolScope
 from tests.unit.tools.rig import SECRET, Rig, a_tool, always, make_rig
 
 T = TypeVar("T")

@@ -60,7 +60,7 @@ def test_set_user_id_does_not_come_along(checkout: Path, worktree: Path) -> None
         (".git/config", "belongs to git"),
         ("config/.GIT/x", "belongs to git"),
         ("a\0b", "from the checkout's root on"),
-        (".env/x", "symbolic link or a file"),
+        (".env/x", "in place of a folder"),
         ("x" * 300, "too long"),
     ],
 )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -26,7 +25,7 @@ from podium.agents.headless.gemini.program import (
 from podium.agents.headless.gemini.records import gemini_error
 from podium.agents.headless.gemini.tools import ENDING, RAN, WITHOUT_SUBAGENTS
 from podium.agents.headless.git_identity import identity_for
-from podium.agents.headless.home import Home, Login, off_loop
+from podium.agents.headless.home import Home, Login
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import not_given, unkept_limits
 from podium.agents.program import untried
@@ -34,6 +33,7 @@ from podium.core.errors import BadInput, PodiumError
 from podium.core.model import FrozenModel, Json
 from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.core.turns import WORDS, Turn, granted_words, unknown_words
+from podium.platform.completion import in_thread
 from podium.ports import HookDoor
 
 STDERR_BYTES = 200_000
@@ -161,9 +161,9 @@ class GeminiSetup:
     async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         options, kit = self._options, self._kit
         selected = selected_login(options.name, options.env, home.logins)
-        await off_loop(partial(_set_apart, home.path / CONVERSATIONS))
+        await in_thread(_set_apart, home.path / CONVERSATIONS)
         given = (home, turn, self._own, selected, door.hook_env, kit)
-        await off_loop(partial(lay_out, *given, rules=asking_rules(turn)))
+        await in_thread(lay_out, *given, rules=asking_rules(turn))
         identity = await identity_for(kit, options.env, turn.workspace)
         model = ("-m", options.model) if options.model else ()
         # Without the last it does not tell the exit codes of commands.

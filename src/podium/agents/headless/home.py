@@ -6,8 +6,6 @@ after a look at it. Work on the files is kept off the event loop.
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
 import json
 import os
 import shutil
@@ -15,9 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from podium.agents.deps import AgentKit
 from podium.agents.headless.login_refresh import refreshed
@@ -36,6 +32,8 @@ from podium.core.errors import NotPossibleNow, PodiumError, TimedOut
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn
 from podium.platform import make_private_folder
+from podium.platform.completion import in_thread
+from podium.platform.file_lock import take_file_lock
 
 MAX_LOGIN_BYTES = 1_000_000
 MAX_HOMES = 100
@@ -228,14 +226,13 @@ def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path
 
 @contextmanager
 def _only_one(path: Path) -> Iterator[None]:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise NotPossibleNow(
-                f"another turn is at work in {str(path.parent)!r}; wait for it"
-            ) from None
+        handle = take_file_lock(path)
+    except BlockingIOError:
+        raise NotPossibleNow(
+            f"another turn is at work in {str(path.parent)!r}; wait for it"
+        ) from None
+    try:
         yield
     finally:
         os.close(handle)
@@ -279,23 +276,6 @@ def _plain_content(home: Path, name: str) -> bytes | None:
         return None if too_large else file.read(MAX_LOGIN_BYTES)
 
 
-T = TypeVar("T")
-
-
-async def off_loop(work: Callable[[], T]) -> T:
-    """Do it in a thread. Cancelled, it comes back when the work is done: nobody may follow into half of it."""
-    doing = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        while not doing.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait({doing})
-        if not doing.cancelled():
-            doing.exception()
-        raise
-
-
 @asynccontextmanager
 async def home_off_loop(
     kit: AgentKit,
@@ -309,9 +289,9 @@ async def home_off_loop(
     place = private_home(kit, turn, agent, keep=keep, logins=logins)
     held = ExitStack()
     try:
-        yield await off_loop(partial(held.enter_context, place))
+        yield await in_thread(held.enter_context, place)
     except BaseException as error:
         # How the turn ended matters for what comes back from the home.
-        await off_loop(partial(held.__exit__, type(error), error, error.__traceback__))
+        await in_thread(held.__exit__, type(error), error, error.__traceback__)
         raise
-    await off_loop(held.close)
+    await in_thread(held.close)

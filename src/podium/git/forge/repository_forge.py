@@ -20,9 +20,9 @@ from podium.git.forge.github import GitHub, GitHubRefusal, api_url_of
 from podium.git.forge.push import Pusher, checked_branch, checked_commit, checked_name
 from podium.git.forge.remotes import RemoteAddress, Remotes, find_remotes, plain
 from podium.git.git_command import Git
-from podium.git.records import write_whole
 from podium.git.turns import BASE_REFS
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.ports.engine import Clock
 from podium.ports.launcher import Launcher
 
@@ -49,7 +49,7 @@ class LocalPullRequest:
         path = folder / self._name()
         try:
             make_private_folder(folder)
-            write_whole(path, self.page().encode(errors="replace"))
+            atomic_write(path, self.page().encode(errors="replace"))
         except OSError as error:
             raise NotPossibleNow(
                 f"the pull request could not be written to {str(path)!r}: {error.strerror}; "

@@ -8,7 +8,6 @@ absolute paths, decimals and numbers of four digits or more.
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
+from podium.platform.file_lock import file_lock
+from podium.platform.safe_open import open_or_create
 from podium.testing.modelserver.http_server import Request
 from podium.testing.modelserver.request_log import public_target
 
@@ -74,16 +75,15 @@ class CassetteWriter:
         """Makes the file if there is none. Raises `BadInput` where it cannot be written."""
         self._path = path
         try:
-            os.close(self._opened())
+            os.close(open_or_create(path, follow=True))
         except OSError as error:
             raise BadInput(f"{str(path)!r} cannot be written: {error.strerror}") from None
 
     def add(self, recorded: Recorded) -> None:
         """Raises `OSError` when the line cannot be written; the file is then as before."""
         line = recorded.line()
-        descriptor = self._opened()
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # It may be a link: its name is a person's word.
+        with file_lock(self._path, follow=True) as descriptor:
             end = _end_of_lines(descriptor)
             os.ftruncate(descriptor, end)  # what a crash left half written is of no use
             try:
@@ -91,11 +91,6 @@ class CassetteWriter:
             except OSError:
                 os.ftruncate(descriptor, end)
                 raise
-        finally:
-            os.close(descriptor)
-
-    def _opened(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 class CassetteReader:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from podium.core.decisions import Access, CallOutcome, Tier, ToolSpec
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
+from podium.platform.completion import in_thread
 from podium.tools.edits import EditRefused, apply_hunks, decoded, diff_between
 from podium.tools.edits.patch import FilePatch, read_patch
 from podium.tools.file_changes import (
@@ -29,7 +30,7 @@ from podium.tools.file_changes import (
     told_diff,
 )
 from podium.tools.registry import NamedPath, Tool, TouchedByCall
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import ToolScope
 
 _WORDS = {"add": "added", "change": "changed", "delete": "deleted"}
 

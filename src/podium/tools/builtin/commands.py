@@ -10,10 +10,11 @@ from podium.core.decisions import Access, CallOutcome, PathArgument, Tier, ToolS
 from podium.core.errors import BadInput, ToolBroke
 from podium.core.model import Json
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
+from podium.platform.completion import in_thread
 from podium.ports import ConfinementProvider
 from podium.tools.normalization import changed_since
 from podium.tools.registry import Tool, TouchedByCall
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import ToolScope
 
 MAX_SECONDS = 1_800
 GRACE_SECONDS = 15

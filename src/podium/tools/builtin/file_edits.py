@@ -14,7 +14,8 @@ from podium.core.decisions import Access, Call, CallOutcome, PathArgument, Tier,
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.tool_replies import INTERNAL, REQUIRED
-from podium.platform.safe_open import find_beneath, read_beneath, remove_beneath, write_beneath
+from podium.platform.completion import in_thread
+from podium.platform.safe_files import find_below, read_below, remove_below, write_below
 from podium.tools.edits import (
     EditRefused,
     EditResult,
@@ -40,7 +41,7 @@ from podium.tools.file_changes import (
 )
 from podium.tools.normalization import MAX_REPLACED_BYTES, changed_since
 from podium.tools.registry import Tool
-from podium.tools.scope import REFERENCE, ToolScope, in_thread
+from podium.tools.scope import REFERENCE, ToolScope
 
 _MAX_DIFF = 6_000
 _MAX_QUESTION_DIFF = 60_000
@@ -65,12 +66,12 @@ def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
 
 
 def _written(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
-    before = find_beneath(scope.root, path, MAX_REPLACED_BYTES)
+    before = find_below(scope.root, path, MAX_REPLACED_BYTES)
     if before is not None and before != content:
         _refuse_unseen(scope, path)
     can_undo = before is None or keep_for_undo(scope, before)
     if before != content:
-        write_beneath(scope.root, path, content, scope.key)
+        write_below(scope.root, path, content, scope.key)
     written = sha256_of(content)
     previous = None if before is None else sha256_of(before)
     undo = {"path": path, "written_sha256": written, "previous_sha256": previous}
@@ -118,8 +119,8 @@ def overwrite_diff(
     """
     (file,) = call.files
     try:
-        before = read_beneath(root, file.path, MAX_REPLACED_BYTES)
-    except (OSError, ToolBroke) as error:
+        before = read_below(root, file.path, MAX_REPLACED_BYTES)
+    except OSError as error:
         return f"[{file.path} cannot be shown: {clean(str(error))}]"
     diff = clean(_text_diff(file.path, before, call.arguments["content"].encode()))
     if changed_since(call.files, root):
@@ -157,14 +158,14 @@ def _restore(scope: ToolScope, path: str, written: str, previous: str | None) ->
 
 
 def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, MAX_REPLACED_BYTES)
+    present = find_below(scope.root, path, MAX_REPLACED_BYTES)
     state = None if present is None else sha256_of(present)
     if state not in (written, previous):
         raise ToolBroke(f"{path!r} was changed since it was written; undo would lose that change")
     if state != previous and previous is None:
-        remove_beneath(scope.root, path)
+        remove_below(scope.root, path)
     elif state != previous and previous is not None:
-        write_beneath(scope.root, path, kept(scope.kept_folder, previous), scope.key)
+        write_below(scope.root, path, kept(scope.kept_folder, previous), scope.key)
     return {"path": path, "sha256": previous, "removed": previous is None}
 
 
@@ -267,7 +268,7 @@ def _edit(
 def _edited(
     scope: ToolScope, path: str, edits: Sequence[TextEdit], expected: str | None
 ) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, MAX_BYTES, alone=True)
+    present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     if present is None:
         raise ToolBroke(f"there is no {path!r}; write_file makes a new file")
     intent = recall(scope)
@@ -284,7 +285,7 @@ def _edited(
     if state != intent["sha256"]:
         content, _ = _new_content(present, edits)
         with attempt(scope, lambda: _stands(scope, path, present)):
-            write_beneath(scope.root, path, content, scope.key)
+            write_below(scope.root, path, content, scope.key)
     return intent
 
 
@@ -327,7 +328,7 @@ def _intent(
 
 
 def _stands(scope: ToolScope, path: str, content: bytes) -> bool:
-    return find_beneath(scope.root, path, MAX_BYTES) == content
+    return find_below(scope.root, path, MAX_BYTES) == content
 
 
 _EDIT: Json = {

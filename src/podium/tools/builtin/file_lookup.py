@@ -14,11 +14,12 @@ from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
 from podium.core.processes import ProcessLimits, ProcessSpec
-from podium.platform.safe_open import read_beneath
+from podium.platform.completion import in_thread
+from podium.platform.safe_files import read_below
 from podium.tools import text_search
 from podium.tools.file_changes import sha256_of
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import ToolScope
 
 _MAX_FILE_BYTES = 20_000_000
 _DEFAULT_LINES = 250
@@ -38,7 +39,7 @@ _MAX_LIST_BYTES = 16_000_000
 
 async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     path = scope.relative("path")
-    content = await in_thread(read_beneath, scope.root, path, _MAX_FILE_BYTES)
+    content = await in_thread(read_below, scope.root, path, _MAX_FILE_BYTES)
     if b"\0" in content[:8192]:
         raise ToolBroke(f"{path!r} is not text ({len(content)} bytes); read_file shows text only")
     lines = content.decode(errors="replace").split("\n")

@@ -18,9 +18,9 @@ from podium import core
 from podium.core import errors
 from podium.core.errors import PodiumError, ToolBroke
 from podium.core.packs import Pack
+from podium.platform.completion import in_thread
 from podium.tools.packs.files import PackFiles
 from podium.tools.packs.handlers import PythonHandler
-from podium.tools.scope import in_thread
 
 NAMESPACE = "podium_packs"
 

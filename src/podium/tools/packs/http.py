@@ -14,10 +14,11 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
+from podium.platform.completion import run_to_completion
 from podium.tools.packs.answers import MAX_ANSWER, complaint, json_object
 from podium.tools.packs.filling import filled
 from podium.tools.packs.handlers import HttpHandler
-from podium.tools.scope import ToolScope, to_the_end
+from podium.tools.scope import ToolScope
 
 _MAX_REDIRECTS = 3
 _SAME_REQUEST_AGAIN = (307, 308)
@@ -99,7 +100,7 @@ class _HttpExchange:
         except asyncio.CancelledError:
             self._hang_up()
             with suppress(ToolBroke):
-                await to_the_end(working)
+                await run_to_completion(working)
             raise
         finally:
             self._connection.close()

@@ -13,11 +13,12 @@ from typing import Any
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.processes import ProcessLimits, ProcessSpec
+from podium.platform.completion import run_to_completion
 from podium.ports import Process
 from podium.tools.packs.answers import MAX_ANSWER, shown
 from podium.tools.packs.filling import filled
 from podium.tools.packs.handlers import McpHandler
-from podium.tools.scope import ToolScope, to_the_end
+from podium.tools.scope import ToolScope
 
 PROTOCOL = "2025-06-18"
 _FAREWELL_SECONDS = 2.0
@@ -71,7 +72,7 @@ async def _started(spawn: ProcessSpec, scope: ToolScope) -> AsyncIterator[Proces
     try:
         yield process
     finally:
-        await to_the_end(_ended(process))
+        await run_to_completion(_ended(process))
 
 
 async def _ended(process: Process) -> None:

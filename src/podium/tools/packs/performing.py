@@ -15,6 +15,7 @@ from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, floor_tier
 from podium.platform import make_private_folder
+from podium.platform.completion import in_thread
 from podium.tools.packs.code import PackCode
 from podium.tools.packs.files import PackFiles
 from podium.tools.packs.handlers import (
@@ -31,7 +32,7 @@ from podium.tools.packs.mcp import call_mcp
 from podium.tools.packs.proving import proofs, unproved
 from podium.tools.packs.scope import PackFunction, PackScope, RowReader, settings_of
 from podium.tools.registry import Tool
-from podium.tools.scope import Handler, ToolScope, in_thread
+from podium.tools.scope import Handler, ToolScope
 
 _OWN_SHARE = 0.95
 """Of a call's seconds."""

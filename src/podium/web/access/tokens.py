@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ from podium.core.approvals import Approver, Authentication
 from podium.core.errors import BadInput, UserMustAct
 from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.platform import make_private_folder
+from podium.platform.file_lock import file_lock
 
 
 class ConsoleRole(StrEnum):
@@ -98,12 +97,8 @@ class KeptFile(Generic[Kept]):
     def alone(self) -> Iterator[None]:
         """Nobody else changes it meanwhile, in any process: read it, then write."""
         make_private_folder(self._file.parent)
-        lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with file_lock(self._file.with_suffix(".lock")):
             yield
-        finally:
-            os.close(lock)
 
     def write(self, kept: Kept) -> None:
         """Put this in its place, whole or not at all. On return it survives a restart."""

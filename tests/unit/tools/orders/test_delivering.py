@@ -75,7 +75,7 @@ async def test_an_order_that_was_only_drafted_is_delivered_at_the_next_try(
     def killed(*args: object, **kwargs: object) -> None:
         raise Killed
 
-    for at in ("write_beneath", "rename_beneath"):
+    for at in ("write_below", "rename_below"):
         with monkeypatch.context() as patched:
             # The moment of the crash: patched because a real one cannot be aimed between two lines.
             patched.setattr(f"podium.jobs.sense.operations.delivery.{at}", killed)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.model import Json
-from podium.platform import safe_open
+from podium.platform import atomic_write
 from tests.unit.tools.orders.order_rig import act_and_crash, order_rig, perform, undo_last
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
@@ -97,7 +97,7 @@ async def test_a_change_that_was_fixed_but_not_made_is_made_at_the_next_try(
     call = rig.call("append_to_file", path="a", content="+")
     with monkeypatch.context() as patched:
         # The moment of the crash: patched because a real one cannot be aimed between two lines.
-        patched.setattr("podium.jobs.sense.operations.file_edits.write_beneath", _killed)
+        patched.setattr("podium.jobs.sense.operations.file_edits.write_below", _killed)
         with pytest.raises(Killed):
             await act_and_crash(rig, call)
 
@@ -133,12 +133,12 @@ async def test_a_try_that_failed_and_did_nothing_does_not_bind_the_next(
     (rig.root / "a").write_text("before")
     call = rig.call("append_to_file", path="a", content="+")
 
-    def full(*args: object) -> None:
+    def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
         # A full disk: patched because none can be had.
-        patched.setattr(safe_open, "_write_draft", full)
+        patched.setattr(atomic_write, "write_draft", full)
         with pytest.raises(OSError, match="No space"):
             await act_and_crash(rig, call)
     (rig.root / "a").write_text("another")

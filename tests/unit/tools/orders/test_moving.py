@@ -84,7 +84,7 @@ async def test_a_move_that_was_cut_in_two_is_ended(
 
     with monkeypatch.context() as patched:
         # The moment of the crash: patched because a real one cannot be aimed between two lines.
-        patched.setattr("podium.platform.safe_open.os.unlink", killed)
+        patched.setattr("podium.platform.safe_files.os.unlink", killed)
         with pytest.raises(Killed):
             await act_and_crash(rig, call)
     assert tree(rig.root) == {"a": "A", "b": "A"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 
 from podium.agents.confinement import Needs, fence_for, kept_out
 from podium.agents.deps import AgentKit, AgentOptions
@@ -24,7 +23,7 @@ from podium.agents.headless.gemini.program import (
 from podium.agents.headless.gemini.records import Heard, trouble_at_end
 from podium.agents.headless.gemini.tools import KNOWN, TOOLBOX, prompt_for, translation_for
 from podium.agents.headless.git_identity import identity_for
-from podium.agents.headless.home import Home, home_off_loop, off_loop
+from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.headless.mcp_only import (
     NoHands,
     OwnTools,
@@ -40,6 +39,7 @@ from podium.agents.program import hear_out, untried
 from podium.core.errors import AgentRejected
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn, unknown_words
+from podium.platform.completion import in_thread
 from podium.ports import HookDoor
 
 STDERR_BYTES = 200_000
@@ -98,7 +98,7 @@ class GeminiCliAgent:
             seated, server = at_desk(turn, home), toolbox_server(self.name, self._kit, door)
         selected = selected_login(self.name, self._options.env, home.logins)
         given = (home, seated, self._own, selected, door.hook_env, self._kit)
-        await off_loop(partial(lay_out, *given, rules=headless_rules(turn), server=server))
+        await in_thread(lay_out, *given, rules=headless_rules(turn), server=server)
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
         needs = Needs(
             writable=home.folders,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from podium.agents.confinement import Needs, fence_for, kept_out
 from podium.agents.deps import AgentKit, AgentOptions
 from podium.agents.headless.git_identity import identity_for
-from podium.agents.headless.home import Home, home_off_loop, off_loop
+from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.headless.opencode.home import (
     CONVERSATIONS,
     environment_for,
@@ -51,6 +50,7 @@ from podium.core.errors import (
 from podium.core.events import ProgressKind
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.turns import Reply, Turn, unknown_words
+from podium.platform.completion import in_thread
 from podium.ports import HookDoor, Transcript
 
 LOGIN_HINT = (
@@ -188,7 +188,7 @@ class OpencodeCliAgent:
                     stream.tell = door.tell
                     stream.expect, stream.expect_no_more = door.expect, door.expect_no_more
                     given = (home, turn, self._options, self._own, kit, door.hook_env, version)
-                    await off_loop(partial(lay_out, *given))
+                    await in_thread(lay_out, *given)
                     ended = await self._run(
                         await self._spawn(turn, home, door), stream, door, transcript
                     )

@@ -25,7 +25,6 @@ from podium.jobs.sense.io.safe_files import (
     read_plain,
     replace_file,
     saying,
-    why_not_plain,
 )
 from podium.jobs.sense.orders.work_order import (
     ORDER_ID,
@@ -36,6 +35,8 @@ from podium.jobs.sense.orders.work_order import (
     WorkOrder,
 )
 from podium.jobs.sense.ports import Shelf
+from podium.platform.atomic_write import sync
+from podium.platform.safe_open import why_not_plain
 from podium.ports.engine import Clock
 
 _ENDINGS = (".yaml", ".yml")
@@ -298,7 +299,7 @@ class FolderInbox:
                 # Another worker may find it left behind too, and be faster.
                 with saying(f"{place}/{name}"), suppress(FileNotFoundError):
                     os.rename(source, name, src_dir_fd=claimed, dst_dir_fd=target)
-                    os.fsync(target)
+                    sync(target)
         return f"{place}/{name}"
 
     def acknowledge(self, ack: Ack) -> str:
@@ -332,12 +333,12 @@ class FolderInbox:
                 raise BadInput(f"run {claim.run_id} has a claim on {claim.file!r} already")
             with saying(f"{self._at.claimed}/{claim.name}"):
                 os.rename(claim.file, claim.name, src_dir_fd=inbox, dst_dir_fd=claimed)
-                os.fsync(claimed)
+                sync(claimed)
         return True
 
     def _why_left(self, inbox: int, name: str, stat: os.stat_result) -> str:
         """Why this file is not taken now; nothing if it is."""
-        if fault := why_not_claimed(name) or why_not_plain(stat):
+        if fault := why_not_claimed(name) or why_not_plain(stat, single_name=True):
             return fault
         age = self._clock.now().timestamp() - stat.st_mtime
         if abs(age) >= _SETTLED_SECONDS:

@@ -25,6 +25,7 @@ from podium.jobs.sense.io.sources.file_selection import NotSensed, find, read_en
 from podium.jobs.sense.io.tick_files import BOOK, MEMORY, STATE, RecordFiles, TickFiles, read_state
 from podium.jobs.sense.models import Bundle, SenseMemory, TickOutcome
 from podium.jobs.sense.trust import TrustEntry
+from podium.platform.atomic_write import sync
 from podium.ports.engine import Clock
 
 BUNDLE = "context_bundle.json"
@@ -168,8 +169,8 @@ class FileTrustBook:
             # Whoever was adding the torn line never heard that it was added, and does so again.
             os.ftruncate(book, os.fstat(book).st_size - pages.torn_bytes)
             append_whole(book, line)
-            os.fsync(book)
-            os.fsync(folder)
+            sync(book)
+            sync(folder)
 
 
 @dataclass(frozen=True)

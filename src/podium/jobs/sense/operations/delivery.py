@@ -9,10 +9,11 @@ from podium.core.errors import ToolBroke
 from podium.core.model import Json
 from podium.jobs.sense.operations.file_edits import PATH, schema_of
 from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
-from podium.platform.safe_open import find_beneath, look_beneath, rename_beneath, write_beneath
+from podium.platform.completion import in_thread
+from podium.platform.safe_files import find_below, rename_below, status_below, write_below
 from podium.tools.file_changes import MAX_BYTES, fix, key_digest, place_of, recall, sha256_of
 from podium.tools.registry import Tool
-from podium.tools.scope import Handler, ToolScope, in_thread
+from podium.tools.scope import Handler, ToolScope
 
 
 def file_candidate(candidates: str) -> Tool:
@@ -75,16 +76,16 @@ def _put_once(scope: ToolScope, path: str, content: bytes) -> None:
             return
         intent = fix(scope, {"drafted": False})
     if not intent["drafted"]:
-        write_beneath(scope.root, draft, content, scope.key)
+        write_below(scope.root, draft, content, scope.key)
         fix(scope, {"drafted": True})
-    if look_beneath(scope.root, draft) is not None:
+    if status_below(scope.root, draft) is not None:
         _stands_there(scope, path, content)
-        rename_beneath(scope.root, draft, path)
+        rename_below(scope.root, draft, path)
 
 
 def _stands_there(scope: ToolScope, path: str, content: bytes) -> bool:
     """Raises `ToolBroke` when something else does."""
-    present = find_beneath(scope.root, path, MAX_BYTES, alone=True)
+    present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     if present is not None and present != content:
         raise ToolBroke(
             f"{path!r} is there already and says something else; it is not replaced. Give the order "

@@ -8,7 +8,8 @@ from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.jobs.sense.orders.work_order import ORDER_ID
-from podium.platform.safe_open import find_beneath, write_beneath
+from podium.platform.completion import in_thread
+from podium.platform.safe_files import find_below, write_below
 from podium.tools.file_changes import (
     MAX_BYTES,
     attempt,
@@ -21,7 +22,7 @@ from podium.tools.file_changes import (
     sha256_of,
 )
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import ToolScope
 
 NewContent = Callable[[bytes | None], bytes]
 """The content that is wished for, by the one that stands there; None stands for no file."""
@@ -52,7 +53,7 @@ def change(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]:
 
 
 def _changed(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, MAX_BYTES, alone=True)
+    present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     intent = recall(scope) or fix(scope, _intent(scope, path, present, wished))
     standing = _digest(present)
     if standing not in (intent["previous_sha256"], intent["sha256"]):
@@ -63,7 +64,7 @@ def _changed(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]
     if standing != intent["sha256"]:
         content = wished(present)
         with attempt(scope, lambda: _standing(scope, path) == standing):
-            write_beneath(scope.root, path, content, scope.key)
+            write_below(scope.root, path, content, scope.key)
     undo = {"path": path, "written_sha256": intent["sha256"]}
     undo["previous_sha256"] = intent["previous_sha256"]
     return {"path": path, **intent, "undo": undo if intent["can_undo"] else None}
@@ -85,7 +86,7 @@ def _intent(
 
 
 def _standing(scope: ToolScope, path: str) -> str | None:
-    return _digest(find_beneath(scope.root, path, MAX_BYTES))
+    return _digest(find_below(scope.root, path, MAX_BYTES))
 
 
 def _digest(content: bytes | None) -> str | None:

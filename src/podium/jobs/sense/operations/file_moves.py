@@ -11,13 +11,14 @@ from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.jobs.sense.operations.file_edits import PATH, schema_of
-from podium.platform.safe_open import (
-    look_beneath,
-    make_folder_beneath,
-    move_beneath,
-    read_beneath,
-    rename_beneath,
-    write_beneath,
+from podium.platform.completion import in_thread
+from podium.platform.safe_files import (
+    make_folder_below,
+    move_below,
+    read_below,
+    rename_below,
+    status_below,
+    write_below,
 )
 from podium.tools.file_changes import (
     MAX_BYTES,
@@ -30,7 +31,7 @@ from podium.tools.file_changes import (
     sha256_of,
 )
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import ToolScope
 
 
 async def _move_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -38,7 +39,7 @@ async def _move_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
 
 
 def _move(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
-    source, target = look_beneath(scope.root, path), look_beneath(scope.root, to)
+    source, target = status_below(scope.root, path), status_below(scope.root, to)
     intent = recall(scope)
     if intent is None:
         identity = identity_of(must_be_file(source, path))
@@ -47,8 +48,8 @@ def _move(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
     moved = is_same(target, intent)
     if is_same(source, intent) and (moved or target is None):
         # With both names a crash came in between, and the old one is left to be taken away.
-        with attempt(scope, lambda: look_beneath(scope.root, to) is None):
-            move_beneath(scope.root, path, to)
+        with attempt(scope, lambda: status_below(scope.root, to) is None):
+            move_below(scope.root, path, to)
     elif not moved:
         raise meanwhile(path, to)
     return {"path": path, "to": to, "bytes": intent["bytes"], "undo": {"path": to, "to": path}}
@@ -59,7 +60,7 @@ async def _copy_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
 
 
 def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
-    target = look_beneath(scope.root, to)
+    target = status_below(scope.root, to)
     intent = recall(scope)
     if intent is None:
         content, mode = _source(scope, path)
@@ -67,7 +68,7 @@ def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
         intent = fix(scope, {"sha256": sha256_of(content), "bytes": len(content), "mode": mode})
     if target is None:
         _write_copy(scope, path, to, intent)
-    elif sha256_of(read_beneath(scope.root, to, MAX_BYTES, alone=True)) != intent["sha256"]:
+    elif sha256_of(read_below(scope.root, to, MAX_BYTES, single_name=True)) != intent["sha256"]:
         raise meanwhile(path, to)
     undo = {"path": to, "written_sha256": intent["sha256"], "previous_sha256": None}
     said = {"sha256": intent["sha256"], "bytes": intent["bytes"]}
@@ -75,8 +76,8 @@ def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
 
 
 def _source(scope: ToolScope, path: str) -> tuple[bytes, int]:
-    found = must_be_file(look_beneath(scope.root, path), path)
-    content = read_beneath(scope.root, path, MAX_BYTES, alone=True)
+    found = must_be_file(status_below(scope.root, path), path)
+    content = read_below(scope.root, path, MAX_BYTES, single_name=True)
     text = content.decode(errors="replace")
     if scope.redact(text) != text:
         raise ToolBroke(f"{path!r} holds a secret; it is not copied")
@@ -84,11 +85,11 @@ def _source(scope: ToolScope, path: str) -> tuple[bytes, int]:
 
 
 def _write_copy(scope: ToolScope, path: str, to: str, intent: dict[str, Json]) -> None:
-    content = read_beneath(scope.root, path, MAX_BYTES, alone=True)
+    content = read_below(scope.root, path, MAX_BYTES, single_name=True)
     if sha256_of(content) != intent["sha256"]:
         raise meanwhile(path, to)
-    with attempt(scope, lambda: look_beneath(scope.root, to) is None):
-        write_beneath(scope.root, to, content, scope.key, mode=int(intent["mode"]))
+    with attempt(scope, lambda: status_below(scope.root, to) is None):
+        write_below(scope.root, to, content, scope.key, mode=int(intent["mode"]))
 
 
 async def _make_folder(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -96,12 +97,12 @@ async def _make_folder(arguments: dict[str, Json], scope: ToolScope) -> dict[str
 
 
 def _make(scope: ToolScope, path: str) -> dict[str, Json]:
-    found = look_beneath(scope.root, path)
+    found = status_below(scope.root, path)
     if found is not None and not stat.S_ISDIR(found.st_mode):
         raise ToolBroke(f"{path!r} is there and no folder; choose another name")
     intent = recall(scope) or fix(scope, {"created": found is None})
     if found is None:
-        make_folder_beneath(scope.root, path)
+        make_folder_below(scope.root, path)
     return {"path": path, "created": intent["created"]}
 
 
@@ -195,15 +196,15 @@ async def _trash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
 def _trash(scope: ToolScope, path: str) -> dict[str, Json]:
     trash = key_digest(scope)
     to = _resting_place(trash, path)
-    source = look_beneath(scope.root, path)
+    source = status_below(scope.root, path)
     intent = recall(scope)
     if intent is None:
         entries = _may_go(scope, path, source)
         intent = fix(scope, {**entries, "trash": trash})
-    if not is_same(look_beneath(scope.root, to), _identity(intent)):
+    if not is_same(status_below(scope.root, to), _identity(intent)):
         if not is_same(source, _identity(intent)):
             raise meanwhile(path, to)
-        with attempt(scope, lambda: look_beneath(scope.root, to) is None):
+        with attempt(scope, lambda: status_below(scope.root, to) is None):
             _put_into_trash(scope, trash, path, to)
     undo = {"path": path, "trash": trash}
     return {"path": path, "trash": trash, "files": intent["files"], "undo": undo}
@@ -240,10 +241,10 @@ def _unreadable(error: OSError) -> None:
 
 
 def _put_into_trash(scope: ToolScope, trash: str, path: str, to: str) -> None:
-    make_folder_beneath(scope.root, _STATE, 0o700)
+    make_folder_below(scope.root, _STATE, 0o700)
     note = {"path": path, "call": scope.key, "at": scope.clock.now().isoformat()}
-    write_beneath(scope.root, _note(trash), json.dumps(note).encode(), scope.key)
-    rename_beneath(scope.root, path, to)
+    write_below(scope.root, _note(trash), json.dumps(note).encode(), scope.key)
+    rename_below(scope.root, path, to)
 
 
 async def _untrash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -252,7 +253,7 @@ async def _untrash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[st
 
 def _untrash(scope: ToolScope, path: str, trash: str) -> dict[str, Json]:
     resting = _resting_place(trash, path)
-    source, target = look_beneath(scope.root, resting), look_beneath(scope.root, path)
+    source, target = status_below(scope.root, resting), status_below(scope.root, path)
     intent = recall(scope)
     if intent is None:
         if source is None or _came_from(scope, trash) != path:
@@ -262,14 +263,14 @@ def _untrash(scope: ToolScope, path: str, trash: str) -> dict[str, Json]:
     if not is_same(target, intent):
         if target is not None or not is_same(source, intent):
             raise meanwhile(resting, path)
-        with attempt(scope, lambda: look_beneath(scope.root, path) is None):
-            rename_beneath(scope.root, resting, path)
+        with attempt(scope, lambda: status_below(scope.root, path) is None):
+            rename_below(scope.root, resting, path)
     return {"path": path, "trash": trash}
 
 
 def _came_from(scope: ToolScope, trash: str) -> Json:
     try:
-        note = json.loads(read_beneath(scope.root, _note(trash), _NOTE_BYTES))
+        note = json.loads(read_below(scope.root, _note(trash), _NOTE_BYTES))
     except (ValueError, FileNotFoundError):
         return None
     return note.get("path") if isinstance(note, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Any, Literal, Self
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.platform import make_private_folder
+from podium.platform.file_lock import take_file_lock
 from podium.testing.modelserver.messages import Answer, Ask, Call, OfferedTool, Tokens, Words
 
 EXAMPLE = (
@@ -188,16 +188,13 @@ class ExchangeFolder:
         self.path = folder.absolute()
         try:
             make_private_folder(self.path)
-            self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise BadInput(f"{str(folder)!r} cannot be used: {error.strerror}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
+            self._lock = take_file_lock(self.path / _LOCK)
+        except BlockingIOError:
             raise NotPossibleNow(
                 f"another model server uses {str(folder)!r}; end it, or give another --folder"
             ) from None
+        except OSError as error:
+            raise BadInput(f"{str(folder)!r} cannot be used: {error.strerror}") from None
         self._number = self._close_what_a_crash_left()
 
     def __enter__(self) -> Self:

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from podium.core.errors import ToolBroke
-from podium.platform.safe_open import (
+from podium.platform.safe_files import (
     draft_name,
-    find_beneath,
-    look_beneath,
-    make_folder_beneath,
-    move_beneath,
-    read_beneath,
-    remove_beneath,
-    rename_beneath,
-    write_beneath,
+    find_below,
+    make_folder_below,
+    move_below,
+    read_below,
+    remove_below,
+    rename_below,
+    status_below,
+    write_below,
 )
+from podium.platform.safe_open import UnusableFile
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_file_is_written_with_the_folders_above_it_and_read_back(root: Path) -> None:
-    write_beneath(root, "a/b/c.txt", b"hello", "key")
+    write_below(root, "a/b/c.txt", b"hello", "key")
 
-    assert read_beneath(root, "a/b/c.txt", 100) == b"hello"
+    assert read_below(root, "a/b/c.txt", 100) == b"hello"
     assert os.listdir(root / "a/b") == ["c.txt"]
 
 
@@ -43,7 +43,7 @@ def test_the_permission_bits_of_a_replaced_file_are_kept_and_others_are_not(root
     script.write_text("old")
     script.chmod(0o4750)
 
-    write_beneath(root, "run.sh", b"new", "key")
+    write_below(root, "run.sh", b"new", "key")
 
     assert stat.S_IMODE(script.stat().st_mode) == 0o750
     assert script.read_text() == "new"
@@ -54,7 +54,7 @@ def test_another_name_for_the_same_file_keeps_the_old_content(root: Path, tmp_pa
     outside.write_text("mine")
     (root / "hard").hardlink_to(outside)
 
-    write_beneath(root, "hard", b"yours", "key")
+    write_below(root, "hard", b"yours", "key")
 
     assert outside.read_text() == "mine"
 
@@ -62,7 +62,7 @@ def test_another_name_for_the_same_file_keeps_the_old_content(root: Path, tmp_pa
 def test_what_a_crashed_write_left_behind_is_gone_after_the_second_try(root: Path) -> None:
     (root / draft_name("key")).write_text("torn")
 
-    write_beneath(root, "a", b"whole", "key")
+    write_below(root, "a", b"whole", "key")
 
     assert os.listdir(root) == ["a"]
     assert (root / "a").read_text() == "whole"
@@ -73,18 +73,18 @@ def test_a_write_that_fails_leaves_no_draft(root: Path) -> None:
     (root / "folder").mkdir()
 
     for name in ("pipe", "folder"):
-        with pytest.raises(ToolBroke):
-            write_beneath(root, name, b"x", "key")
+        with pytest.raises(UnusableFile):
+            write_below(root, name, b"x", "key")
 
     assert sorted(os.listdir(root)) == ["folder", "pipe"]
 
 
 @pytest.mark.parametrize("relative", ["../a", "/etc/passwd", "a/../../b", "."])
 def test_a_path_that_leads_out_is_refused(root: Path, relative: str) -> None:
-    with pytest.raises(ToolBroke):
-        write_beneath(root, relative, b"x", "key")
-    with pytest.raises(ToolBroke):
-        read_beneath(root, relative, 100)
+    with pytest.raises(UnusableFile):
+        write_below(root, relative, b"x", "key")
+    with pytest.raises(UnusableFile):
+        read_below(root, relative, 100)
 
 
 def test_a_link_on_the_way_is_refused_for_reading_writing_and_removing(
@@ -96,11 +96,11 @@ def test_a_link_on_the_way_is_refused_for_reading_writing_and_removing(
     (root / "way").symlink_to(outside)
 
     for act in (
-        lambda: write_beneath(root, "way/a", b"x", "key"),
-        lambda: read_beneath(root, "way/a", 100),
-        lambda: remove_beneath(root, "way/a"),
+        lambda: write_below(root, "way/a", b"x", "key"),
+        lambda: read_below(root, "way/a", 100),
+        lambda: remove_below(root, "way/a"),
     ):
-        with pytest.raises(ToolBroke, match="symbolic link"):
+        with pytest.raises(UnusableFile, match="symbolic link"):
             act()
     assert (outside / "a").read_text() == "x"
 
@@ -110,33 +110,33 @@ def test_a_link_at_the_end_is_neither_read_nor_written_through(root: Path, tmp_p
     outside.write_text("mine")
     (root / "end").symlink_to(outside)
 
-    with pytest.raises(ToolBroke, match="symbolic link"):
-        read_beneath(root, "end", 100)
-    with pytest.raises(ToolBroke, match="not a plain file"):
-        write_beneath(root, "end", b"yours", "key")
+    with pytest.raises(UnusableFile, match="symbolic link"):
+        read_below(root, "end", 100)
+    with pytest.raises(UnusableFile, match="not a plain file"):
+        write_below(root, "end", b"yours", "key")
     assert outside.read_text() == "mine"
 
 
 def test_a_named_pipe_is_refused_without_waiting_for_it(root: Path) -> None:
     os.mkfifo(root / "pipe")
 
-    with pytest.raises(ToolBroke, match="not a plain file"):
-        read_beneath(root, "pipe", 100)
-    with pytest.raises(ToolBroke, match="not a plain file"):
-        write_beneath(root, "pipe", b"x", "key")
+    with pytest.raises(UnusableFile, match="not a plain file"):
+        read_below(root, "pipe", 100)
+    with pytest.raises(UnusableFile, match="not a plain file"):
+        write_below(root, "pipe", b"x", "key")
 
 
 def test_a_file_beyond_the_limit_is_not_read(root: Path) -> None:
     (root / "big").write_bytes(b"x" * 101)
 
-    with pytest.raises(ToolBroke, match="larger than 100 bytes"):
-        read_beneath(root, "big", 100)
+    with pytest.raises(UnusableFile, match="larger than 100 bytes"):
+        read_below(root, "big", 100)
 
 
 def test_a_file_that_is_not_there_is_none_or_an_error_with_its_name(root: Path) -> None:
-    assert find_beneath(root, "no/such", 100) is None
+    assert find_below(root, "no/such", 100) is None
     with pytest.raises(FileNotFoundError, match="no/such"):
-        remove_beneath(root, "no/such")
+        remove_below(root, "no/such")
 
 
 _EXCHANGE = 2
@@ -178,9 +178,9 @@ def test_no_write_gets_out_while_a_folder_is_swapped_for_a_link(root: Path, tmp_
     with _swapping(root / "d", outside):
         for number in range(3000):
             try:
-                write_beneath(root, f"d/f{number % 20}", b"x", "key")
+                write_below(root, f"d/f{number % 20}", b"x", "key")
                 written += 1
-            except (ToolBroke, FileNotFoundError):
+            except (UnusableFile, FileNotFoundError):
                 refused += 1
 
     assert os.listdir(outside) == []
@@ -199,8 +199,8 @@ def test_no_read_gets_out_while_a_folder_is_swapped_for_a_link(root: Path, tmp_p
 
     with _swapping(root / "d", outside):
         for _ in range(5000):
-            with contextlib.suppress(ToolBroke, FileNotFoundError):
-                seen.add(read_beneath(root, "d/f", 100))
+            with contextlib.suppress(UnusableFile, FileNotFoundError):
+                seen.add(read_below(root, "d/f", 100))
 
     assert seen == {b"inside"}
 
@@ -209,9 +209,9 @@ def test_a_second_name_is_read_only_by_those_who_do_not_mind(root: Path) -> None
     (root / "a").write_text("mine")
     (root / "b").hardlink_to(root / "a")
 
-    assert read_beneath(root, "b", 100) == b"mine"
-    with pytest.raises(ToolBroke, match="hard link"):
-        read_beneath(root, "b", 100, alone=True)
+    assert read_below(root, "b", 100) == b"mine"
+    with pytest.raises(UnusableFile, match="hard link"):
+        read_below(root, "b", 100, single_name=True)
 
 
 def test_a_move_replaces_nothing_and_loses_nothing_when_it_leads_to_the_same_place(
@@ -222,7 +222,7 @@ def test_a_move_replaces_nothing_and_loses_nothing_when_it_leads_to_the_same_pla
 
     for to in ("a", "b", "./a"):
         with pytest.raises(FileExistsError):
-            move_beneath(root, "a", to)
+            move_below(root, "a", to)
 
     assert ((root / "a").read_text(), (root / "b").read_text()) == ("A", "B")
 
@@ -233,17 +233,17 @@ def test_no_link_leads_a_move_a_look_or_a_new_folder_out(root: Path, tmp_path: P
     (tmp_path / "b").write_text("B")
 
     acts: list[Callable[[], object]] = [
-        lambda: move_beneath(root, "a", "out/a"),
-        lambda: rename_beneath(root, "a", "out/a"),
-        lambda: rename_beneath(root, "out/b", "b"),
-        lambda: make_folder_beneath(root, "out/c"),
-        lambda: make_folder_beneath(root, "out"),
-        lambda: look_beneath(root, "out/b"),
+        lambda: move_below(root, "a", "out/a"),
+        lambda: rename_below(root, "a", "out/a"),
+        lambda: rename_below(root, "out/b", "b"),
+        lambda: make_folder_below(root, "out/c"),
+        lambda: make_folder_below(root, "out"),
+        lambda: status_below(root, "out/b"),
     ]
     for act in acts:
-        with pytest.raises(ToolBroke, match="symbolic link"):
+        with pytest.raises(UnusableFile, match="symbolic link"):
             act()
 
     assert sorted(os.listdir(tmp_path)) == ["b", "root"]
-    assert stat.S_ISLNK((look_beneath(root, "out") or os.stat(root)).st_mode)
-    assert look_beneath(root, "nothing/here") is None
+    assert stat.S_ISLNK((status_below(root, "out") or os.stat(root)).st_mode)
+    assert status_below(root, "nothing/here") is None
