@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent
 from podium.app.checks import Check, RunCheck
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.workspaces import WorkspaceSpec
@@ -20,9 +20,9 @@ from podium.ports import Clock, Forge, Journal, Toolbox, Workspaces
 class PipelineKit:
     """What the story needs of the house."""
 
-    player_for: Callable[[str, str], Player]
+    player_for: Callable[[str, str], RoleAgent]
     """Who plays a role; the second word names an agent that plays all of them. Raises `BadInput`."""
-    purse: Purse
+    purse: BudgetTracker
     clock: Clock
     workspaces: Workspaces
     wish: Callable[..., WorkspaceSpec]
@@ -90,7 +90,7 @@ _TOOLS: Mapping[Does, tuple[str, ...]] = {
 """Stages that are not named have all tools."""
 
 
-def with_tools_for(player: Player, does: Does) -> Player:
+def with_tools_for(player: RoleAgent, does: Does) -> RoleAgent:
     """The player with the tools of such a stage, unless the settings name those of its role."""
     tools = _TOOLS.get(does)
     if tools is None or player.allowed_tools is not None:

@@ -123,7 +123,7 @@ async def _triaged(desk: Desk, remark: Remark) -> Triage:
         desk.ctx,
         with_tools_for(desk.kit.player_for(role, trip.job.agent), "review"),
         prompt,
-        purse=desk.kit.purse,
+        budget=desk.kit.purse,
         name=f"triage-{remark.stage}-{remark.round}",
         workspace=trip.workspace,
         contract=Triage,

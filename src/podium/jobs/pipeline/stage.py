@@ -112,7 +112,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
         desk.ctx,
         with_tools_for(desk.kit.player_for(stage.role, trip.job.agent), stage.does),
         words.prompt,
-        purse=desk.kit.purse,
+        budget=desk.kit.purse,
         name=f"{name}-{number}",
         workspace=trip.workspace,
         contract=stage.contract,
