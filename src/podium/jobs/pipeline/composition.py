@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import build_agent, players_by_role
 from podium.app.checks import named_checks
 from podium.app.flow_builders import supervisor_toolboxes
@@ -227,14 +227,14 @@ def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
     )
 
 
-async def _role_agents(podium: Podium) -> Callable[[str, str], Player]:
+async def _role_agents(podium: Podium) -> Callable[[str, str], RoleAgent]:
     from podium.agents import FailoverAgent
 
     by_role = await players_by_role(podium)
     doors, journal = await podium.hook_doors(), await podium.journal()
-    made: dict[tuple[str, ...], Player] = {}
+    made: dict[tuple[str, ...], RoleAgent] = {}
 
-    def role_agent_for(role: str, agent: str) -> Player:
+    def role_agent_for(role: str, agent: str) -> RoleAgent:
         names = agents_of(podium, role, agent)
         if not agent and role in podium.settings.roles:
             return by_role(role)
@@ -242,7 +242,7 @@ async def _role_agents(podium: Podium) -> Callable[[str, str], Player]:
             limits = {name: podium.settings.agents[name].limits for name in names}
             agents = [build_agent(podium, name, doors) for name in names]
             failover = FailoverAgent(agents, journal, limits)
-            made[names] = Player(role=role, agent=failover, limits=limits[names[0]])
+            made[names] = RoleAgent(role=role, agent=failover, limits=limits[names[0]])
         return replace(made[names], role=role)
 
     return role_agent_for

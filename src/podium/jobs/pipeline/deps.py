@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent
 from podium.app.checks import Check, RunCheck
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.workspaces import WorkspaceSpec
@@ -20,9 +20,9 @@ from podium.ports import Clock, Forge, Journal, Toolbox, Workspaces
 class PipelineDeps:
     """Dependencies of the pipeline's flow."""
 
-    role_agent_for: Callable[[str, str], Player]
+    role_agent_for: Callable[[str, str], RoleAgent]
     """Agent for a role; the second argument names an agent that plays all roles. Raises `BadInput`."""
-    budget: Purse
+    budget: BudgetTracker
     clock: Clock
     workspaces: Workspaces
     workspace_spec: Callable[..., WorkspaceSpec]
@@ -90,7 +90,7 @@ _TOOLS: Mapping[Does, tuple[str, ...]] = {
 """Stages that are not named have all tools."""
 
 
-def with_tools_for(role_agent: Player, does: Does) -> Player:
+def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
     """The player with the tools of such a stage, unless the settings name those of its role."""
     tools = _TOOLS.get(does)
     if tools is None or role_agent.allowed_tools is not None:

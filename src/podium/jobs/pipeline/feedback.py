@@ -125,7 +125,7 @@ async def _triaged(context: StageContext, remark: Remark) -> Triage:
         context.flow,
         with_tools_for(context.deps.role_agent_for(role, state.job.agent), "review"),
         prompt,
-        purse=context.deps.budget,
+        budget=context.deps.budget,
         name=f"triage-{remark.stage}-{remark.round}",
         workspace=state.workspace,
         contract=Triage,

@@ -112,7 +112,7 @@ async def _ask(context: StageContext, name: str, stage: Stage, number: int) -> R
         context.flow,
         with_tools_for(context.deps.role_agent_for(stage.role, state.job.agent), stage.does),
         brief.prompt,
-        purse=context.deps.budget,
+        budget=context.deps.budget,
         name=f"{name}-{number}",
         workspace=state.workspace,
         contract=stage.contract,
