@@ -29,9 +29,9 @@ class Options:
     """How far things may go, where a command lets a person say so. Empty: as configured."""
     labels: tuple[str, ...] = ()
     """What a worker offers to queues."""
-    ending_words: str = ""
+    ending_note: str = ""
     """What to tell them at once, before the work is put down."""
-    parting_words: str = ""
+    parting_note: str = ""
     """What to tell a person who interrupts: where the work stands and how it goes on."""
 
 
@@ -105,8 +105,8 @@ def _first_sentence(text: str) -> str:
 
 def _accept_global_options(command: Any) -> None:
     inner = getattr(command, "commands", {})
-    for each in () if isinstance(inner, LazyCommands) else inner.values():
-        _accept_global_options(each)
+    for subcommand in () if isinstance(inner, LazyCommands) else inner.values():
+        _accept_global_options(subcommand)
     command.params.extend(global_options())
 
 
@@ -370,8 +370,8 @@ class _Podium(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         if ctx.params.get("version"):
             screen = Screen(json=ctx.obj.json)
-            words = f"podium {__version__}"
-            screen.answer({"version": __version__}, lambda: screen.line(words))
+            text = f"podium {__version__}"
+            screen.answer({"version": __version__}, lambda: screen.line(text))
             return 0
         return super().invoke(ctx)
 

@@ -25,7 +25,7 @@ from podium.core.errors import BadInput, ConfigInvalid, Interrupted, PodiumError
 
 T = TypeVar("T")
 
-FAULTS_TOLD = 5
+MAX_PROBLEM_LINES = 5
 """How many faults beside the record are told one by one."""
 
 
@@ -41,8 +41,8 @@ class Door:
     @cached_property
     def configuration(self) -> Configuration:
         configuration = self._loaded()
-        if words := elsewhere_words(configuration.folders, os.environ):
-            self._tell_beside(words)
+        if note := elsewhere_words(configuration.folders, os.environ):
+            self._warn(note)
         return configuration
 
     def _loaded(self) -> Configuration:
@@ -55,18 +55,18 @@ class Door:
             return configuration
         configuration, invalid = load_readable(os.environ, project=self.options.project)
         if invalid is not None:
-            self._tell_fault(invalid, "going on with the defaults")
+            self._warn_invalid(invalid, "going on with the defaults")
             return configuration
         try:
             _check_policy(configuration)
         except ConfigInvalid as unusable:
-            self._tell_fault(unusable, "going on, for nothing is judged here")
+            self._warn_invalid(unusable, "going on, for nothing is judged here")
         return configuration
 
-    def _tell_fault(self, invalid: ConfigInvalid, what_now: str) -> None:
-        fault, *others = invalid.faults
+    def _warn_invalid(self, invalid: ConfigInvalid, what_now: str) -> None:
+        problem, *others = invalid.faults
         more = f" (and {len(others)} more)" if others else ""
-        self.screen.aside(f"podium: {fault.sentence(invalid.file)}{more}; {what_now}")
+        self.screen.stderr_line(f"podium: {problem.sentence(invalid.file)}{more}; {what_now}")
 
     @property
     def user(self) -> str:
@@ -103,31 +103,31 @@ class Door:
 
     def _interrupting(self) -> None:
         """What is said at once when somebody interrupts: closing may take a while."""
-        if self.options.ending_words:
-            self.screen.aside(f"podium: {self.options.ending_words}")
+        if self.options.ending_note:
+            self.screen.stderr_line(f"podium: {self.options.ending_note}")
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Podium]:
         """An open Podium. What it could not keep up is known, and told, once it is closed."""
-        podium = Podium(
-            self.configuration, os.environ, tell=self._tell_beside, labels=self.options.labels
-        )
+        podium = Podium(self.configuration, os.environ, tell=self._warn, labels=self.options.labels)
         try:
             yield podium
         finally:
             await podium.close()
-            self._tell(podium.faults)
+            self._report_problems(podium.faults)
 
-    def _tell_beside(self, text: str) -> None:
-        self.screen.aside(f"podium: {text}")
+    def _warn(self, text: str) -> None:
+        self.screen.stderr_line(f"podium: {text}")
 
-    def _tell(self, faults: Sequence[str]) -> None:
-        for fault in faults[:FAULTS_TOLD]:
-            self.screen.aside(f"podium: {fault}")
-        if faults:
-            more = len(faults) - FAULTS_TOLD
+    def _report_problems(self, problems: Sequence[str]) -> None:
+        for problem in problems[:MAX_PROBLEM_LINES]:
+            self.screen.stderr_line(f"podium: {problem}")
+        if problems:
+            more = len(problems) - MAX_PROBLEM_LINES
             others = f"{more} more like it; " if more > 0 else ""
-            self.screen.aside(f"podium: {others}no event is lost; `podium doctor` looks again")
+            self.screen.stderr_line(
+                f"podium: {others}no event is lost; `podium doctor` looks again"
+            )
 
 
 def _check_policy(configuration: Configuration) -> None:
@@ -154,14 +154,14 @@ async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[
 
     def end(by: signal.Signals) -> None:
         asked.append(by)
-        for each in _ENDING:
-            loop.remove_signal_handler(each)
-            signal.signal(each, leave_at_once)
+        for signum in _ENDING:
+            loop.remove_signal_handler(signum)
+            signal.signal(signum, leave_at_once)
         interrupting()
         task.cancel()
 
-    for each in _ENDING:
-        loop.add_signal_handler(each, end, each)
+    for signum in _ENDING:
+        loop.add_signal_handler(signum, end, signum)
     try:
         return await task
     except asyncio.CancelledError:
@@ -170,8 +170,8 @@ async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[
         raise
     finally:
         if not asked:
-            for each in _ENDING:
-                loop.remove_signal_handler(each)
+            for signum in _ENDING:
+                loop.remove_signal_handler(signum)
 
 
 def leave_at_once(*_: object) -> None:
@@ -192,7 +192,7 @@ RootToo = Annotated[
 ]
 
 
-def root_words(root: Path) -> str:
+def root_option(root: Path) -> str:
     """What a command needs behind it to mean this root; empty where it does so anyway."""
     return f" --project {shlex.quote(from_here(root))}" if is_elsewhere(root) else ""
 
@@ -209,7 +209,7 @@ def naming_root(root: Path) -> Iterator[None]:
     try:
         yield
     except UnknownId as unknown:
-        listed = f"podium {unknown.kind}s --all{root_words(root)}"
+        listed = f"podium {unknown.kind}s --all{root_option(root)}"
         raise BadInput(
             f"no {unknown.kind} {unknown.identifier!r} in {str(root)!r}; `{listed}` lists what there is, and "
             "--project names another root"

@@ -32,7 +32,7 @@ _TAIL_BYTES = 2_000
 class BeginQueued(Protocol):
     """Stores the run in a queue."""
 
-    def __call__(self, podium: Podium, place: Place | None) -> Awaitable[Run]: ...
+    def __call__(self, podium: Podium, slot: Place | None, /) -> Awaitable[Run]: ...
 
 
 class HandedOver(FrozenModel):
@@ -50,13 +50,13 @@ class HandedOver(FrozenModel):
     log: str = ""
 
 
-def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
+def hand_over(door: Door, begin: BeginQueued, slot: Place) -> None:
     """Queue the run, see that somebody serves the queue, and say how to follow it."""
-    spec = queue_named(door.configuration, place.queue)
+    spec = queue_named(door.configuration, slot.queue)
 
     async def work(podium: Podium) -> HandedOver:
-        run = await begin(podium, place)
-        door.options.parting_words = (
+        run = await begin(podium, slot)
+        door.options.parting_note = (
             f"run {run.id} is queued: `podium worker --queue {spec.name} --once` works on it, "
             f"`podium cancel {run.id}` ends it"
         )
@@ -65,13 +65,13 @@ def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
     done = door.run(work)
     run, more = done.run, done.model_dump(mode="json", exclude={"run"})
 
-    def words() -> None:
+    def render() -> None:
         name = short_id(run.id)
         door.screen.line(f"run {run.id} {_how_it_goes_on(done, spec)}")
         door.screen.line(f"`podium logs {name} -f` follows it, `podium cancel {name}` ends it")
 
     record = launch_record(run, detached=True, queue=spec.name, **more)
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
@@ -125,11 +125,13 @@ async def _taken_soon(store: Store, engine: Engine, run: Run, spec: QueueSpec) -
 async def _serving(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> int:
     """How many workers alive would take such a run."""
     alive, flow = await engine.alive(), f"{run.flow}@{run.flow_version}"
-    beats = await store.read(lambda view: view.workers())
+    heartbeats = await store.read(lambda view: view.workers())
     return sum(
-        spec.name in beat.queues and flow in beat.flows and set(spec.labels) <= set(beat.labels)
-        for beat in beats
-        if beat.id in alive
+        spec.name in heartbeat.queues
+        and flow in heartbeat.flows
+        and set(spec.labels) <= set(heartbeat.labels)
+        for heartbeat in heartbeats
+        if heartbeat.id in alive
     )
 
 

@@ -26,21 +26,21 @@ class Login:
     def __init__(self, door: Door) -> None:
         folders = door.configuration.folders
         self._project = str(folders.project)
-        self._vault = Podium(door.configuration, os.environ).vault
+        self._key_dir = Podium(door.configuration, os.environ).vault
         self.file: Path = folders.user_config / FILE
         broken = "so nobody is signed in; move it away, then `podium login`"
-        self._kept: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(
+        self._tokens: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(
             self.file, _SHAPE, {}, MAX_BYTES, broken
         )
 
     @property
     def token(self) -> str:
         """The token as it was stored; empty where nobody signed in."""
-        return self._kept.read().get(self._vault.name, "")
+        return self._tokens.read().get(self._key_dir.name, "")
 
     def person(self, token: str) -> Person:
         """Whose token this is, as of now. Raises `NotPossibleNow` when it is expired, revoked or of another project."""
-        book = TokenBook(console_folder(self._vault))
+        book = TokenBook(console_folder(self._key_dir))
         person = book.person_with(token, datetime.now(UTC))
         if person is None:
             raise NotPossibleNow(
@@ -51,17 +51,17 @@ class Login:
 
     def store(self, token: str) -> None:
         """Sign in. On return it survives a restart."""
-        with self._kept.alone():
-            self._kept.write({**self._kept.read(), self._vault.name: token})
+        with self._tokens.alone():
+            self._tokens.write({**self._tokens.read(), self._key_dir.name: token})
 
     def forget(self) -> bool:
         """Sign out; False when nobody was signed in. The token itself stays valid until it is revoked."""
-        with self._kept.alone():
-            others = dict(self._kept.read())
-            known = others.pop(self._vault.name, None)
-            if known is not None:
-                self._kept.write(others)
-        return known is not None
+        with self._tokens.alone():
+            others = dict(self._tokens.read())
+            token = others.pop(self._key_dir.name, None)
+            if token is not None:
+                self._tokens.write(others)
+        return token is not None
 
 
 def identity(door: Door) -> tuple[Approver, Person | None]:

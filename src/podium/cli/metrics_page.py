@@ -98,12 +98,12 @@ class MetricsReading:
         """What the store says of itself; None when it does not answer."""
         try:
             async with asyncio.timeout(READ_SECONDS):
-                return await self._store.read(self._standing)
+                return await self._store.read(self._families)
         except Exception:
             # Whatever it is, the page says that the store is not up, and shows what needs none.
             return None
 
-    def _standing(self, view: StoreView) -> list[MetricFamily]:
+    def _families(self, view: StoreView) -> list[MetricFamily]:
         lag = Gauge(
             "podium_event_lag_seconds", "Age of the first event that is not counted here yet."
         )

@@ -76,10 +76,10 @@ async def served(address: Address, pages: Pages) -> AsyncIterator[Address]:
 
     Raises `UserMustAct` when nothing can listen there.
     """
-    desk = _Desk(pages, names_allowed=not address.is_loopback)
+    connections = _Connections(pages, names_allowed=not address.is_loopback)
     try:
         server = await asyncio.start_server(
-            desk.connected, address.host, address.port, limit=HEAD_BYTES
+            connections.connected, address.host, address.port, limit=HEAD_BYTES
         )
     except (OSError, UnicodeError) as error:
         raise UserMustAct(
@@ -90,7 +90,7 @@ async def served(address: Address, pages: Pages) -> AsyncIterator[Address]:
         yield Address(address.host, _port(server.sockets[0]))
     finally:
         server.close()
-        await desk.close()
+        await connections.close()
         await server.wait_closed()
 
 
@@ -98,7 +98,7 @@ def _port(listening: socket.socket) -> int:
     return int(listening.getsockname()[1])
 
 
-class _Desk:
+class _Connections:
     """Answers one request on each connection."""
 
     def __init__(self, pages: Pages, *, names_allowed: bool) -> None:

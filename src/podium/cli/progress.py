@@ -72,9 +72,9 @@ class Progress:
         if self._live:
             self._status.update(self._doing)
 
-    def cost(self, words: str) -> None:
+    def cost(self, text: str) -> None:
         """Say at the sign of life what all of it has cost by now, in words of our own."""
-        changed, self._doing.cost = words != self._doing.cost, words
+        changed, self._doing.cost = text != self._doing.cost, text
         if self._live and changed:
             self._status.update(self._doing)
 
@@ -104,7 +104,7 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class LinesTelling:
+class LinesView:
     """What the tellings of such flows have in common."""
 
     def __init__(self, door: Door, run: Run) -> None:
@@ -126,9 +126,9 @@ class LinesTelling:
         if not self._screen.json:
             return
         left = INTERRUPTED if isinstance(error, Interrupted) else "unknown"
-        told = {"error": error_record(error, str(error), error.exit_code)}
+        error_part = {"error": error_record(error, str(error), error.exit_code)}
         record = result_record(Standing(run=self._run, hosted=False), error.exit_code)
-        self._screen.record({**record, "status": left, **told})
+        self._screen.record({**record, "status": left, **error_part})
         # That was the last line; the edge has only people left to tell.
         self._options.json = False
 
@@ -148,12 +148,12 @@ def launch_record(run: Run, **more: Json) -> dict[str, Json]:
     }
 
 
-def result_record(stands: Standing, exit_code: int) -> dict[str, Json]:
+def result_record(status: Standing, exit_code: int) -> dict[str, Json]:
     """The last line."""
     return {
         "type": "result",
-        "run": stands.record(),
-        "status": stands.shown_status,
+        "run": status.record(),
+        "status": status.shown_status,
         "exit_code": exit_code,
-        "result": stands.run.result,
+        "result": status.run.result,
     }

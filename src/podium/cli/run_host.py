@@ -37,7 +37,7 @@ _EXIT_CODES = {
 }
 
 
-class Telling(Protocol):
+class RunView(Protocol):
     """How a run is shown: its beginning, its events and its end."""
 
     async def begin(self, store: Store) -> int:
@@ -50,7 +50,7 @@ class Telling(Protocol):
         """Read what the end is told with, while Podium is still open."""
         ...
 
-    def end(self, stands: Standing, exit_code: int) -> None: ...
+    def end(self, status: Standing, exit_code: int) -> None: ...
 
     def break_off(self, error: PodiumError) -> None:
         """The run was left before it came to rest; who called is told by the edge."""
@@ -59,37 +59,37 @@ class Telling(Protocol):
 
 def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     """Host a run until it ends or waits, show how it goes, and leave with its exit code."""
-    telling: Telling | None = None
+    view: RunView | None = None
     begun: Run | None = None
     full: StoreFull | None = None
 
     async def work(podium: Podium) -> Run:
-        nonlocal telling, begun, full
+        nonlocal view, begun, full
         run = begun = await begin(podium)
         _say_how_to_go_on(door, run)
-        telling = _telling_of(door, run)
+        view = _view_of(door, run)
         store, engine = await podium.store(), await podium.hosting_engine()
-        async with _shown(door, store, run, telling):
+        async with _live_view(door, store, run, view):
             run = await see_through(engine, run, wait=wait)
         full = engine.out_of_room()
-        await telling.look_back(podium, run)
+        await view.look_back(podium, run)
         return run
 
     try:
         run = door.run(work)
     except PodiumError as error:
-        if telling is not None:
-            telling.break_off(error)
+        if view is not None:
+            view.break_off(error)
         if isinstance(error, StoreFull) and begun is not None:
             raise _resumable(error, begun) from error
         raise
     # It may be stored as running here, but nobody hosts it: it was let go of.
-    stands = Standing(run=run, hosted=False)
+    status = Standing(run=run, hosted=False)
     code = exit_code_of(run)
-    if telling is not None:
-        telling.end(stands, code)
-    if full is not None and stands.interrupted:
-        door.screen.aside(f"podium: {_resumable(full, run)}")
+    if view is not None:
+        view.end(status, code)
+    if full is not None and status.interrupted:
+        door.screen.stderr_line(f"podium: {_resumable(full, run)}")
     raise typer.Exit(code)
 
 
@@ -108,49 +108,49 @@ def exit_code_of(run: Run) -> int:
     return _EXIT_CODES.get(run.status, 1)
 
 
-def _telling_of(door: Door, run: Run) -> Telling:
+def _view_of(door: Door, run: Run) -> RunView:
     job = job_of_flow(run.flow)
-    view: Callable[[Door, Run], Telling] = (
-        load(job.run_view) if job is not None and job.run_view else PlainTelling
+    view: Callable[[Door, Run], RunView] = (
+        load(job.run_view) if job is not None and job.run_view else PlainView
     )
     return view(door, run)
 
 
 def _say_how_to_go_on(door: Door, run: Run) -> None:
-    door.options.ending_words = (
+    door.options.ending_note = (
         f"ending its processes; run {short_id(run.id)} stays at its checkpoint "
         "(Ctrl-C again leaves at once)"
     )
-    door.options.parting_words = (
+    door.options.parting_note = (
         f"run {run.id} stays at its checkpoint: `podium resume {run.id}` goes on, "
         f"`podium cancel {run.id}` ends it"
     )
 
 
 @asynccontextmanager
-async def _shown(door: Door, store: Store, run: Run, telling: Telling) -> AsyncIterator[None]:
+async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> AsyncIterator[None]:
     """While open, events are shown as they come; at its end all that are there have been.
 
     A terminal that stands still, or a reader that is slow, does not hold up the run.
     """
-    seen = await telling.begin(store)
-    meter = await _meter_at(store, run.id, seen)
+    after_seq = await view.begin(store)
+    meter = await _meter_at(store, run.id, after_seq)
 
     def show(event: Event) -> None:
         meter.take(event.body)
-        telling.event(event, progress)
+        view.event(event, progress)
         progress.cost(meter_words(meter))
 
     with Progress(sys.stderr) as progress:
-        query = EventQuery(run_id=run.id, after_seq=seen)
+        query = EventQuery(run_id=run.id, after_seq=after_seq)
         listening = ListenerThread(store, query, show, name="the live view")
         try:
             yield
         finally:
             # A waiting run's events never end, and those of an ended one may lag behind.
             await listening.close()
-    for fault in listening.faults:
-        door.screen.aside(f"podium: {fault}; `podium logs {short_id(run.id)}` shows all")
+    for problem in listening.faults:
+        door.screen.stderr_line(f"podium: {problem}; `podium logs {short_id(run.id)}` shows all")
     if isinstance(listening.error, AnswerLost):
         raise listening.error
 
@@ -162,7 +162,7 @@ async def _meter_at(store: Store, run_id: str, seq: int) -> CostMeter:
     return CostMeter.of(event.body for event in events if event.seq <= seq)
 
 
-class PlainTelling:
+class PlainView:
     """Every event on a line of stderr, and a record of the run at the end."""
 
     def __init__(self, door: Door, run: Run) -> None:
@@ -178,44 +178,44 @@ class PlainTelling:
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, stands: Standing, exit_code: int) -> None:
-        self._screen.answer({"run": stands.record()}, lambda: self._words(stands))
+    def end(self, status: Standing, exit_code: int) -> None:
+        self._screen.answer({"run": status.record()}, lambda: self._print(status))
 
     def break_off(self, error: PodiumError) -> None:
         return
 
-    def _words(self, stands: Standing) -> None:
-        run = stands.run
-        self._screen.line(f"run {run.id} {stands.shown_status}")
-        for words in next_words(stands):
-            self._screen.aside(words)
+    def _print(self, status: Standing) -> None:
+        run = status.run
+        self._screen.line(f"run {run.id} {status.shown_status}")
+        for line in next_steps(status):
+            self._screen.stderr_line(line)
 
 
-def next_words(stands: Standing) -> list[str]:
+def next_steps(status: Standing) -> list[str]:
     """Why a run stopped short, and what a person can do now."""
-    run, said = stands.run, []
-    if stands.interrupted:
+    run, lines = status.run, []
+    if status.interrupted:
         when = (
             ""
             if run.not_before is None
             else f", worth trying again from {moment(run.not_before)} on"
         )
-        said.append(
+        lines.append(
             f"it was let go of at its checkpoint{when}: `podium resume {run.id}` goes on, "
             f"`podium show {run.id}` says why"
         )
     if run.failure is not None:
-        said.append(f"podium: {run.failure.message}")
+        lines.append(f"podium: {run.failure.message}")
     if run.status is RunStatus.WAITING:
-        said.append(
+        lines.append(
             f"it waits for {run.waiting_for}; `podium approvals` shows what to answer. A console or "
             f"worker that runs then continues it, else `podium resume {run.id}` does"
         )
     if run.status is RunStatus.FAILED:
         short = short_id(run.id)
-        said.append(
+        lines.append(
             f"`podium show {short}` tells more; `podium retry {short}` tries that step again"
         )
     if run.status is RunStatus.NEEDS_HUMAN:
-        said.append(f"it needs a person; `podium show {run.id}` says why")
-    return said
+        lines.append(f"it needs a person; `podium show {run.id}` says why")
+    return lines

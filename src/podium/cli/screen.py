@@ -46,38 +46,38 @@ class Screen:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """One JSON object on one line of stdout, at once."""
-        self._say(shown_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
+        self._stdout(shown_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
 
     def line(self, text: str = "") -> None:
         """A line of the answer."""
-        self._say(safe_text(text) + "\n")
+        self._stdout(safe_text(text) + "\n")
 
-    def marked_line(self, mark: str, colour: Colour, text: str) -> None:
+    def marked_line(self, label: str, colour: Colour, text: str) -> None:
         """A line that begins with a word in colour, where a person looks at it and wants colours."""
         if is_terminal() and not os.environ.get("NO_COLOR"):
-            self._say(f"\x1b[{_CODES[colour]}m{safe_text(mark)}\x1b[0m {safe_text(text)}\n")
+            self._stdout(f"\x1b[{_CODES[colour]}m{safe_text(label)}\x1b[0m {safe_text(text)}\n")
         else:
-            self.line(f"{mark} {text}")
+            self.line(f"{label} {text}")
 
     def pass_on(self, output: bytes) -> None:
         """What a program wrote to its stdout: as it is, but on a terminal nothing may steer that."""
         if sys.stdout.isatty():
-            self._say(coloured_text(output.decode(errors="replace")))
+            self._stdout(coloured_text(output.decode(errors="replace")))
         else:
-            self._say(output)
+            self._stdout(output)
 
-    def pass_aside(self, output: bytes) -> None:
+    def pass_on_stderr(self, output: bytes) -> None:
         """The same for its stderr."""
         if not sys.stderr.isatty():
-            self._beside(output)
+            self._stderr(output)
         else:
-            self._beside(coloured_text(output.decode(errors="replace")))
+            self._stderr(coloured_text(output.decode(errors="replace")))
 
-    def aside(self, text: str) -> None:
+    def stderr_line(self, text: str) -> None:
         """A line beside the answer, on stderr. When that is broken there is nobody to tell."""
-        self._beside(safe_text(text) + "\n")
+        self._stderr(safe_text(text) + "\n")
 
-    def _beside(self, output: str | bytes) -> None:
+    def _stderr(self, output: str | bytes) -> None:
         try:
             _write(sys.stderr, output)
         except OSError:
@@ -87,11 +87,11 @@ class Screen:
         """Columns: drawn to the width of a terminal, or whole and plain when piped."""
         safe = [[safe_line(cell) for cell in row] for row in rows]
         if not is_terminal():
-            self._say(_plain(headers, safe))
+            self._stdout(_plain(headers, safe))
         elif shutil.get_terminal_size().columns < NARROW_COLUMNS:
-            self._say(_blocks(headers, safe))
+            self._stdout(_blocks(headers, safe))
         else:
-            self._say(_drawn(headers, safe))
+            self._stdout(_drawn(headers, safe))
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Names and values, one to a line; values that are empty are left out."""
@@ -102,9 +102,9 @@ class Screen:
 
     def markdown(self, text: str) -> None:
         """A page of Markdown: drawn to the width of a terminal, or as it is when piped."""
-        self._say(_drawn_markdown(text) if is_terminal() else safe_text(text))
+        self._stdout(_drawn_markdown(text) if is_terminal() else safe_text(text))
 
-    def _say(self, text: str | bytes) -> None:
+    def _stdout(self, text: str | bytes) -> None:
         """Put out a part of the answer, at once."""
         if self.reader_gone:
             return

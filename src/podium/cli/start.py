@@ -23,7 +23,7 @@ def run_command(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     _open_what_is_closed()
     try:
-        if arguments in (["--version"], ["-V"]) and _told_version():
+        if arguments in (["--version"], ["-V"]) and _printed_version():
             return 0
         gc.set_threshold(GC_THRESHOLD)
         if "sense" in arguments and "--once" in arguments:
@@ -58,7 +58,7 @@ def end_process(code: int) -> None:
     os._exit(code)
 
 
-def _told_version() -> bool:
+def _printed_version() -> bool:
     """False: it could not be written, and the edge knows how to say so."""
     try:
         os.write(1, f"podium {__version__}\n".encode())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FOLDING = frozenset({"HOST", "QUEUES", "LABELS", "QUEUE", "FLOW", "STEP", "TASK"})
 """Columns that give way when the terminal is narrow."""
-MAX_TROUBLES = 3
+MAX_PROBLEMS = 3
 _BARE_LINES = 8
 """Lines that are no rows: the first and the last, three heads and what is left free between them."""
 
@@ -52,32 +52,32 @@ class TopScreen:
         with suppress(OSError):
             self._open.close()
 
-    def show(self, seen: WorkSeen, away: str = "") -> None:
+    def show(self, snapshot: WorkSeen, away: str = "") -> None:
         """Draw a frame. `away` says why it is an old one."""
-        self._live.update(self._frame(seen, away), refresh=True)
+        self._live.update(self._frame(snapshot, away), refresh=True)
 
-    def _frame(self, seen: WorkSeen, away: str) -> RenderableType:
+    def _frame(self, snapshot: WorkSeen, away: str) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
 
         width = max(20, self._console.size.width)
-        told = [
+        problems = [
             line
-            for each in ([away] if away else troubles(seen)[:MAX_TROUBLES])
-            for line in wrap(safe_line(each), width, break_on_hyphens=False)
+            for problem in ([away] if away else troubles(snapshot)[:MAX_PROBLEMS])
+            for line in wrap(safe_line(problem), width, break_on_hyphens=False)
         ]
-        room = max(3, self._console.size.height - _BARE_LINES - len(told))
+        space = max(3, self._console.size.height - _BARE_LINES - len(problems))
         workers, queues, runs = (
-            worker_rows(seen.workers, seen.at),
-            queue_rows(seen.queues, seen.at),
-            run_rows(seen.runs, seen.at),
+            worker_rows(snapshot.workers, snapshot.at),
+            queue_rows(snapshot.queues, snapshot.at),
+            run_rows(snapshot.runs, snapshot.at),
         )
-        share = max(1, room // 4)
-        rest = room - min(share, len(workers.rows)) - min(share, len(queues.rows))
-        head = f"podium top {seen.at.astimezone():%H:%M:%S}  {summary(seen)}"
+        share = max(1, space // 4)
+        rest = space - min(share, len(workers.rows)) - min(share, len(queues.rows))
+        head = f"podium top {snapshot.at.astimezone():%H:%M:%S}  {summary(snapshot)}"
         return Group(
             _line(head, "bold"),
-            *(_line(each, "yellow") for each in told),
+            *(_line(line, "yellow") for line in problems),
             Text(""),
             *(self._drawn(workers, share), Text("")),
             *(self._drawn(queues, share), Text("")),
@@ -93,11 +93,11 @@ class TopScreen:
         for header in rows.headers:
             table.add_column(_cell(header), no_wrap=header not in FOLDING, overflow="ellipsis")
         cut = len(rows.rows) > most
-        shown = rows.rows[: most - 1] if cut else rows.rows
-        for row in shown:
+        visible = rows.rows[: most - 1] if cut else rows.rows
+        for row in visible:
             table.add_row(*(_cell(safe_line(cell)) for cell in row))
         if cut:
-            table.add_row(_cell(f"+{len(rows.rows) - len(shown)} more"))
+            table.add_row(_cell(f"+{len(rows.rows) - len(visible)} more"))
         return table
 
 

@@ -22,14 +22,14 @@ from podium.render.approval import what_line
 
 PROVENANCE = ("mcp",)
 """What comes in here was said by a program: it raises tiers, and is nobody's yes."""
-MAX_WORDS = 500
+MAX_TASK_CHARACTERS = 500
 
 Served = Callable[[Podium, Run], Awaitable[str]]
 """Sees to it that somebody serves the run's queue, and says who."""
 
 
 @dataclass(frozen=True)
-class Desk:
+class McpContext:
     """The open Podium, and who is at this door."""
 
     podium: Podium
@@ -79,30 +79,30 @@ class ApprovalLine(FrozenModel):
     """What a person does to decide, or to continue the answered run. No tool of this door approves."""
 
 
-async def run_lines(desk: Desk, runs: list[Run]) -> list[RunLine]:
+async def run_lines(context: McpContext, runs: list[Run]) -> list[RunLine]:
     """The runs as they really stand, with what each waits for people to say."""
     if not runs:
         return []
-    podium = desk.podium
+    podium = context.podium
     standings = await how_they_stand(runs, podium.engine)
     waiting: dict[str, list[str]] = {}
-    for each in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
-        waiting.setdefault(each.run_id, []).append(each.id)
-    return [_line(each, tuple(waiting.get(each.run.id, ()))) for each in standings]
+    for approval in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
+        waiting.setdefault(approval.run_id, []).append(approval.id)
+    return [_line(status, tuple(waiting.get(status.run.id, ()))) for status in standings]
 
 
-async def run_line(desk: Desk, run: Run) -> RunLine:
-    (line,) = await run_lines(desk, [run])
+async def run_line(context: McpContext, run: Run) -> RunLine:
+    (line,) = await run_lines(context, [run])
     return line
 
 
-def _line(standing: Standing, approvals: tuple[str, ...]) -> RunLine:
-    run = standing.run
+def _line(status: Standing, approvals: tuple[str, ...]) -> RunLine:
+    run = status.run
     return RunLine(
         run_id=run.id,
         flow=run.flow,
-        task=run.task[:MAX_WORDS],
-        status=standing.shown_status,
+        task=run.task[:MAX_TASK_CHARACTERS],
+        status=status.shown_status,
         ended=run.status.ended,
         queue=run.queue,
         asked_by=asked_by(run),
@@ -125,7 +125,7 @@ def approval_line(approval: Approval, goes_on: str = "") -> ApprovalLine:
         tier=str(approval.tier),
         approvers=approval.approvers,
         deadline=approval.deadline,
-        answered_by=tuple(each.by for each in approval.grants) or _rejected_by(approval),
+        answered_by=tuple(grant.by for grant in approval.grants) or _rejected_by(approval),
         why=approval.why,
         said=approval.said,
         how=how_people_decide(approval.id) if open_ else goes_on,
@@ -167,7 +167,7 @@ class DoorTool(Generic[A]):
     description: str
     arguments: type[A]
     answer: type[BaseModel]
-    handler: Callable[[Desk, A], Awaitable[BaseModel]]
+    handler: Callable[[McpContext, A], Awaitable[BaseModel]]
     """What it answers; a result of the protocol is passed on as it is."""
     changes: Changes = "nothing"
     idempotent: bool = True
@@ -182,13 +182,13 @@ class DoorTool(Generic[A]):
             annotations=hints(self.title, self.changes, idempotent=self.idempotent),
         )
 
-    async def called(self, desk: Desk, given: dict[str, Json]) -> types.CallToolResult:
+    async def called(self, context: McpContext, values: dict[str, Json]) -> types.CallToolResult:
         """The answer. Raises `BadInput` that names every argument which does not fit."""
         try:
-            arguments = self.arguments.model_validate(given)
+            arguments = self.arguments.model_validate(values)
         except ValidationError as error:
-            raise BadInput(_faults(self.name, error, self.arguments)) from None
-        answer = await self.handler(desk, arguments)
+            raise BadInput(_problems_text(self.name, error, self.arguments)) from None
+        answer = await self.handler(context, arguments)
         return answer if isinstance(answer, types.CallToolResult) else structured(answer)
 
 
@@ -212,17 +212,17 @@ def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
     )
 
 
-def failed(words: str) -> types.CallToolResult:
+def failed(message: str) -> types.CallToolResult:
     """Nothing came of a call; the words say why and what to do."""
-    text = cut_to(MAX_TEXT, words)
+    text = cut_to(MAX_TEXT, message)
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _faults(tool: str, error: ValidationError, shape: type[BaseModel]) -> str:
-    known = ", ".join(shape.model_fields) or "none"
-    found: Sequence[Any] = error.errors(include_url=False, include_input=False)
-    said = "; ".join(
-        f"{'.'.join(str(part)[:60] for part in each['loc']) or 'arguments'}: {each['msg']}"
-        for each in found[:10]
+def _problems_text(tool: str, error: ValidationError, shape: type[BaseModel]) -> str:
+    names = ", ".join(shape.model_fields) or "none"
+    problems: Sequence[Any] = error.errors(include_url=False, include_input=False)
+    text = "; ".join(
+        f"{'.'.join(str(part)[:60] for part in problem['loc']) or 'arguments'}: {problem['msg']}"
+        for problem in problems[:10]
     )
-    return f"{tool}: {said}; arguments: {known}"
+    return f"{tool}: {text}; arguments: {names}"

@@ -28,8 +28,8 @@ from podium.jobs.operator.submission import ask
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,
-    Desk,
     DoorTool,
+    McpContext,
     RunLine,
     approval_line,
     bounded,
@@ -52,7 +52,7 @@ class Submitted(FrozenModel):
     next: str
 
 
-class StatusWish(FrozenModel):
+class StatusArguments(FrozenModel):
     run_id: str = Field(default="", description="One run; else the newest.", max_length=100)
     statuses: tuple[ShownStatus, ...] = Field(default=(), description="Only runs that stand so.")
     flow: str = Field(default="", description="Only runs of this flow.", max_length=100)
@@ -65,7 +65,7 @@ class Runs(FrozenModel):
     runs: tuple[RunLine, ...]
 
 
-class OneRun(FrozenModel):
+class RunArguments(FrozenModel):
     run_id: RunId
 
 
@@ -79,7 +79,7 @@ class Result(FrozenModel):
     """How many calls were performed and sealed."""
 
 
-class LogsWish(FrozenModel):
+class LogsArguments(FrozenModel):
     run_id: RunId
     after_seq: int = Field(default=0, ge=0, description="Only events behind this number.")
     limit: int = Field(default=100, ge=1, le=500)
@@ -95,75 +95,77 @@ class Logs(FrozenModel):
     """Nothing more will come."""
 
 
-class CancelWish(FrozenModel):
+class CancelArguments(FrozenModel):
     run_id: RunId
     why: str = Field(default="", max_length=1_000)
 
 
-async def _submit(desk: Desk, wish: Wish) -> Submitted:
-    run = await submit(desk.podium, wish, by=desk.by, provenance=PROVENANCE)
-    served = await desk.served(desk.podium, run)
+async def _submit(context: McpContext, request: Wish) -> Submitted:
+    run = await submit(context.podium, request, by=context.by, provenance=PROVENANCE)
+    served = await context.served(context.podium, run)
     again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
-    return Submitted(run=await run_line(desk, run), served=served, next=again)
+    return Submitted(run=await run_line(context, run), served=served, next=again)
 
 
-async def _status(desk: Desk, wish: StatusWish) -> Runs:
-    podium = desk.podium
-    if wish.run_id:
-        return Runs(runs=(await run_line(desk, await found(desk, wish.run_id)),))
+async def _status(context: McpContext, query: StatusArguments) -> Runs:
+    podium = context.podium
+    if query.run_id:
+        return Runs(runs=(await run_line(context, await find_run(context, query.run_id)),))
     if not podium.has_record:
         return Runs(runs=())
     standings = await list_standings(
         await podium.store(),
         podium.engine,
-        tuple(each.value for each in wish.statuses),
-        flow=wish.flow or None,
-        limit=wish.limit,
+        tuple(status.value for status in query.statuses),
+        flow=query.flow or None,
+        limit=query.limit,
     )
-    return Runs(runs=tuple(await run_lines(desk, [each.run for each in standings])))
+    return Runs(runs=tuple(await run_lines(context, [status.run for status in standings])))
 
 
-async def _result(desk: Desk, wish: OneRun) -> Result:
-    run = await found(desk, wish.run_id)
-    store = await desk.podium.store()
+async def _result(context: McpContext, query: RunArguments) -> Result:
+    run = await find_run(context, query.run_id)
+    store = await context.podium.store()
     receipts = await store.read(lambda view: view.receipts(run.id))
     return Result(
-        run=await run_line(desk, run),
+        run=await run_line(context, run),
         result=bounded(run.result, MAX_RESULT),
         receipts=len(receipts),
     )
 
 
-async def _logs(desk: Desk, wish: LogsWish) -> Logs:
-    run = await found(desk, wish.run_id)
-    store = await desk.podium.store()
+async def _logs(context: McpContext, query: LogsArguments) -> Logs:
+    run = await find_run(context, query.run_id)
+    store = await context.podium.store()
     lines: list[str] = []
-    reached = wish.after_seq
-    logs = follow_logs(store, run.id, after_seq=wish.after_seq)
+    reached = query.after_seq
+    logs = follow_logs(store, run.id, after_seq=query.after_seq)
     async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
         async for event in logs:
-            if len(lines) == wish.limit:
+            if len(lines) == query.limit:
                 return Logs(lines=tuple(lines), next_after_seq=reached, ended=False)
             lines.append(cut_to(MAX_LINE, event_line(event)))
             reached = event.seq
     return Logs(lines=tuple(lines), next_after_seq=reached, ended=run.status.ended)
 
 
-async def _cancel(desk: Desk, wish: CancelWish) -> RunLine:
-    run = await found(desk, wish.run_id)
-    engine = await desk.podium.engine()
-    store = await desk.podium.store()
-    return await run_line(desk, await wish_ended(store, engine, run.id, by=desk.by, why=wish.why))
+async def _cancel(context: McpContext, request: CancelArguments) -> RunLine:
+    run = await find_run(context, request.run_id)
+    engine = await context.podium.engine()
+    store = await context.podium.store()
+    return await run_line(
+        context, await wish_ended(store, engine, run.id, by=context.by, why=request.why)
+    )
 
 
-async def found(desk: Desk, run_id: str) -> Run:
+async def find_run(context: McpContext, run_id: str) -> Run:
     """The run that is meant. Raises `UnknownId` also where nothing was ever recorded, and makes no record."""
-    if not desk.podium.has_record:
+    if not context.podium.has_record:
         raise UnknownId("run", run_id)
-    return (await show_run(await desk.podium.store(), run_id, last_events=0)).run
+    return (await show_run(await context.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
+WORK: tuple[DoorTool[Wish] | DoorTool[StatusArguments] | DoorTool[RunArguments] | DoorTool[LogsArguments] | DoorTool[CancelArguments], ...] = (
     DoorTool(
         "submit",
         "Hand over work",
@@ -182,7 +184,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
         "status",
         "How runs stand",
         "How one run stands, or the newest runs: status, what each waits for, approvals that people owe it, failures.",
-        StatusWish,
+        StatusArguments,
         Runs,
         _status,
     ),
@@ -190,7 +192,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
         "result",
         "What came of a run",
         "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
-        OneRun,
+        RunArguments,
         Result,
         _result,
     ),
@@ -198,7 +200,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
         "logs",
         "What happened in a run",
         "The events of a run in words, page by page: hand in next_after_seq to read on.",
-        LogsWish,
+        LogsArguments,
         Logs,
         _logs,
     ),
@@ -206,7 +208,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
         "cancel",
         "End a run",
         "Wish a run ended. Its processes are ended too; `status` says when it is cancelled.",
-        CancelWish,
+        CancelArguments,
         RunLine,
         _cancel,
         changes="much",
@@ -217,7 +219,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
 MAX_RECEIPTS = 500
 
 
-class PlanWish(FrozenModel):
+class PlanArguments(FrozenModel):
     text: NonEmpty = Field(description="What is wanted, in plain words.")
     context: Told = Field(default_factory=dict, description="What is known already, by name.")
     pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
@@ -236,7 +238,7 @@ class Plan(FrozenModel):
     next_actions: tuple[str, ...]
 
 
-class ApprovalsWish(FrozenModel):
+class ApprovalsArguments(FrozenModel):
     approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
     everything: bool = Field(default=False, description="Answered, used and expired ones too.")
@@ -249,7 +251,7 @@ class Approvals(FrozenModel):
     """Older ones that are left out."""
 
 
-class ReceiptsWish(FrozenModel):
+class ReceiptsArguments(FrozenModel):
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
     limit: Annotated[int, Field(ge=1, le=MAX_RECEIPTS)] = 100
 
@@ -278,52 +280,52 @@ class Proof(FrozenModel):
     verdict: Verdict
 
 
-async def _plan(desk: Desk, wish: PlanWish) -> Plan:
+async def _plan(context: McpContext, request: PlanArguments) -> Plan:
     answer = await ask(
-        desk.podium,
-        wish.text,
+        context.podium,
+        request.text,
         mode=OperatorMode.PLAN,
-        context=wish.context,
-        pack=wish.pack,
-        by=desk.by,
+        context=request.context,
+        pack=request.pack,
+        by=context.by,
         provenance=PROVENANCE,
     )
-    said = answer.classification
+    classification = answer.classification
     return Plan(
         status=answer.status,
         words=blocks(answer),
-        question=said.question if said else "",
+        question=classification.question if classification else "",
         plan=answer.plan,
         next_actions=answer.next_actions,
     )
 
 
-async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
-    podium = desk.podium
+async def _approvals(context: McpContext, query: ApprovalsArguments) -> Approvals:
+    podium = context.podium
     if not podium.has_record:
-        if wish.approval_id:
-            raise UnknownId("approval", wish.approval_id)
+        if query.approval_id:
+            raise UnknownId("approval", query.approval_id)
         return Approvals(approvals=())
     store = await podium.store()
-    if wish.approval_id:
-        one = await show_approval(store, podium.clock, wish.approval_id)
+    if query.approval_id:
+        one = await show_approval(store, podium.clock, query.approval_id)
         goes_on = await how_it_continues(store, podium.engine, one)
         return Approvals(approvals=(approval_line(one, goes_on.next),))
-    run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
-    statuses = () if wish.everything else (ApprovalStatus.PENDING,)
+    run_id = (await find_run(context, query.run_id)).id if query.run_id else None
+    statuses = () if query.everything else (ApprovalStatus.PENDING,)
     newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
     return Approvals(approvals=tuple(map(approval_line, newest.shown)), more=newest.more)
 
 
-async def _receipts(desk: Desk, wish: ReceiptsWish) -> Proof:
-    if not desk.podium.has_record and not wish.run_id:
+async def _receipts(context: McpContext, query: ReceiptsArguments) -> Proof:
+    if not context.podium.has_record and not query.run_id:
         return Proof(receipts=(), total=0, sound=True, verdict=Verdict(runs=0, receipts=0))
-    run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
-    verdict = await proven(desk.podium, run_id)
-    receipts = await list_receipts(await desk.podium.store(), run_id)
-    newest = sorted(receipts, key=lambda each: each.settled_at, reverse=True)[: wish.limit]
+    run_id = (await find_run(context, query.run_id)).id if query.run_id else None
+    verdict = await proven(context.podium, run_id)
+    receipts = await list_receipts(await context.podium.store(), run_id)
+    newest = sorted(receipts, key=lambda receipt: receipt.settled_at, reverse=True)[: query.limit]
     return Proof(
-        receipts=tuple(_receipt(each) for each in newest),
+        receipts=tuple(_receipt(receipt) for receipt in newest),
         total=len(receipts),
         sound=verdict.sound,
         verdict=verdict,
@@ -344,13 +346,15 @@ def _receipt(receipt: Receipt) -> ReceiptLine:
     )
 
 
-PEOPLE: tuple[DoorTool[PlanWish] | DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
+PEOPLE: tuple[
+    DoorTool[PlanArguments] | DoorTool[ApprovalsArguments] | DoorTool[ReceiptsArguments], ...
+] = (
     DoorTool(
         "plan",
         "What would be done",
         "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "
         "To have it done, `submit` the same words with flow `operator`.",
-        PlanWish,
+        PlanArguments,
         Plan,
         _plan,
     ),
@@ -359,7 +363,7 @@ PEOPLE: tuple[DoorTool[PlanWish] | DoorTool[ApprovalsWish] | DoorTool[ReceiptsWi
         "What waits for people",
         "What people are asked, how each question stands, and how they answer. Approving is theirs alone: no tool of this "
         "door can. `request_approval` asks them something.",
-        ApprovalsWish,
+        ApprovalsArguments,
         Approvals,
         _approvals,
     ),
@@ -367,7 +371,7 @@ PEOPLE: tuple[DoorTool[PlanWish] | DoorTool[ApprovalsWish] | DoorTool[ReceiptsWi
         "receipts",
         "Proof of what was done",
         "Receipts of performed calls, the newest first, and the proof that none was edited, removed, reordered or cut off.",
-        ReceiptsWish,
+        ReceiptsArguments,
         Proof,
         _receipts,
     ),

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium import __version__
 from podium.core.errors import BadInput, Interrupted, PodiumError, UserMustAct
-from podium.mcp.context import Desk, DoorTool, failed
+from podium.mcp.context import DoorTool, McpContext, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval
 
@@ -40,9 +40,9 @@ INSTRUCTIONS = (
 )
 
 
-def build_server(desk: Desk) -> Server[Any]:
+def build_server(mcp_context: McpContext) -> Server[Any]:
     """A server for any number of connections, over one open Podium."""
-    toolbox = GatedToolbox(desk)
+    toolbox = GatedToolbox(mcp_context)
     own: dict[str, DoorTool[Any]] = {
         tool.name: tool for tool in (*WORK, *PEOPLE, request_approval(toolbox))
     }
@@ -56,23 +56,23 @@ def build_server(desk: Desk) -> Server[Any]:
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        given = params.arguments or {}
+        arguments = params.arguments or {}
         try:
-            _refuse_huge(given)
+            _refuse_huge(arguments)
             if params.name in own:
-                return await own[params.name].called(desk, given)
+                return await own[params.name].called(mcp_context, arguments)
             if toolbox.offers(params.name):
-                return await toolbox.called(params.name, given)
-            known = ", ".join(tool.name for tool in tools)
-            raise BadInput(f"there is no tool {params.name[:100]!r}; tools: {known}")
+                return await toolbox.called(params.name, arguments)
+            names = ", ".join(tool.name for tool in tools)
+            raise BadInput(f"there is no tool {params.name[:100]!r}; tools: {names}")
         except Interrupted:
             raise
         except PodiumError as error:
-            return failed(desk.podium.redactor.text(str(error)))
+            return failed(mcp_context.podium.redactor.text(str(error)))
         except Exception as error:
             # One call must not end the door for all others.
-            told = f"mcp: {params.name[:100]!r} broke: {error!r}"
-            desk.podium.tell(desk.podium.redactor.text(told))
+            message = f"mcp: {params.name[:100]!r} broke: {error!r}"
+            mcp_context.podium.tell(mcp_context.podium.redactor.text(message))
             return failed(
                 f"{params.name[:100]!r} broke inside Podium ({type(error).__name__}); its log says more"
             )
@@ -87,8 +87,8 @@ def build_server(desk: Desk) -> Server[Any]:
     )
 
 
-def _refuse_huge(given: Mapping[str, Any]) -> None:
-    size = len(json.dumps(given, ensure_ascii=False).encode(errors="replace"))
+def _refuse_huge(arguments: Mapping[str, Any]) -> None:
+    size = len(json.dumps(arguments, ensure_ascii=False).encode(errors="replace"))
     if size > MAX_ARGUMENTS_BYTES:
         raise BadInput(
             f"the arguments have {size} bytes and {MAX_ARGUMENTS_BYTES} are taken; nothing was done, put it into a "
@@ -105,8 +105,8 @@ _TOO_LONG = "the line is too long\n"
 async def serve_stdio(server: Server[Any]) -> None:
     """Answer until the client closes the line, or is gone. Stdout carries the protocol alone."""
     stdin = _Lines(sys.stdin.fileno()) if _can_be_waited_for() else None
-    heard = cast("anyio.AsyncFile[str] | None", stdin)
-    async with stdio_server(stdin=heard) as (read, write):
+    input_stream = cast("anyio.AsyncFile[str] | None", stdin)
+    async with stdio_server(stdin=input_stream) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
@@ -186,9 +186,9 @@ class TokenAsked:
         await self._app(scope, receive, send)
 
     def _knows(self, headers: Headers) -> bool:
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(
-            shown.strip().encode(), self._token
+            token.strip().encode(), self._token
         )
 
 
@@ -212,8 +212,8 @@ async def served_over_http(
         streamable_http_path=PATH,
         max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=[f"{each}:{port}" for each in (name, "localhost")],
-            allowed_origins=[f"http://{each}:{port}" for each in (name, "localhost")],
+            allowed_hosts=[f"{host}:{port}" for host in (name, "localhost")],
+            allowed_origins=[f"http://{host}:{port}" for host in (name, "localhost")],
         ),
         host=host,
     )

@@ -12,7 +12,7 @@ from podium.app.approvals import approve as say_yes
 from podium.app.approvals import reject as say_no
 from podium.app.run_continuation import how_it_continues
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, root_words, take_root
+from podium.cli.context import Door, RootToo, root_option, take_root
 from podium.cli.login import approver
 from podium.cli.screen import Screen
 from podium.core.approval_steps import approval_named_in
@@ -46,10 +46,10 @@ def print_approval(screen: Screen, approval: Approval) -> None:
             ("tier", str(approval.tier)),
             ("why asked", shown_line(approval.reason)),
             ("approvers", ", then ".join(approval.approvers) or "anybody"),
-            ("approved by", ", ".join(map(_grant_words, approval.grants))),
+            ("approved by", ", ".join(map(_grant_text, approval.grants))),
             ("said", shown_line(approval.said)),
             ("waits for", waits_for(approval) if approval.approvers else ""),
-            ("rejected by", _rejected_words(approval)),
+            ("rejected by", _rejected_text(approval)),
             ("because", shown_line(approval.why)),
             ("deadline", moment(approval.deadline)),
         ]
@@ -69,13 +69,13 @@ def _how_many(question: PlanQuestion | None) -> str:
     return f": {len(question.calls)} calls, in this order" if question and many else ""
 
 
-def _grant_words(grant: Grant) -> str:
+def _grant_text(grant: Grant) -> str:
     group = f" for {grant.group}" if grant.group else ""
     how = f" ({shown_line(grant.how)})" if grant.how else ""
     return f"{shown_line(grant.by)}{group}{how}"
 
 
-def _rejected_words(approval: Approval) -> str:
+def _rejected_text(approval: Approval) -> str:
     how = f" ({approval.rejected_how.replace('_', ' ')})" if approval.rejected_how else ""
     return f"{shown_line(approval.rejected_by)}{how}"
 
@@ -108,26 +108,26 @@ def approvals(
         _one(door, approval)
         return
     statuses = () if everything else (ApprovalStatus.PENDING,)
-    found = NewestApprovals()
+    newest = NewestApprovals()
     if door.has_state:
 
         async def work(podium: Podium) -> NewestApprovals:
             return await newest_approvals(await podium.store(), podium.clock, statuses=statuses)
 
-        found = door.run(work)
+        newest = door.run(work)
 
-    def words() -> None:
-        if not found.shown:
-            door.screen.aside("nothing waits for a person")
+    def render() -> None:
+        if not newest.shown:
+            door.screen.stderr_line("nothing waits for a person")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in found.shown])
-        if found.more:
-            door.screen.aside(f"… and {found.more} more, which are older")
-        door.screen.aside("`podium approvals ID` shows one in full")
+        door.screen.table(headers, [_row(approval) for approval in newest.shown])
+        if newest.more:
+            door.screen.stderr_line(f"… and {newest.more} more, which are older")
+        door.screen.stderr_line("`podium approvals ID` shows one in full")
 
-    listed = [one.model_dump(mode="json") for one in found.shown]
-    door.screen.answer({"approvals": listed, "more": found.more}, words)
+    listed = [one.model_dump(mode="json") for one in newest.shown]
+    door.screen.answer({"approvals": listed, "more": newest.more}, render)
 
 
 def _one(door: Door, approval: str) -> None:
@@ -136,9 +136,9 @@ def _one(door: Door, approval: str) -> None:
     async def work(podium: Podium) -> Approval:
         return await show_approval(await podium.store(), podium.clock, approval)
 
-    found = door.run(work)
-    record = {"approval": found.model_dump(mode="json")}
-    door.screen.answer(record, lambda: print_approval(door.screen, found))
+    loaded = door.run(work)
+    record = {"approval": loaded.model_dump(mode="json")}
+    door.screen.answer(record, lambda: print_approval(door.screen, loaded))
 
 
 def _row(approval: Approval) -> tuple[str, ...]:
@@ -233,10 +233,10 @@ def approve(
         yes = await say_yes(store, podium.clock, podium.ids, meant, by=who, groups=groups, said=say)
         return await answered(podium, yes)
 
-    given = door.run(work)
-    granted = given.approval
+    result = door.run(work)
+    granted = result.approval
 
-    def words() -> None:
+    def render() -> None:
         if granted.status is ApprovalStatus.GRANTED:
             door.screen.line(f"approved {granted.id}\n")
         else:
@@ -247,10 +247,10 @@ def approve(
             door.screen.line(what_line(granted))
         else:
             print_approval(door.screen, granted)
-        if given.next:
-            door.screen.aside(given.next)
+        if result.next:
+            door.screen.stderr_line(result.next)
 
-    door.screen.answer(given.record(), words)
+    door.screen.answer(result.record(), render)
 
 
 reject_app = command_app()
@@ -289,21 +289,21 @@ def reject(
             raise await _with_a_way(store, podium, meant, too_late) from None
         return await answered(podium, no)
 
-    given = door.run(work)
+    result = door.run(work)
 
-    def words() -> None:
-        door.screen.line(f"rejected {given.approval.id}\n")
-        if given.approval.tool == DELIVERY:
-            _tell_undelivered(door.screen, given.approval)
+    def render() -> None:
+        door.screen.line(f"rejected {result.approval.id}\n")
+        if result.approval.tool == DELIVERY:
+            _print_undelivered(door.screen, result.approval)
         else:
-            print_approval(door.screen, given.approval)
-        if given.next:
-            door.screen.aside(given.next)
+            print_approval(door.screen, result.approval)
+        if result.next:
+            door.screen.stderr_line(result.next)
 
-    door.screen.answer(given.record(), words)
+    door.screen.answer(result.record(), render)
 
 
-def _tell_undelivered(screen: Screen, refused: Approval) -> None:
+def _print_undelivered(screen: Screen, refused: Approval) -> None:
     """Of an order that nobody will see; `podium candidates show` has it whole."""
     screen.facts(
         [
@@ -321,7 +321,7 @@ async def _with_a_way(
     granted = await store.read(lambda view: _undelivered(view, meant))
     if granted is None:
         return too_late
-    command = f"podium cancel {short_id(granted.run_id)}{root_words(podium.folders.project)}"
+    command = f"podium cancel {short_id(granted.run_id)}{root_option(podium.folders.project)}"
     return NotPossibleNow(f"{too_late}; it is not delivered yet: `{command}` stops it")
 
 

@@ -66,12 +66,12 @@ def show(
             ]
         }
 
-    def words() -> None:
+    def render() -> None:
         for key, value, where in listing:
             text = value if isinstance(value, str) else canonical_json(value)
             door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command()
@@ -129,19 +129,19 @@ def trust(
             f"trusting {str(file)!r} needs a person at a terminal, or --yes; `podium trust --show` tells what it wants"
         )
     if asks:
-        _show_wishes(door.screen, configuration)
+        _show_steering(door.screen, configuration)
     if forget:
         book.forget(file)
     elif not show and (not asks or typer.confirm(f"trust {file} as it is now?", err=True)):
         book.trust(file, configuration.project_digest)
     trusted = configuration.project_is_trusted()
 
-    def words() -> None:
+    def render() -> None:
         if not asks:
-            _show_wishes(door.screen, configuration)
+            _show_steering(door.screen, configuration)
         door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
-    door.screen.answer(_record(configuration, trusted), words)
+    door.screen.answer(_record(configuration, trusted), render)
     if asks and not trusted:
         raise typer.Exit(1)
 
@@ -167,7 +167,7 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
     }
 
 
-def _show_wishes(screen: Screen, configuration: Configuration) -> None:
+def _show_steering(screen: Screen, configuration: Configuration) -> None:
     """Everything in the project's file that counts only when it is trusted."""
     for name, command in configuration.project_commands().items():
         screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
@@ -175,15 +175,15 @@ def _show_wishes(screen: Screen, configuration: Configuration) -> None:
         screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
     for name, address in configuration.project_addresses().items():
         screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
-    for name, given in configuration.project_options().items():
-        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
+    for name, options in configuration.project_options().items():
+        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(options))}")
     for name, what in project_sources(configuration).items():
         screen.line(f"sense source {shown_line(name)}: {shown_line(what)}")
     for key, wished in project_steering(configuration).items():
         screen.line(f"{key}: {shown_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
         screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
-    for key, wish in configuration.project_set_up().items():
-        for each in wish if isinstance(wish, list) else [wish]:
-            words = each if isinstance(each, str) else canonical_json(each)
-            screen.line(f"workspaces: {shown_line(key)}: {shown_line(words)}")
+    for key, value in configuration.project_set_up().items():
+        for line in value if isinstance(value, list) else [value]:
+            text = line if isinstance(line, str) else canonical_json(line)
+            screen.line(f"workspaces: {shown_line(key)}: {shown_line(text)}")

@@ -22,7 +22,7 @@ from podium.render.text import counted, moment
 
 app = command_app(group=True)
 
-TELL_SECONDS = 1.0
+PROGRESS_SECONDS = 1.0
 """How often long work says how far it is."""
 
 DatabaseOption = Annotated[
@@ -59,24 +59,24 @@ def migrate(
     door = Door(context.obj, lenient=True)
     databases = _databases(door)
     name = database or databases.in_use
-    before, wanted = databases.versions(name)
+    before, current = databases.versions(name)
     if not check:
         # Also when the version is right: on a server the queues have tables of their own.
         databases.migrate(name)
-    shown, is_behind = databases.shown(name), before != wanted
+    label, is_behind = databases.shown(name), before != current
 
-    def words() -> None:
+    def render() -> None:
         if not is_behind:
-            door.screen.line(f"{shown}: schema {wanted}, as it should be")
+            door.screen.line(f"{label}: schema {current}, as it should be")
         elif check:
             door.screen.line(
-                f"{shown}: {_version(before)}, this Podium's is {wanted}; run `podium db migrate`"
+                f"{label}: {_version(before)}, this Podium's is {current}; run `podium db migrate`"
             )
         else:
-            door.screen.line(f"{shown}: {_version(before)} → schema {wanted}")
+            door.screen.line(f"{label}: {_version(before)} → schema {current}")
 
-    record = {"database": shown, "from": before, "to": wanted, "migrated": is_behind and not check}
-    door.screen.answer(record, words)
+    record = {"database": label, "from": before, "to": current, "migrated": is_behind and not check}
+    door.screen.answer(record, render)
     raise typer.Exit(1 if check and is_behind else 0)
 
 
@@ -94,19 +94,19 @@ def check(context: typer.Context, database: DatabaseOption = "") -> None:
     """
     door = Door(context.obj, lenient=True)
     databases = _databases(door)
-    with _told() as tell:
-        done = databases.check(database or databases.in_use, tell)
+    with _reporting() as progress:
+        done = databases.check(database or databases.in_use, progress)
 
-    def words() -> None:
-        for fault in done.faults:
-            where = f"{fault.table} {fault.row}".strip()
-            door.screen.line(f"{where + ': ' if where else ''}{fault.problem}; {fault.remedy}")
+    def render() -> None:
+        for problem in done.faults:
+            where = f"{problem.table} {problem.row}".strip()
+            door.screen.line(f"{where + ': ' if where else ''}{problem.problem}; {problem.remedy}")
         if done.more_faults:
             door.screen.line(f"and {done.more_faults} more like these")
         state = "sound" if done.sound else counted(len(done.faults) + done.more_faults, "fault")
         door.screen.line(f"{done.database}: {counted(done.rows, 'row')} read: {state}")
 
-    door.screen.answer({"sound": done.sound, **done.model_dump(mode="json")}, words)
+    door.screen.answer({"sound": done.sound, **done.model_dump(mode="json")}, render)
     raise typer.Exit(0 if done.sound else 1)
 
 
@@ -142,27 +142,27 @@ def copy(
         raise BadInput(
             "say at least one of --from and --to; the other is the project's own database"
         )
-    door.options.parting_words = "nothing was copied, the target is as it was; run it again"
-    with _told() as tell:
+    door.options.parting_note = "nothing was copied, the target is as it was; run it again"
+    with _reporting() as progress:
         started = time.monotonic()
-        done = databases.copy(source or databases.in_use, target or databases.in_use, tell)
+        done = databases.copy(source or databases.in_use, target or databases.in_use, progress)
         took = time.monotonic() - started
 
-    def words() -> None:
+    def render() -> None:
         for table in done.tables:
             door.screen.line(
                 f"{table.name.ljust(10)} {str(table.rows).rjust(10)}  {table.digest[:16]}"
             )
-        for fault in done.chain_faults:
-            door.screen.line(f"receipts, before as now: {fault}")
-        door.screen.line(_proof_words(done.chains, done.proved, len(done.chain_faults)))
+        for problem in done.chain_faults:
+            door.screen.line(f"receipts, before as now: {problem}")
+        door.screen.line(_proof_text(done.chains, done.proved, len(done.chain_faults)))
         door.screen.line(
             f"{done.source} → {done.target}: {counted(done.rows, 'row')} in {took:.1f} s, "
             "every one the same on both sides"
         )
 
     record = {"rows": done.rows, "seconds": round(took, 3), **done.model_dump(mode="json")}
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command("prune")
@@ -186,20 +186,20 @@ def prune_(
     least = span(older_than)
     done: Pruned | None = None
     if door.has_state:
-        with _told() as tell:
+        with _reporting() as progress:
 
             async def work(podium: Podium) -> Pruned:
                 return await prune(
                     await podium.store(),
                     least,
                     dry_run=dry_run,
-                    tell=lambda runs: tell("forgetting runs", runs, 0),
+                    tell=lambda runs: progress("forgetting runs", runs, 0),
                 )
 
             done = door.run(work)
     record = done.model_dump(mode="json") if done else {"runs": 0, "dry_run": dry_run}
 
-    def words() -> None:
+    def render() -> None:
         if done is None or not done.runs:
             door.screen.line("no runs ended so long ago")
         else:
@@ -208,7 +208,7 @@ def prune_(
                 f"{counted(done.runs, 'run')} {verb} that ended before {moment(done.before)}"
             )
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command("begin-anew")
@@ -224,22 +224,24 @@ def begin_anew(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
 
-    aside = door.run(Podium.begin_anew)
+    archived = door.run(Podium.begin_anew)
 
-    def words() -> None:
-        kept = f"; the old heads are in {str(aside.heads)!r}" if aside.heads else ""
-        kept += (
-            f"; the database that was there is {str(aside.database)!r}" if aside.database else ""
+    def render() -> None:
+        details = f"; the old heads are in {str(archived.heads)!r}" if archived.heads else ""
+        details += (
+            f"; the database that was there is {str(archived.database)!r}"
+            if archived.database
+            else ""
         )
-        begun = "the older record goes on" if aside.rolled_back else "a new record begins"
-        door.screen.line(f"{begun}{kept}")
+        begun = "the older record goes on" if archived.rolled_back else "a new record begins"
+        door.screen.line(f"{begun}{details}")
 
     record = {
-        "heads": str(aside.heads) if aside.heads else None,
-        "database": str(aside.database) if aside.database else None,
-        "rolled_back": aside.rolled_back,
+        "heads": str(archived.heads) if archived.heads else None,
+        "database": str(archived.database) if archived.database else None,
+        "rolled_back": archived.rolled_back,
     }
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 def _databases(door: Door) -> Databases:
@@ -250,25 +252,25 @@ def _version(number: int) -> str:
     return f"schema {number}" if number else "nothing of Podium's"
 
 
-def _proof_words(chains: int, proved: bool, faults: int) -> str:
+def _proof_text(chains: int, proved: bool, problems: int) -> str:
     if not chains:
         return "no receipts"
     if not proved:
         return (
             f"receipts of {counted(chains, 'run')}: the same, but not proved: their key is not here"
         )
-    state = "proved" if not faults else f"{counted(faults, 'fault')}, which the source has, too"
+    state = "proved" if not problems else f"{counted(problems, 'fault')}, which the source has, too"
     return f"receipts of {counted(chains, 'run')}: {state}"
 
 
 @contextmanager
-def _told() -> Iterator[Tell]:
+def _reporting() -> Iterator[ProgressReport]:
     """How far long work is, on stderr: live on a terminal, a line in a while when piped."""
     with Progress(sys.stderr) as progress:
-        yield Tell(progress)
+        yield ProgressReport(progress)
 
 
-class Tell:
+class ProgressReport:
     """Says how far it is, not more often than people can read."""
 
     def __init__(self, progress: Progress) -> None:
@@ -277,11 +279,11 @@ class Tell:
 
     def __call__(self, doing: str, done: int, of: int) -> None:
         now = time.monotonic()
-        if now - self._last < TELL_SECONDS:
+        if now - self._last < PROGRESS_SECONDS:
             return
         self._last = now
-        words = f"{doing}: {done}" + (f" of {of}" if of else "")
+        line = f"{doing}: {done}" + (f" of {of}" if of else "")
         if self._progress.width:
-            self._progress.doing(words)
+            self._progress.doing(line)
         else:
-            self._progress.line(words)
+            self._progress.line(line)

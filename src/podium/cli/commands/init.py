@@ -96,8 +96,8 @@ def init(
     trial = None
     if try_checks and proposal.checks:
         check = proposal.checks[0]
-        context.obj.parting_words = f"{PROJECT_FILE} is written, and its check was not tried"
-        door.screen.aside(f"trying `{shown_line(check.command)}` in the sandbox …")
+        context.obj.parting_note = f"{PROJECT_FILE} is written, and its check was not tried"
+        door.screen.stderr_line(f"trying `{shown_line(check.command)}` in the sandbox …")
         trial = door.run(lambda podium: podium.project_checks.try_check(check))
     next_command = ASK if name else _next_command(proposal, trial)
 
@@ -164,7 +164,7 @@ def _refuse(door: Door, proposal: Proposal) -> None:
         else:
             door.screen.line("nothing was found that podium.yaml could also say")
         raise error
-    door.screen.aside(f"podium: {error}")
+    door.screen.stderr_line(f"podium: {error}")
     record = {
         "project": str(file.parent),
         "made": [],

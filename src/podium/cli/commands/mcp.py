@@ -49,22 +49,22 @@ def mcp(
       podium mcp --http 127.0.0.1:8766
     """
     # Late: loading the protocol's package takes a second.
-    from podium.mcp import Desk, build_server, serve_stdio, served_over_http
+    from podium.mcp import McpContext, build_server, serve_stdio, served_over_http
 
     door = Door(context.obj)
     address = _own_address(http) if http else None
-    door.options.parting_words = "every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint"
 
     async def served(podium: Podium, run: Run) -> str:
         return await _served(podium, run) if worker else _left_to(run)
 
     async def work(podium: Podium) -> None:
-        server = build_server(Desk(podium, served))
+        server = build_server(McpContext(podium, served))
         if address is None:
             await serve_stdio(server)
             return
         async with served_over_http(server, *address, _token(door)) as url:
-            door.screen.aside(f"podium: MCP at {url}; Ctrl-C ends it")
+            door.screen.stderr_line(f"podium: MCP at {url}; Ctrl-C ends it")
             await asyncio.Event().wait()
 
     door.run(work)
@@ -83,10 +83,10 @@ def _own_address(text: str) -> Address:
 def _token(door: Door) -> str:
     from podium.mcp.server import TOKEN_VARIABLE
 
-    if given := os.environ.get(TOKEN_VARIABLE, ""):
-        return given
+    if token := os.environ.get(TOKEN_VARIABLE, ""):
+        return token
     made = secrets.token_urlsafe(32)
-    door.screen.aside(f"podium: the token, shown this once: {made}")
+    door.screen.stderr_line(f"podium: the token, shown this once: {made}")
     return made
 
 

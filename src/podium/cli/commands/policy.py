@@ -71,7 +71,7 @@ def check(
       podium policy check --tool write_file --args '{"path": "a.txt", "content": "x"}'
     """
     door = Door(context.obj)
-    name, arguments = _wish(command or [], tool, args)
+    name, arguments = _requested_call(command or [], tool, args)
 
     async def work(podium: Podium) -> tuple[Decision, FolderConfinement | None]:
         held = _held(podium, confined)
@@ -90,7 +90,7 @@ def check(
 
     decision, held = door.run(work)
     record = {**_record(decision), **_confinement(held)}
-    door.screen.answer(record, lambda: _words(door.screen, decision, held))
+    door.screen.answer(record, lambda: _print_decision(door.screen, decision, held))
     raise typer.Exit(EXIT_CODES[decision.effect])
 
 
@@ -117,7 +117,7 @@ def _confinement(held: FolderConfinement | None) -> dict[str, Json]:
     return {"confinement": "kernel", "network": held.network, "hosts": list(held.hosts)}
 
 
-def _held_words(held: FolderConfinement | None) -> str:
+def _confinement_text(held: FolderConfinement | None) -> str:
     if held is None:
         return "no: only the words are judged, and nothing holds what they do"
     hosts = f" ({', '.join(held.hosts)})" if held.hosts else ""
@@ -160,7 +160,7 @@ def try_cases(
 
     tried = door.run(work)
     wrong = [one for one in tried if not one.holds]
-    door.screen.answer(_outcome(tried, wrong), lambda: _told(door.screen, tried, wrong))
+    door.screen.answer(_outcome(tried, wrong), lambda: _print_results(door.screen, tried, wrong))
     raise typer.Exit(1 if wrong else 0)
 
 
@@ -192,13 +192,13 @@ def _stopped_share(tried: list[Tried]) -> float:
     return round(stopped / len(passing), 4) if passing else 0.0
 
 
-def _told(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
+def _print_results(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
     for one in wrong:
         command = one.case.command
-        words = command if isinstance(command, str) else shlex.join(command)
-        wanted = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
+        text = command if isinstance(command, str) else shlex.join(command)
+        expected = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
         screen.line(
-            f"expected {wanted}, got {one.decision.value} by {one.rule}: {shown_line(words)}"
+            f"expected {expected}, got {one.decision.value} by {one.rule}: {shown_line(text)}"
         )
         screen.line(f"  {shown_line(one.reason)}")
         if one.case.why:
@@ -208,7 +208,9 @@ def _told(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
         screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of what should pass")
 
 
-def _wish(command: list[str], tool: str | None, args: str | None) -> tuple[str, dict[str, Json]]:
+def _requested_call(
+    command: list[str], tool: str | None, args: str | None
+) -> tuple[str, dict[str, Json]]:
     if bool(command) == (tool is not None):
         raise typer.BadParameter("give either `-- COMMAND…` or `--tool NAME --args JSON`")
     if tool is None:
@@ -239,14 +241,14 @@ def _record(decision: Decision) -> dict[str, Json]:
     }
 
 
-def _words(screen: Screen, decision: Decision, held: FolderConfinement | None) -> None:
+def _print_decision(screen: Screen, decision: Decision, held: FolderConfinement | None) -> None:
     screen.facts(
         [
             ("decision", decision.effect.value),
             ("rule", decision.rule),
             ("tier", str(decision.tier)),
             ("why", shown_line(decision.reason)),
-            ("confined", _held_words(held)),
+            ("confined", _confinement_text(held)),
             ("approvers", ", then ".join(decision.approvers)),
         ]
     )

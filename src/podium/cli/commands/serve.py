@@ -17,7 +17,7 @@ from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
-from podium.cli.queue_worker import serve_queues, wanted_queues
+from podium.cli.queue_worker import select_queues, serve_queues
 from podium.config.os_user import os_user_name
 from podium.config.project_identity import settle_identity
 from podium.core.errors import BadInput
@@ -50,16 +50,16 @@ def tokens(context: typer.Context) -> None:
     if context.invoked_subcommand:
         return
     door = Door(context.obj, lenient=True)
-    kept = _book(door).all() if door.has_folder else []
+    records = _book(door).all() if door.has_folder else []
 
-    def words() -> None:
-        if not kept:
-            door.screen.aside("nobody may come in yet; `podium serve` makes the first token")
+    def render() -> None:
+        if not records:
+            door.screen.stderr_line("nobody may come in yet; `podium serve` makes the first token")
             return
         headers = ("ID", "NAME", "ROLES", "MADE", "BY", "EXPIRES")
-        door.screen.table(headers, [_row(each) for each in kept])
+        door.screen.table(headers, [_row(record) for record in records])
 
-    door.screen.answer({"tokens": [_record(each) for each in kept]}, words)
+    door.screen.answer({"tokens": [_record(record) for record in records]}, render)
 
 
 @tokens_app.command()
@@ -90,16 +90,16 @@ def add(
     folders = door.configuration.folders
     folders.make_state()
     if not os.environ.get("PODIUM_DATABASE_URL"):
-        settle_identity(folders, door.screen.aside)
-    token, kept = _book(door).make(name, frozenset(role or ()), now, until)
+        settle_identity(folders, door.screen.stderr_line)
+    token, record = _book(door).make(name, frozenset(role or ()), now, until)
 
-    def words() -> None:
+    def render() -> None:
         door.screen.line(token)
-        door.screen.aside(
-            f"{kept.name} comes in with it at the console's /login, or by `podium login`; it is shown only now"
+        door.screen.stderr_line(
+            f"{record.name} comes in with it at the console's /login, or by `podium login`; it is shown only now"
         )
 
-    door.screen.answer({"token": token, **_record(kept)}, words)
+    door.screen.answer({"token": token, **_record(record)}, render)
 
 
 @tokens_app.command()
@@ -116,9 +116,9 @@ def revoke(
       podium serve tokens revoke 1c0ffee1
     """
     door = Door(context.obj, lenient=True)
-    kept = _book(door).revoke(token_id)
-    words = f"token {kept.id} of {kept.name} is revoked; its sessions and streams end"
-    door.screen.answer({"revoked": kept.id}, lambda: door.screen.line(words))
+    record = _book(door).revoke(token_id)
+    text = f"token {record.id} of {record.name} is revoked; its sessions and streams end"
+    door.screen.answer({"revoked": record.id}, lambda: door.screen.line(text))
 
 
 def _book(door: Door) -> TokenBook:
@@ -128,8 +128,8 @@ def _book(door: Door) -> TokenBook:
 def _until(expires: str, now: datetime) -> UtcDatetime | None:
     if not expires:
         return None
-    found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())
-    length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta()
     if not timedelta() < length <= MAX_LENGTH:
         raise BadInput(
             f"{expires!r} is no time to expire after; say 12h, 30d or 8w, at most ten years"
@@ -137,18 +137,18 @@ def _until(expires: str, now: datetime) -> UtcDatetime | None:
     return now + length
 
 
-def _record(kept: TokenRecord) -> dict[str, Any]:
-    return kept.model_dump(mode="json", exclude={"sha256"}) | {"roles": sorted(kept.roles)}
+def _record(record: TokenRecord) -> dict[str, Any]:
+    return record.model_dump(mode="json", exclude={"sha256"}) | {"roles": sorted(record.roles)}
 
 
-def _row(kept: TokenRecord) -> tuple[str, ...]:
-    until = moment(kept.expires_at) if kept.expires_at else "never"
+def _row(record: TokenRecord) -> tuple[str, ...]:
+    until = moment(record.expires_at) if record.expires_at else "never"
     return (
-        kept.id,
-        kept.name,
-        ", ".join(sorted(kept.roles)) or "viewer",
-        moment(kept.made_at),
-        kept.made_by,
+        record.id,
+        record.name,
+        ", ".join(sorted(record.roles)) or "viewer",
+        moment(record.made_at),
+        record.made_by,
         until,
     )
 
@@ -217,18 +217,18 @@ def serve(
         behind_proxy=behind_proxy,
         names=tuple(name or ()),
     )
-    door.options.ending_words = "ending processes; every run stays at its checkpoint"
-    door.options.parting_words = "every run stays at its checkpoint, for the next worker"
-    queues = () if no_worker else wanted_queues(queue_specs(door), (), ())
+    door.options.ending_note = "ending processes; every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint, for the next worker"
+    queues = () if no_worker else select_queues(queue_specs(door), (), ())
     door.run(lambda podium: _serve(door, podium, settings, queues))
 
 
-def _settings(**given: object) -> ConsoleSettings:
+def _settings(**values: object) -> ConsoleSettings:
     # Late: nothing else needs a web server.
     from podium.web.server import refuse_open_address
     from podium.web.settings import ConsoleSettings
 
-    settings = ConsoleSettings.model_validate(given)
+    settings = ConsoleSettings.model_validate(values)
     refuse_open_address(settings)
     return settings
 
@@ -246,17 +246,17 @@ async def _serve(
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(served(build_app(console), settings))
         public = _public_url(url, settings)
-        telling = notices_told(podium, console_url=public, path_to=link_paths(podium))
-        await stack.enter_async_context(telling)
-        _tell(door, console, public)
+        notices = notices_told(podium, console_url=public, path_to=link_paths(podium))
+        await stack.enter_async_context(notices)
+        _announce(door, console, public)
         if not queues:
             await asyncio.Event().wait()
-        names = ", ".join(each.name for each in queues)
+        names = ", ".join(queue.name for queue in queues)
 
-        def tell_serving() -> None:
-            door.screen.aside(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
+        def on_serving() -> None:
+            door.screen.stderr_line(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
 
-        await serve_queues(podium, queues, tell_serving, door.screen.aside, once=False)
+        await serve_queues(podium, queues, on_serving, door.screen.stderr_line, once=False)
 
 
 def _public_url(url: str, settings: ConsoleSettings) -> str:
@@ -265,20 +265,20 @@ def _public_url(url: str, settings: ConsoleSettings) -> str:
         return url
     if settings.behind_proxy:
         return f"https://{settings.names[0]}"
-    scheme, _, place = url.partition("://")
-    named, port = settings.names[0], place.rpartition(":")[2]
+    scheme, _, address = url.partition("://")
+    named, port = settings.names[0], address.rpartition(":")[2]
     return f"{scheme}://{named}" if ":" in named else f"{scheme}://{named}:{port}"
 
 
-def _tell(door: Door, console: WebContext, url: str) -> None:
+def _announce(door: Door, console: WebContext, url: str) -> None:
     """The first time with a token, which nobody sees again."""
     if console.settings.socket is not None and not console.settings.names:
         where = f"curl --unix-socket {url} http://localhost/api/v1/runs"
     else:
         where = url
     if console.tokens.all():
-        words = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
-        door.screen.answer({"url": url}, lambda: door.screen.line(words))
+        text = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
+        door.screen.answer({"url": url}, lambda: door.screen.line(text))
         return
     from podium.web.access.tokens import ConsoleRole
 
@@ -289,7 +289,7 @@ def _tell(door: Door, console: WebContext, url: str) -> None:
 
     def human() -> None:
         door.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
-        door.screen.aside(
+        door.screen.stderr_line(
             f"this is {name}'s token for the console, with every role; it is shown only now, and kept as a hash"
         )
 

@@ -57,24 +57,26 @@ def show(
     async def work(podium: Podium) -> tuple[RunReport, Standing, RunSection | None, str]:
         store = await podium.store()
         report = await show_run(store, run, last_events=events)
-        (stands,) = await how_they_stand([report.run], podium.engine)
-        left = {each.id: says for each, says in await left_alone(store, podium.engine)}
+        (status,) = await how_they_stand([report.run], podium.engine)
+        left = {left_run.id: says for left_run, says in await left_alone(store, podium.engine)}
         job = job_of_flow(report.run.flow)
         section = await load(job.report)(podium, report.run) if job and job.report else None
-        return report, stands, section, left.get(report.run.id, "")
+        return report, status, section, left.get(report.run.id, "")
 
-    report, stands, section, answered = door.run(work)
+    report, status, section, answered = door.run(work)
     added = {} if section is None else section.record()
-    record = {**report.record(), "run": stands.record(), **added}
-    door.screen.answer(record, lambda: _words(door.screen, report, stands, section))
-    if stands.interrupted and not door.screen.json:
-        door.screen.aside(f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on")
+    record = {**report.record(), "run": status.record(), **added}
+    door.screen.answer(record, lambda: _print(door.screen, report, status, section))
+    if status.interrupted and not door.screen.json:
+        door.screen.stderr_line(
+            f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on"
+        )
     if answered and not door.screen.json:
-        door.screen.aside(f"answered, but {answered}")
+        door.screen.stderr_line(f"answered, but {answered}")
 
 
-def _words(screen: Screen, report: RunReport, stands: Standing, section: RunSection | None) -> None:
-    screen.facts(_facts(report, stands))
+def _print(screen: Screen, report: RunReport, status: Standing, section: RunSection | None) -> None:
+    screen.facts(_facts(report, status))
     if section is not None:
         screen.line()
         section.show(screen, report.run)
@@ -130,20 +132,20 @@ def _words(screen: Screen, report: RunReport, stands: Standing, section: RunSect
             screen.line(event_line(event))
 
 
-def _facts(report: RunReport, stands: Standing) -> list[tuple[str, str]]:
+def _facts(report: RunReport, status: Standing) -> list[tuple[str, str]]:
     run = report.run
     failure = f"{run.failure.kind}: {run.failure.message}" if run.failure else ""
     return [
         ("run", run.id),
         ("flow", f"{run.flow} v{run.flow_version}"),
         ("task", run.task),
-        ("status", stands.shown_status + (" (cancel requested)" if run.cancel_requested else "")),
+        ("status", status.shown_status + (" (cancel requested)" if run.cancel_requested else "")),
         ("in flight", ", ".join(report.in_flight)),
         ("waits for", run.waiting_for or ""),
         ("created", moment(run.created_at)),
         ("finished", moment(run.finished_at)),
         ("cost", _cost(report)),
-        ("owner", _owner(run.owner, report.owner, alive=stands.hosted) if run.owner else ""),
+        ("owner", _owner(run.owner, report.owner, alive=status.hosted) if run.owner else ""),
         ("queue", run.queue or ""),
         ("failure", failure),
     ]
@@ -164,8 +166,8 @@ def _cost(report: RunReport) -> str:
     return "; ".join([usage_words(work.usage), *counts, *shares])
 
 
-def _owner(owner: str, beat: WorkerHeartbeat | None, *, alive: bool) -> str:
-    where = f", process {beat.pid} on {beat.host}" if beat else ""
+def _owner(owner: str, heartbeat: WorkerHeartbeat | None, *, alive: bool) -> str:
+    where = f", process {heartbeat.pid} on {heartbeat.host}" if heartbeat else ""
     return f"{owner} ({'alive' if alive else 'gone'}{where})"
 
 
@@ -202,9 +204,9 @@ def logs(
     async def work(podium: Podium) -> Standing:
         store = await podium.store()
         report = await show_run(store, run, last_events=0)
-        (stands,) = await how_they_stand([report.run], podium.engine)
+        (status,) = await how_they_stand([report.run], podium.engine)
         if follow:
-            _tell(screen, stands)
+            _note_interrupted(screen, status)
         last = await store.read(lambda view: view.last_seq(report.run.id))
         after = 0 if tail is None else max(0, last - tail)
         logs = follow_logs(store, report.run.id, follow=follow, after_seq=after)
@@ -216,18 +218,18 @@ def logs(
                     screen.answer(event.line(), lambda: screen.line(event_line(event)))  # noqa: B023 - called at once
                 if screen.reader_gone:
                     break
-        return stands
+        return status
 
-    stands = door.run(work)
+    status = door.run(work)
     if gathering:
-        how = {"shown_status": stands.shown_status, "hosted": stands.hosted}
+        how = {"shown_status": status.shown_status, "hosted": status.hosted}
         screen.record({"events": [event.line() for event in gathered], **how})
     elif not follow:
-        _tell(screen, stands)
+        _note_interrupted(screen, status)
 
 
-def _tell(screen: Screen, stands: Standing) -> None:
+def _note_interrupted(screen: Screen, status: Standing) -> None:
     """Say of a run that nobody hosts why nothing more is to be seen of it."""
-    if stands.interrupted:
-        name = short_id(stands.run.id)
-        screen.aside(f"run {name} is interrupted: `podium resume {name}` goes on")
+    if status.interrupted:
+        name = short_id(status.run.id)
+        screen.stderr_line(f"run {name} is interrupted: `podium resume {name}` goes on")

@@ -25,16 +25,16 @@ PATIENCE_SECONDS = 2.0
 """How long a look may take before the person is told that nothing new comes."""
 
 
-class Eye:
-    """The newest that was seen, and why it is not newer."""
+class LiveSnapshot:
+    """The newest that was snapshot, and why it is not newer."""
 
     def __init__(
-        self, watch: WorkWatch, seen: WorkSeen, *, patience_seconds: float = PATIENCE_SECONDS
+        self, watch: WorkWatch, snapshot: WorkSeen, *, patience_seconds: float = PATIENCE_SECONDS
     ) -> None:
         self._watch = watch
         self._patience_seconds = patience_seconds
         self._looking: asyncio.Task[WorkSeen] | None = None
-        self.seen = seen
+        self.snapshot = snapshot
         self.away = ""
 
     async def look(self, *, unless: asyncio.Event) -> None:
@@ -51,13 +51,13 @@ class Eye:
         )
         leaving.cancel()
         if not self._looking.done():
-            self.away = f"the database does not answer; this is from {moment(self.seen.at)}"
+            self.away = f"the database does not answer; this is from {moment(self.snapshot.at)}"
             return
         looked, self._looking = self._looking, None
         try:
-            self.seen, self.away = looked.result(), ""
+            self.snapshot, self.away = looked.result(), ""
         except Passing as error:
-            self.away = f"{error}; this is from {moment(self.seen.at)}"
+            self.away = f"{error}; this is from {moment(self.snapshot.at)}"
 
     def close(self) -> None:
         """Give up on a look that has not ended."""
@@ -93,8 +93,8 @@ def top(
     door = Door(context.obj, lenient=True)
     if not door.has_state:
         nothing = WorkSeen(at=datetime.now(UTC))
-        words = "nothing was recorded here yet; `podium run` begins"
-        door.screen.answer(_record(nothing), lambda: door.screen.aside(words))
+        text = "nothing was recorded here yet; `podium run` begins"
+        door.screen.answer(_record(nothing), lambda: door.screen.stderr_line(text))
         return
     with suppress(Interrupted):
         door.run(lambda podium: _watch(door, podium, once=once))
@@ -126,13 +126,13 @@ async def _draw(store: Store, watch: WorkWatch) -> None:
 
         give_back = listen_for_quit(end, loop.add_reader)
         try:
-            with TopScreen() as screen, closing(Eye(watch, await watch.look())) as eye:
-                screen.show(eye.seen)
+            with TopScreen() as screen, closing(LiveSnapshot(watch, await watch.look())) as eye:
+                screen.show(eye.snapshot)
                 while not await _within(ended, FRAME_SECONDS):
                     await _within(woken, LOOK_SECONDS)
                     woken.clear()
                     await eye.look(unless=ended)
-                    screen.show(eye.seen, eye.away)
+                    screen.show(eye.snapshot, eye.away)
         finally:
             give_back()
 
@@ -141,11 +141,11 @@ async def _print_on(screen: Screen, store: Store, watch: WorkWatch) -> None:
     """Lines whenever what matters has changed, until nobody reads them any more."""
     before: Hashable = None
     async with _woken(store) as woken:
-        eye = Eye(watch, await watch.look())
+        eye = LiveSnapshot(watch, await watch.look())
         while not screen.reader_gone:
-            if (now := (eye.away, _what_matters(eye.seen))) != before:
+            if (now := (eye.away, _what_matters(eye.snapshot))) != before:
                 before = now
-                _print(screen, eye.seen, eye.away)
+                _print(screen, eye.snapshot, eye.away)
             await asyncio.sleep(LINES_SECONDS)
             await _within(woken, LOOK_SECONDS)
             woken.clear()
@@ -178,14 +178,14 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
     return event.is_set()
 
 
-def _print(screen: Screen, seen: WorkSeen, away: str = "") -> None:
-    screen.line(f"{moment(seen.at)}  {summary(seen)}")
-    for line in [away] if away else troubles(seen):
+def _print(screen: Screen, snapshot: WorkSeen, away: str = "") -> None:
+    screen.line(f"{moment(snapshot.at)}  {summary(snapshot)}")
+    for line in [away] if away else troubles(snapshot):
         screen.line(line)
     tables = (
-        worker_rows(seen.workers, seen.at),
-        queue_rows(seen.queues, seen.at),
-        run_rows(seen.runs, seen.at),
+        worker_rows(snapshot.workers, snapshot.at),
+        queue_rows(snapshot.queues, snapshot.at),
+        run_rows(snapshot.runs, snapshot.at),
     )
     for table in tables:
         if table.rows:
@@ -194,15 +194,15 @@ def _print(screen: Screen, seen: WorkSeen, away: str = "") -> None:
     screen.line()
 
 
-def _what_matters(seen: WorkSeen) -> Hashable:
+def _what_matters(snapshot: WorkSeen) -> Hashable:
     """A frame without what changes by itself: times, load, cost."""
     return (
-        tuple((worker.id, worker.alive) for worker in seen.workers),
-        tuple((each.tally, each.served_by) for each in seen.queues),
-        tuple((run.run_id, run.step, run.hosted) for run in seen.runs),
+        tuple((worker.id, worker.alive) for worker in snapshot.workers),
+        tuple((queue.tally, queue.served_by) for queue in snapshot.queues),
+        tuple((run.run_id, run.step, run.hosted) for run in snapshot.runs),
     )
 
 
-def _record(seen: WorkSeen) -> dict[str, object]:
-    queues = [each.record() for each in seen.queues]
-    return {**seen.model_dump(mode="json", exclude={"queues"}), "queues": queues}
+def _record(snapshot: WorkSeen) -> dict[str, object]:
+    queues = [queue.record() for queue in snapshot.queues]
+    return {**snapshot.model_dump(mode="json", exclude={"queues"}), "queues": queues}

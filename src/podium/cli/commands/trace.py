@@ -38,28 +38,28 @@ LATER_PAGE = 500
 """Rows are put out together: a write for each would take longer than reading the trace."""
 
 
-class Telling:
+class TraceView:
     """Shows events as somebody wants them, in words or as JSON."""
 
     def __init__(
         self,
         screen: Screen,
-        wanted: Wanted,
+        row_filter: Wanted,
         *,
         every_event: bool = False,
         limit: int = 0,
         at_once: bool = False,
         json_lines: bool = False,
     ) -> None:
-        """`limit` is how many rows are shown; 0 for all. `at_once` is for what comes slowly; with
+        """`limit` is how many rows are printed; 0 for all. `at_once` is for what comes slowly; with
         `json_lines` each event is an object of its own instead of all being one."""
         self.totals = Totals()
-        self.shown = 0
+        self.printed = 0
         self.enough = False
-        """Whether nothing more is to be shown."""
+        """Whether nothing more is to be printed."""
         self._screen = screen
-        self._wanted = wanted
-        self._wanted_all = wanted == Wanted()
+        self._filter = row_filter
+        self._shows_all = row_filter == Wanted()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
         self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
@@ -76,7 +76,7 @@ class Telling:
             self._timeline.begins(reading.first.data)
         self._begin()
         for data, line in chain([first] if first else [], coming):
-            self._tell(data, line)
+            self._show(data, line)
             if self.enough:
                 break
         self.flush()
@@ -88,15 +88,15 @@ class Telling:
             self._page.append('{"events": [')
 
     def watch(self) -> None:
-        """From now on everything is shown at once, beginning with the calls that go on."""
+        """From now on everything is printed at once, beginning with the calls that go on."""
         self._at_once = self._folding.live = True
         if not self._screen.json:
             self._show_all(row._replace(outcome=BEGUN) for row in self._folding.rest())
 
-    def tell(self, data: Data) -> None:
+    def show(self, data: Data) -> None:
         """Tell one event that has just happened."""
         self._timeline.begins(data)
-        self._tell(data, b"")
+        self._show(data, b"")
 
     def end(self, **beside: Json) -> None:
         """Tell what is left over, and the totals; in JSON with these beside them."""
@@ -115,23 +115,23 @@ class Telling:
             self._page.clear()
             self.enough = self.enough or self._screen.reader_gone
 
-    def _tell(self, data: Data, line: bytes) -> None:
+    def _show(self, data: Data, line: bytes) -> None:
         self.totals.add(data)
         if not self._screen.json:
             if rows := self._folding.rows(data, len(line)):
                 self._show_all(rows)
-        elif self._wanted.fits(data):
+        elif self._filter.fits(data):
             text = _json_line(data, line)
-            self._put(text if self._json_lines or not self.shown else f", {text}")
+            self._put(text if self._json_lines or not self.printed else f", {text}")
 
     def _show_all(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            if (self._wanted_all or self._wanted.fits(row.data)) and not self.enough:
+            if (self._shows_all or self._filter.fits(row.data)) and not self.enough:
                 self._put(self._timeline.lines(row, self.totals))
 
     def _put(self, text: str) -> None:
-        self.shown += 1
-        self.enough = self.shown == self._limit or self.enough
+        self.printed += 1
+        self.enough = self.printed == self._limit or self.enough
         self._page.append(text)
         if self._at_once or len(self._page) >= self._page_rows:
             self.flush()
@@ -229,7 +229,7 @@ def trace(
       podium trace .podium/runs/RUN/execution_trace.jsonl --after 5000 --limit 50
     """
     door = Door(context.obj, lenient=True)
-    telling = Telling(
+    view = TraceView(
         door.screen,
         Wanted(tool, failed),
         every_event=events,
@@ -241,25 +241,25 @@ def trace(
         if follow:
             raise BadInput("a file cannot be followed; name its run instead")
         file = piped_trace() if source == STDIN else open_trace(Path(source))
-        _tell_file(door, telling, file, "stdin" if source == STDIN else source, after)
-        telling.end()
+        _show_file(door, view, file, "stdin" if source == STDIN else source, after)
+        view.end()
     else:
-        _tell_run(door, telling, source, after, follow=follow)
-    _tell_rest(door, telling, source, tool, limit or 0)
+        _show_run(door, view, source, after, follow=follow)
+    _print_hints(door, view, source, tool, limit or 0)
 
 
-def _tell_run(door: Door, telling: Telling, source: str, after: int, *, follow: bool) -> None:
+def _show_run(door: Door, view: TraceView, source: str, after: int, *, follow: bool) -> None:
     door.must_have_state("run", source)
-    stands, path = door.run(lambda podium: _prepared(door, podium, source))
-    name = short_id(stands.run.id)
-    if stands.interrupted:
-        door.screen.aside(f"run {name} is interrupted: `podium resume {name}` goes on")
+    status, path = door.run(lambda podium: _prepared(door, podium, source))
+    name = short_id(status.run.id)
+    if status.interrupted:
+        door.screen.stderr_line(f"run {name} is interrupted: `podium resume {name}` goes on")
     # Outside of the event loop, which Ctrl-C would have to wait for.
-    _tell_file(door, telling, open_trace(path), f"the trace of run {name}", after, growing=True)
-    if follow and not stands.run.status.ended and not telling.enough:
-        seq = max(after, telling.totals.last_seq)
-        door.run(lambda podium: _follow(podium, telling, stands.run.id, seq))
-    telling.end(run=stands.run.id, shown_status=stands.shown_status, hosted=stands.hosted)
+    _show_file(door, view, open_trace(path), f"the trace of run {name}", after, growing=True)
+    if follow and not status.run.status.ended and not view.enough:
+        seq = max(after, view.totals.last_seq)
+        door.run(lambda podium: _follow(podium, view, status.run.id, seq))
+    view.end(run=status.run.id, shown_status=status.shown_status, hosted=status.hosted)
 
 
 async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, Path]:
@@ -269,50 +269,52 @@ async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, 
     run = await store.read(lambda view: view.run(run_id))
     if run is None:
         raise UnknownId("run", source)
-    (stands,) = await how_they_stand([run], podium.engine)
+    (status,) = await how_they_stand([run], podium.engine)
     folder = podium.folders.state / "runs"
     if problem := await bring_up_to_date(store, folder, run_id):
-        door.screen.aside(
+        door.screen.stderr_line(
             f"podium: the trace could not be brought up to date: {problem}; "
             f"`podium logs {short_id(run_id)}` reads the journal itself"
         )
-    return stands, TraceWriter(folder).path(run_id)
+    return status, TraceWriter(folder).path(run_id)
 
 
-def _tell_file(
-    door: Door, telling: Telling, file: BinaryIO, name: str, after: int, *, growing: bool = False
+def _show_file(
+    door: Door, view: TraceView, file: BinaryIO, name: str, after: int, *, growing: bool = False
 ) -> None:
     reading = TraceReader(file, name)
     with file:
-        telling.read(reading, after)
-    for fault in reading.faults:
-        door.screen.aside(f"podium: {fault}")
+        view.read(reading, after)
+    for problem in reading.faults:
+        door.screen.stderr_line(f"podium: {problem}")
     if (others := reading.fault_count - len(reading.faults)) > 0:
-        door.screen.aside(f"podium: {name}: {others} more like it")
+        door.screen.stderr_line(f"podium: {name}: {others} more like it")
     # Of a run it is what another process is writing just now: what a crash tore has been mended.
     if reading.torn and not growing:
-        door.screen.aside(f"podium: {name}: the last line is torn and left out")
+        door.screen.stderr_line(f"podium: {name}: the last line is torn and left out")
 
 
-async def _follow(podium: Podium, telling: Telling, run_id: str, after: int) -> None:
-    telling.watch()
+async def _follow(podium: Podium, view: TraceView, run_id: str, after: int) -> None:
+    view.watch()
     logs = follow_logs(await podium.store(), run_id, follow=True, after_seq=after)
     async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
         async for event in logs:
-            telling.tell(event.line())
-            if telling.enough:
+            view.show(event.line())
+            if view.enough:
                 return
 
 
-def _tell_rest(door: Door, telling: Telling, source: str, tool: str, limit: int) -> None:
+def _print_hints(door: Door, view: TraceView, source: str, tool: str, limit: int) -> None:
     """Say what a person may want to type next."""
-    totals = telling.totals
-    if limit and telling.shown >= limit:
-        door.screen.aside(f"there may be more: `podium trace {source} --after {totals.last_seq}`")
+    totals = view.totals
+    if limit and view.printed >= limit:
+        door.screen.stderr_line(
+            f"there may be more: `podium trace {source} --after {totals.last_seq}`"
+        )
     elif not totals.events:
-        door.screen.aside("no events")
-    elif not telling.shown and tool and tool not in totals.tools:
+        door.screen.stderr_line("no events")
+    elif not view.printed and tool and tool not in totals.tools:
         called = ", ".join(shown_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
-        door.screen.aside(f"no call of {tool!r}; tools that were called: {called}")
-    elif not telling.shown:
-        door.screen.aside("nothing of it fits")
+        door.screen.stderr_line(f"no call of {tool!r}; tools that were called: {called}")
+    elif not view.printed:
+        door.screen.stderr_line("nothing of it fits")

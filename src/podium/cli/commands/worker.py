@@ -11,7 +11,7 @@ from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
-from podium.cli.queue_worker import serve_queues, wanted_queues
+from podium.cli.queue_worker import select_queues, serve_queues
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
 from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER
@@ -82,51 +82,58 @@ def worker(
     labels = tuple(dict.fromkeys(_split(label or [])))
     door = Door(context.obj)
     door.options.labels = labels
-    queues = wanted_queues(queue_specs(door), queue or [], labels)
+    queues = select_queues(queue_specs(door), queue or [], labels)
     if concurrency is not None:
-        queues = [each.model_copy(update={"worker_concurrency": concurrency}) for each in queues]
-    door.options.ending_words = "ending processes; every run stays at its checkpoint"
-    door.options.parting_words = "every run stays at its checkpoint, for the next worker"
+        queues = [queue.model_copy(update={"worker_concurrency": concurrency}) for queue in queues]
+    door.options.ending_note = "ending processes; every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint, for the next worker"
 
-    def tell_serving() -> None:
-        names = ", ".join(each.name for each in queues)
-        door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
+    def on_serving() -> None:
+        names = ", ".join(queue.name for queue in queues)
+        door.screen.stderr_line(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
 
     async def work(podium: Podium) -> list[Run]:
         if metrics is None:
-            return await serve_queues(podium, queues, tell_serving, door.screen.aside, once=once)
+            return await serve_queues(
+                podium, queues, on_serving, door.screen.stderr_line, once=once
+            )
         from podium.cli.metrics_page import metrics_page
 
         async with metrics_page(podium, metrics) as url:
-            door.screen.aside(f"metrics at {url}")
-            return await serve_queues(podium, queues, tell_serving, door.screen.aside, once=once)
+            door.screen.stderr_line(f"metrics at {url}")
+            return await serve_queues(
+                podium, queues, on_serving, door.screen.stderr_line, once=once
+            )
 
     served = door.run(work)
-    record = {"queues": [each.name for each in queues], "runs": [_told(run) for run in served]}
+    record = {
+        "queues": [queue.name for queue in queues],
+        "runs": [_run_record(run) for run in served],
+    }
     door.screen.answer(record, lambda: None)
     if code := _exit_code(served):
         raise typer.Exit(code)
 
 
-def _split(given: Sequence[str]) -> list[str]:
-    return [label.strip() for each in given for label in each.split(",") if label.strip()]
+def _split(values: Sequence[str]) -> list[str]:
+    return [label.strip() for value in values for label in value.split(",") if label.strip()]
 
 
-def _told(run: Run) -> dict[str, Json]:
+def _run_record(run: Run) -> dict[str, Json]:
     reason = run.failure.message if run.failure else run.waiting_for or ""
-    told: dict[str, Json] = {"id": run.id, "status": run.status.value}
+    record: dict[str, Json] = {"id": run.id, "status": run.status.value}
     if wo_id := _order_of(run):
-        told["wo_id"] = wo_id
-    return {**told, "reason": shown_line(reason, MAX_REASON)} if reason else told
+        record["wo_id"] = wo_id
+    return {**record, "reason": shown_line(reason, MAX_REASON)} if reason else record
 
 
 def _order_of(run: Run) -> str:
     """Id of the order that it performs or proposes; empty where there is none."""
-    given = run.input if isinstance(run.input, dict) else {}
+    fields = run.input if isinstance(run.input, dict) else {}
     if run.flow == WORK_ORDER:
-        order = given.get("order")
-        return str(order["id"] if isinstance(order, dict) else given.get("file", ""))
-    return str(given.get("wo_id", "")) if run.flow == CANDIDATE else ""
+        order = fields.get("order")
+        return str(order["id"] if isinstance(order, dict) else fields.get("file", ""))
+    return str(fields.get("wo_id", "")) if run.flow == CANDIDATE else ""
 
 
 def _exit_code(served: Sequence[Run]) -> int:
@@ -138,5 +145,5 @@ def _exit_code(served: Sequence[Run]) -> int:
 def _waits_for_person(run: Run) -> bool:
     if run.status is RunStatus.WAITING:
         names = (run.waiting_for or "").split(", ")
-        return any(each.startswith("approval:") for each in names)
+        return any(name.startswith("approval:") for name in names)
     return run.status is RunStatus.NEEDS_HUMAN

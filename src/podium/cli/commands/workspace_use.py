@@ -26,19 +26,19 @@ from podium.render.text import counted, shown_line
 _CHUNK_BYTES = 1 << 16
 
 
-class Heard:
+class CapturedOutput:
     """The beginning of an output, up to a number of bytes."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._room_bytes = most_bytes
+        self._left_bytes = most_bytes
         self._pieces: list[bytes] = []
         self.dropped_bytes = 0
 
     def add(self, output: bytes) -> None:
-        kept = output[: self._room_bytes]
-        self._pieces.append(kept)
-        self._room_bytes -= len(kept)
-        self.dropped_bytes += len(output) - len(kept)
+        taken = output[: self._left_bytes]
+        self._pieces.append(taken)
+        self._left_bytes -= len(taken)
+        self.dropped_bytes += len(output) - len(taken)
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ def redacted(output: bytes, redact: Callable[[str], str]) -> bytes:
 
 
 async def joined(
-    process: Process, pass_on: Callable[[bytes], None], is_heard: Callable[[], bool]
+    process: Process, pass_on: Callable[[bytes], None], has_reader: Callable[[], bool]
 ) -> ProcessExit:
     """Feed it what comes in here, pass on what it writes, and wait for its end.
 
@@ -61,7 +61,7 @@ async def joined(
         async with _fed(process):
             async for line in process.lines(ends=True):
                 pass_on(line)
-                if not is_heard():
+                if not has_reader():
                     return await process.end()
             return await process.wait()
     except BaseException:
@@ -142,7 +142,7 @@ def create(
 
     record = door.run(work)
 
-    def words() -> None:
+    def render() -> None:
         door.screen.line(f"{short_id(record.id)}: {record.path}")
         door.screen.line(
             f"branch {record.branch.removeprefix('refs/heads/')} from {record.base[:12]}"
@@ -150,9 +150,9 @@ def create(
         for name, port in record.ports.items():
             door.screen.line(f"{name}={port}")
         if is_terminal():
-            door.screen.aside(f"next: podium workspaces exec {record.task} -- COMMAND...")
+            door.screen.stderr_line(f"next: podium workspaces exec {record.task} -- COMMAND...")
 
-    door.screen.answer({"workspace": record.model_dump(mode="json")}, words)
+    door.screen.answer({"workspace": record.model_dump(mode="json")}, render)
 
 
 def exec_(
@@ -178,14 +178,14 @@ def exec_(
     """
     door = Door(context.obj)
 
-    heard = Heard(_OUTPUT_BYTES)
-    pass_on = heard.add if door.options.json else door.screen.pass_on
+    captured = CapturedOutput(_OUTPUT_BYTES)
+    pass_on = captured.add if door.options.json else door.screen.pass_on
 
     async def work(podium: Podium) -> tuple[ProcessExit, TurnEnd, bytes]:
         redact = podium.redactor.text
         record = find_workspace(podium.workspaces, name, str(podium.folders.project))
         workspace = await podium.workspaces.open(record.id)
-        seen = await workspace.begin_turn()
+        before = await workspace.begin_turn()
         try:
             process = await podium.launcher.start(
                 ProcessSpec(
@@ -206,7 +206,7 @@ def exec_(
             missing.exit_code = _NOT_THERE
             raise
         finally:
-            end = await workspace.end_turn(seen)
+            end = await workspace.end_turn(before)
         return ended, end, redacted(ended.stderr, redact)
 
     ended, end, errors = door.run(work)
@@ -214,21 +214,21 @@ def exec_(
         "exit_code": ended.exit_code,
         "signal": ended.signal,
         "timed_out": ended.timed_out,
-        "stdout": heard.text,
-        "stdout_dropped_bytes": heard.dropped_bytes,
+        "stdout": captured.text,
+        "stdout_dropped_bytes": captured.dropped_bytes,
         "stderr": errors.decode(errors="replace"),
         "refused_programs": list(ended.refused_execs),
         "refused_hosts": list(ended.refused_hosts),
         "breaches": list(ended.breaches),
         "moved_away": list(end.moved_away),
-        "violations": [each.model_dump(mode="json") for each in end.violations],
+        "violations": [violation.model_dump(mode="json") for violation in end.violations],
     }
     door.screen.answer(record, lambda: None)
     if not door.options.json:
-        door.screen.pass_aside(errors)
+        door.screen.pass_on_stderr(errors)
     if ended.timed_out:
-        door.screen.aside(f"podium: ended after {seconds:g} s; give it more with --seconds")
-    _tell_refused(door, ended, end)
+        door.screen.stderr_line(f"podium: ended after {seconds:g} s; give it more with --seconds")
+    _print_refusals(door, ended, end)
     raise typer.Exit(_exit_code(ended))
 
 
@@ -260,11 +260,11 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     if isinstance(done, WaitingDelivery):
         waiting = done
         record = {"delivery": None, "waiting": waiting.model_dump(mode="json")}
-        door.screen.answer(record, lambda: _tell_waiting(door, waiting))
+        door.screen.answer(record, lambda: _print_waiting(door, waiting))
         raise typer.Exit(_WAITS)
     branch = done.branch.removeprefix("refs/heads/")
 
-    def words() -> None:
+    def render() -> None:
         if done.before == done.after:
             door.screen.line(f"{branch}: nothing new")
             return
@@ -277,36 +277,38 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
         changed = counted(len(done.paths), "file")
         door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
         for lookalike in done.lookalikes:
-            door.screen.aside(
+            door.screen.stderr_line(
                 f"podium: in test data, check that it is no secret: {shown_line(lookalike)}"
             )
 
-    door.screen.answer({"delivery": done.model_dump(mode="json")}, words)
+    door.screen.answer({"delivery": done.model_dump(mode="json")}, render)
 
 
-def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
+def _print_waiting(door: Door, waiting: WaitingDelivery) -> None:
     door.screen.line(
         f"{waiting.branch}: nothing came back yet; files that guard the project or run by themselves are changed:"
     )
     for file in waiting.files:
         door.screen.line(f"  {shown_line(file)}")
     approval = short_id(waiting.approval_id)
-    door.screen.aside(
+    door.screen.stderr_line(
         f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
         f"then `podium workspaces deliver {waiting.task}`"
     )
 
 
-def _tell_refused(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
+def _print_refusals(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
-        door.screen.aside(f"podium: refused: {shown_line(what)}")
+        door.screen.stderr_line(f"podium: refused: {shown_line(what)}")
     for host in ended.refused_hosts:
-        door.screen.aside(f"podium: refused: no way to {shown_line(host)}")
+        door.screen.stderr_line(f"podium: refused: no way to {shown_line(host)}")
     for path in end.moved_away:
-        door.screen.aside(f"podium: moved away, it would have run as yours: {shown_line(path)}")
+        door.screen.stderr_line(
+            f"podium: moved away, it would have run as yours: {shown_line(path)}"
+        )
     if end.violations:
-        told = ", ".join(each.what for each in end.violations)
-        raise WorkspaceTampered(f"something outside the workspace was changed: {told}")
+        changes = ", ".join(violation.what for violation in end.violations)
+        raise WorkspaceTampered(f"something outside the workspace was changed: {changes}")
 
 
 def _exit_code(ended: ProcessExit) -> int:

@@ -40,25 +40,29 @@ from podium.render.text import counted, moment, shown_line
 
 
 def show_overview(
-    screen: Screen, seen: Overview, now: datetime, *, everywhere: bool = False
+    screen: Screen, overview: Overview, now: datetime, *, everywhere: bool = False
 ) -> None:
     """All of them in a table, then what kills left, then those that are no more."""
-    if not seen.workspaces:
-        screen.aside("no workspaces")
+    if not overview.workspaces:
+        screen.stderr_line("no workspaces")
     else:
         more = ("REPOSITORY",) if everywhere else ()
         headers = ("WORKSPACE", "TASK", "KEPT", "SIZE", "AGE", *more, "WHERE", "BECAUSE")
-        screen.table(headers, [_row(listing, now, everywhere) for listing in seen.workspaces])
-    if seen.elsewhere:
-        screen.aside(f"{counted(seen.elsewhere, 'workspace')} of other repositories: --all")
-    for leftover in seen.leftovers:
-        screen.line(f"leftover {short_id(leftover.id)}: {_leftover_words(leftover)}")
-    if seen.leftovers:
-        screen.aside("`podium workspaces gc` clears leftovers away")
-    if seen.removed:
+        screen.table(headers, [_row(listing, now, everywhere) for listing in overview.workspaces])
+    if overview.elsewhere:
+        screen.stderr_line(
+            f"{counted(overview.elsewhere, 'workspace')} of other repositories: --all"
+        )
+    for leftover in overview.leftovers:
+        screen.line(f"leftover {short_id(leftover.id)}: {_leftover_text(leftover)}")
+    if overview.leftovers:
+        screen.stderr_line("`podium workspaces gc` clears leftovers away")
+    if overview.removed:
         titles = ("REMOVED", "TASK", "WHEN", "SNAPSHOTS", "REPOSITORY")
-        screen.table(titles, [_removed_row(each) for each in seen.removed])
-        screen.aside("`podium workspaces recover WORKSPACE` makes a branch of the newest snapshot")
+        screen.table(titles, [_removed_row(removed) for removed in overview.removed])
+        screen.stderr_line(
+            "`podium workspaces recover WORKSPACE` makes a branch of the newest snapshot"
+        )
 
 
 def _row(listing: WorkspaceListing, now: datetime, everywhere: bool) -> tuple[str, ...]:
@@ -75,16 +79,18 @@ def _row(listing: WorkspaceListing, now: datetime, everywhere: bool) -> tuple[st
     )
 
 
-def tell_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
+def print_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
     """Where it is, and what is not in it."""
     screen.line(f"{made.ref}: {made.commit}")
-    for each in made.left_out:
-        screen.line(f"left out: {shown_line(each)}")
+    for path in made.left_out:
+        screen.line(f"left out: {shown_line(path)}")
     if made.left_out and made.complete:
-        screen.aside("what git ignores and is large is no work: `gc` removes it with the workspace")
+        screen.stderr_line(
+            "what git ignores and is large is no work: `gc` removes it with the workspace"
+        )
 
 
-def tell_recovered(screen: Screen, made: RecoveredBranch) -> None:
+def print_recovered(screen: Screen, made: RecoveredBranch) -> None:
     """Which branch it is, what only the snapshot has, and how to get that."""
     of = made.snapshot
     screen.line(f"{made.branch}: {made.commit} ({of.why}, {moment(of.at)})")
@@ -92,9 +98,11 @@ def tell_recovered(screen: Screen, made: RecoveredBranch) -> None:
         screen.line(f"only in the snapshot: {shown_line(path)}")
     if made.more:
         screen.line(f"only in the snapshot: {made.more} more")
-    screen.aside(f"`git switch {made.branch}` goes there, `git show --stat {made.branch}` looks")
+    screen.stderr_line(
+        f"`git switch {made.branch}` goes there, `git show --stat {made.branch}` looks"
+    )
     if made.only_in_snapshot:
-        screen.aside(
+        screen.stderr_line(
             "git would not carry those that are only in the snapshot; "
             f"`git show {of.ref}:PATH` prints one"
         )
@@ -106,31 +114,31 @@ def _removed_row(removed: RemovedWorkspace) -> tuple[str, ...]:
     return (short_id(record.id), record.task, moment(removed.removed_at), count, record.repository)
 
 
-def _leftover_words(leftover: Leftover) -> str:
-    places = ", ".join(leftover.places)
-    there = f" (still there: {places})" if places else ""
+def _leftover_text(leftover: Leftover) -> str:
+    paths = ", ".join(leftover.places)
+    there = f" (still there: {paths})" if paths else ""
     return f"{leftover.because}, {size(leftover.bytes)}{there}"
 
 
-def tell_collected(screen: Screen, done: Collected, dry_run: bool) -> None:
+def print_collected(screen: Screen, done: Collected, dry_run: bool) -> None:
     """What went and what stays, each with the reason."""
     for removal in done.removals:
-        screen.line(_removal_words(removal, dry_run))
+        screen.line(_removal_text(removal, dry_run))
     gone = sum(removal.removed for removal in done.removals)
     verb = "would be removed" if dry_run else "removed"
     stay = len(done.removals) - gone
-    screen.aside(f"{gone} {verb} ({size(done.bytes)}), {stay} left as they are")
+    screen.stderr_line(f"{gone} {verb} ({size(done.bytes)}), {stay} left as they are")
 
 
-def _removal_words(removal: WorkspaceRemoval, dry_run: bool) -> str:
+def _removal_text(removal: WorkspaceRemoval, dry_run: bool) -> str:
     name = f"{short_id(removal.id)} {removal.task}".rstrip()
     if not removal.removed:
         return f"stays: {name}: {removal.because}"
     verb = "would go" if dry_run else "removed"
-    return f"{verb}: {name}: {removal.because}{_kept_words(removal.snapshot)}"
+    return f"{verb}: {name}: {removal.because}{_snapshot_text(removal.snapshot)}"
 
 
-def _kept_words(snapshot: WorktreeSnapshot | None) -> str:
+def _snapshot_text(snapshot: WorktreeSnapshot | None) -> str:
     if snapshot is None:
         return ""
     left_out = (
@@ -199,20 +207,20 @@ def list_(
 
     async def work(podium: Podium) -> tuple[Overview, datetime]:
         needed = await _needed(door, podium)
-        seen = await survey_workspaces(
+        overview = await survey_workspaces(
             podium.workspaces,
             needed=needed,
             removed=removed,
             git_dir=await _scope(podium, everywhere),
         )
-        return seen, podium.clock.now()
+        return overview, podium.clock.now()
 
-    seen, now = door.run(work)
+    overview, now = door.run(work)
 
-    def words() -> None:
-        show_overview(door.screen, seen, now, everywhere=everywhere)
+    def render() -> None:
+        show_overview(door.screen, overview, now, everywhere=everywhere)
 
-    door.screen.answer(seen.model_dump(mode="json"), words)
+    door.screen.answer(overview.model_dump(mode="json"), render)
 
 
 @app.command()
@@ -255,7 +263,7 @@ def gc(
 
     done = door.run(work)
     record = {"dry_run": dry_run, "bytes": done.bytes, **done.model_dump(mode="json")}
-    door.screen.answer(record, lambda: tell_collected(door.screen, done, dry_run))
+    door.screen.answer(record, lambda: print_collected(door.screen, done, dry_run))
     raise typer.Exit(_exit_code(done, named=bool(names)))
 
 
@@ -275,7 +283,7 @@ def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption =
 
     made = door.run(work)
     record = {"snapshot": made.model_dump(mode="json")}
-    door.screen.answer(record, lambda: tell_snapshot(door.screen, made))
+    door.screen.answer(record, lambda: print_snapshot(door.screen, made))
 
 
 @app.command()
@@ -303,7 +311,7 @@ def recover(
         return await recover_workspace(podium.workspaces, name, branch, scope)
 
     made = door.run(work)
-    door.screen.answer(made.model_dump(mode="json"), lambda: tell_recovered(door.screen, made))
+    door.screen.answer(made.model_dump(mode="json"), lambda: print_recovered(door.screen, made))
 
 
 @app.command()
@@ -324,22 +332,22 @@ def forget(
     async def look(podium: Podium) -> RemovedWorkspace:
         return await find_removed(podium.workspaces, name, await _scope(podium, everywhere))
 
-    found = door.run(look)
-    count = counted(len(found.snapshots), "snapshot")
+    removed = door.run(look)
+    count = counted(len(removed.snapshots), "snapshot")
     if not yes:
-        _ask(door, f"drop {count} of {found.record.task!r} for good?")
+        _ask(door, f"drop {count} of {removed.record.task!r} for good?")
 
     async def work(podium: Podium) -> Sequence[WorktreeSnapshot]:
-        return await podium.workspaces.forget(found.record.id)
+        return await podium.workspaces.forget(removed.record.id)
 
     dropped = door.run(work)
-    record = {"dropped": [each.model_dump(mode="json") for each in dropped]}
+    record = {"dropped": [snapshot.model_dump(mode="json") for snapshot in dropped]}
 
-    def words() -> None:
-        for each in dropped:
-            door.screen.line(f"dropped {each.ref}: {each.commit}")
+    def render() -> None:
+        for snapshot in dropped:
+            door.screen.line(f"dropped {snapshot.ref}: {snapshot.commit}")
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 async def _scope(podium: Podium, everywhere: bool) -> str:
@@ -357,10 +365,10 @@ async def _needed(door: Door, podium: Podium) -> Needed:
 
 def span(text: str) -> timedelta:
     """`90s`, `30m`, `12h`, `7d`, `2w`."""
-    found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
+    if match is None:
         raise BadInput(f"{text!r} is no span of time; write a number and a unit, as in 12h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
 def _ask(door: Door, question: str) -> None:

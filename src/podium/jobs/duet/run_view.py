@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from podium.app.app import Podium
 from podium.app.run_list import Standing
-from podium.cli.progress import LinesTelling, Progress, result_record
-from podium.cli.run_host import next_words
+from podium.cli.progress import LinesView, Progress, result_record
+from podium.cli.run_host import next_steps
 from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
@@ -39,7 +39,7 @@ _SHOWN: tuple[type[e.EventBody], ...] = (
 _MAX_LENGTH = 300
 
 
-class DuetRunView(LinesTelling):
+class DuetRunView(LinesView):
     """Shows one task from its beginning, or from where it goes on, to its end."""
 
     def event(self, event: e.Event, progress: Progress) -> None:
@@ -75,7 +75,7 @@ class DuetRunView(LinesTelling):
         if report := str(result.get("report") or ""):
             self._screen.line(shown_text(report))
         for words in _what_now(stands):
-            self._screen.aside(words)
+            self._screen.stderr_line(words)
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")
 
 
@@ -86,4 +86,4 @@ def _what_now(stands: Standing) -> list[str]:
             f"podium: {stands.run.failure.message}",
             f"`podium duet log {short}` shows what was said; `podium duet retry {short}` asks again",
         ]
-    return next_words(stands)
+    return next_steps(stands)

@@ -133,7 +133,7 @@ async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[S
                 await each.close()
     for each in listening:
         for fault in each.faults:
-            door.screen.aside(f"podium: {fault}")
+            door.screen.stderr_line(f"podium: {fault}")
 
 
 def _tell(progress: Progress, event: Event) -> None:
@@ -144,12 +144,12 @@ def _tell(progress: Progress, event: Event) -> None:
 def _say_how_to_go_on(door: Door, run: Run) -> None:
     short = short_id(run.id)
     if run.queue is not None:
-        door.options.parting_words = (
+        door.options.parting_note = (
             f"run {run.id} goes on in queue {run.queue!r}: `podium logs -f {short}` follows it, "
             f"`podium cancel {short}` ends it"
         )
         return
-    door.options.parting_words = (
+    door.options.parting_note = (
         f"run {run.id} stays at its checkpoint: `podium resume {short}` goes on, "
         f"`podium cancel {short}` ends it"
     )

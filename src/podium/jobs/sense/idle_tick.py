@@ -262,7 +262,7 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
 
     screen, record = Screen(json=parsed.json), tick.record
     for fault in tick.faults:
-        screen.aside(f"podium: {fault}")
+        screen.stderr_line(f"podium: {fault}")
 
     def show() -> None:
         show_sensed(screen, record["tick"], record["mode"], record["seconds"], record["counts"])
@@ -274,7 +274,7 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
     try:
         screen.answer({**record, "summary": tick.summary}, show)
     except AnswerLost as lost:
-        screen.aside(f"podium: {lost}")
+        screen.stderr_line(f"podium: {lost}")
         return lost.exit_code
     return 0
 

@@ -55,10 +55,10 @@ def evidence(row: RunRow) -> str:
 def _evidence(row: RunRow) -> str:
     run = row.stands.run
     if row.stands.interrupted:
-        return "the process that hosted it is gone; it can be resumed"
+        return "its process is gone; it can be resumed"
     match run.status:
         case RunStatus.QUEUED:
-            return f"waits in queue {run.queue}" if run.queue else "not begun"
+            return f"waits in queue {run.queue}" if run.queue else "not started"
         case RunStatus.WAITING:
             return waiting_text(run)
         case RunStatus.SUCCEEDED:

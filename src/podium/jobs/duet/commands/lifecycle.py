@@ -250,7 +250,9 @@ def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) 
     asked = not granted and not screen.json and typer.get_text_stream("stdin").isatty()
     if asked:
         for folder in missing:
-            screen.aside(f"both programs may read and change everything in {shown_line(folder)}")
+            screen.stderr_line(
+                f"both programs may read and change everything in {shown_line(folder)}"
+            )
         granted = typer.confirm("grant it?", err=True)
     if granted:
         grant(podium, pair)

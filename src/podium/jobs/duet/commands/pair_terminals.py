@@ -24,7 +24,7 @@ def found_terminals(
     variables = variables_of(None)
 
     def tell(words: str) -> None:
-        screen.aside(f"podium: {words}")
+        screen.stderr_line(f"podium: {words}")
 
     if at or is_served(podium):
         try:

@@ -250,7 +250,9 @@ def _tell(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
         for file, fault in checked.faults:
             screen.line(shown_line(fault.sentence(file)))
-        screen.aside(f"podium: {counted(len(checked.faults), 'fault')}; nothing can be run with it")
+        screen.stderr_line(
+            f"podium: {counted(len(checked.faults), 'fault')}; nothing can be run with it"
+        )
         return
     prompt = checked.prompt
     screen.line(f"{checked.playbook}: sound, with {checked.profile}")

@@ -145,7 +145,7 @@ def _tell(door: Door, replayed: ReplayVerdict) -> None:
     for line in _lines(found):
         screen.line(line)
     if any(field.field == "digest" for field in found.fields):
-        screen.aside(
+        screen.stderr_line(
             "a digest covers the tool, its arguments and the folder it works in; if that folder was moved, "
             "say where it was: --root DIR"
         )

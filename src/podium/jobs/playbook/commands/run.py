@@ -182,11 +182,11 @@ def _show(door: Door, shown: FolderRestore, over: bool) -> None:
     lines += [(path, "remove") for path in shown.removed]
     for path, what in sorted(lines)[:MAX_SHOWN]:
         mark = "  (changed after the run)" if path in later else ""
-        door.screen.aside(f"{what:>8}  {shown_line(path)}{mark}")
+        door.screen.stderr_line(f"{what:>8}  {shown_line(path)}{mark}")
     if len(lines) > MAX_SHOWN:
-        door.screen.aside(f"          and {len(lines) - MAX_SHOWN} more")
+        door.screen.stderr_line(f"          and {len(lines) - MAX_SHOWN} more")
     for words in shown.left_out:
-        door.screen.aside(f"as it is  {shown_line(words)}")
+        door.screen.stderr_line(f"as it is  {shown_line(words)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "

@@ -9,7 +9,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, naming_root, root_words, take_root
+from podium.cli.context import Door, RootToo, naming_root, root_option, take_root
 from podium.cli.screen import Screen, is_terminal
 from podium.core.decisions import Approval
 from podium.core.ids import short_id
@@ -147,7 +147,7 @@ class _Whole:
         for line in shown_text(self.text).splitlines():
             screen.line(f"  {line}")
         for line in next_commands(stands, self.around):
-            screen.aside(line)
+            screen.stderr_line(line)
 
 
 def _record(seen: CandidateSeen) -> dict[str, Json]:
@@ -160,7 +160,7 @@ def _record(seen: CandidateSeen) -> dict[str, Json]:
 
 
 def _list(door: Door, found: list[CandidateSeen], *, all_: bool) -> None:
-    screen, project = door.screen, root_words(door.configuration.folders.project)
+    screen, project = door.screen, root_option(door.configuration.folders.project)
     if found and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
         for each in found:
             _entry(screen, each)

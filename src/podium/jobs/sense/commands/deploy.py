@@ -9,7 +9,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, naming_root, root_words, take_root
+from podium.cli.context import Door, RootToo, naming_root, root_option, take_root
 from podium.cli.login import approver
 from podium.cli.progress import Progress
 from podium.core.model import Json
@@ -56,10 +56,10 @@ def deploy(
     folder = door.configuration.folders.project
     with naming_root(folder):
         door.must_have_state("candidate", candidate)
-    project = (f" --mode {mode}" if mode else "") + root_words(folder)
-    door.options.parting_words = (
+    project = (f" --mode {mode}" if mode else "") + root_option(folder)
+    door.options.parting_note = (
         f"your yes stands; `podium deploy {candidate}{project}` goes on, and so does "
-        f"`podium worker{root_words(folder)}`"
+        f"`podium worker{root_option(folder)}`"
     )
 
     who = approver(door)

@@ -53,7 +53,7 @@ def parse(
     parsed = ParsedPlan(error=fault) if fault else parse_plan(content)
     screen.answer(parsed.record(), lambda: _tell(screen, parsed))
     if parsed.error:
-        screen.aside(f"podium: {parsed.error if fault else f'{input_!r}: {parsed.error}'}")
+        screen.stderr_line(f"podium: {parsed.error if fault else f'{input_!r}: {parsed.error}'}")
         raise typer.Exit(BROKEN)
 
 

@@ -16,7 +16,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, root_words, take_root
+from podium.cli.context import Door, root_option, take_root
 from podium.cli.progress import Progress
 from podium.cli.screen import error_record
 from podium.core.decisions import Tier
@@ -72,14 +72,14 @@ class TrustNews:
         if standing.proposes(self._needed) and not before.proposes(self._needed):
             tier = max(standing.highest_agreed, Tier.T1)
             words = f"{shlex.quote(standing.target)} --zone {shlex.quote(standing.zone)}"
-            project = root_words(self._podium.folders.project)
+            project = root_option(self._podium.folders.project)
             yield f"{place} has earned autonomy up to {tier}: podium sense trust promote {words}{project}"
 
 
 def tick_once(door: Door, *, manual: bool) -> None:
     """Tick, tell what came of it, and leave with its exit code."""
-    door.options.ending_words = "ending the tick; the next one goes on with what this one began"
-    door.options.parting_words = "the next tick goes on with what this one began"
+    door.options.ending_note = "ending the tick; the next one goes on with what this one began"
+    door.options.parting_note = "the next tick goes on with what this one began"
 
     async def work(podium: Podium) -> tuple[TickOutcome, Surroundings, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
@@ -94,7 +94,7 @@ def tick_once(door: Door, *, manual: bool) -> None:
         if conditions is not None:
             note_if_idle(podium, kit, outcome, conditions)
         for fault in kit.record.faults:
-            door.screen.aside(f"podium: {fault}")
+            door.screen.stderr_line(f"podium: {fault}")
         return outcome, await look_around(podium, outcome.candidates), news.lines()
 
     outcome, around, news = door.run(work)
@@ -175,7 +175,7 @@ class Between:
         now = moment(self._podium.clock.now())
         line = f"{now}  {standing.state}: {standing.wo_id}  {shown_line(what, 160)}".rstrip()
         screen = self._door.screen
-        (screen.aside if screen.json else screen.line)(line)
+        (screen.stderr_line if screen.json else screen.line)(line)
 
 
 def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStanding]:
@@ -186,8 +186,8 @@ def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStandin
 
 def keep_ticking(door: Door) -> None:
     """Tick until Ctrl-C."""
-    door.options.ending_words = "ending the tick; every run stays at its checkpoint"
-    door.options.parting_words = "every run stays at its checkpoint, for the next loop or worker"
+    door.options.ending_note = "ending the tick; every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint, for the next loop or worker"
 
     async def work(podium: Podium) -> None:
         async with AsyncExitStack() as stack:
@@ -202,14 +202,14 @@ def keep_ticking(door: Door) -> None:
                     *news.lines(),
                     *(each for each in kit.record.faults if each not in told),
                 ):
-                    door.screen.aside(f"podium: {shown_line(line)}")
+                    door.screen.stderr_line(f"podium: {shown_line(line)}")
                 told.clear()
                 told.update(kit.record.faults)
                 between.watch()
 
             async def begun() -> None:
                 every = f"every {kit.options.every_seconds:g} s"
-                door.screen.aside(
+                door.screen.stderr_line(
                     f"sensing {kit.root} in mode {kit.mode}, now and {every}; Ctrl-C ends it"
                 )
                 # What people answered while no loop ran waits in the record, where there is one.
@@ -226,15 +226,15 @@ async def _tell_waiting(door: Door, podium: Podium) -> None:
     found = await candidates_seen(podium)
     waiting = [each.standing.wo_id for each in found if each.state == "waiting"]
     if waiting:
-        command = f"podium candidates{root_words(podium.folders.project)}"
-        door.screen.aside(f"waiting: {', '.join(waiting)}; `{command}` tells more")
+        command = f"podium candidates{root_option(podium.folders.project)}"
+        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` tells more")
 
 
 def _tell(door: Door, outcome: TickOutcome | PodiumError, told: set[str]) -> None:
     screen = door.screen
     if isinstance(outcome, PodiumError):
         message = f"{outcome} (the next tick comes all the same)"
-        screen.aside(f"podium: {message}")
+        screen.stderr_line(f"podium: {message}")
         if screen.json:
             screen.record({"error": error_record(outcome, str(outcome), outcome.exit_code)})
         return
@@ -322,6 +322,6 @@ def sense(
 def _tell_odd_mode(door: Door) -> None:
     given = os.environ.get(MODE_VARIABLE, "").strip()
     if given and given not in MODES:
-        door.screen.aside(
+        door.screen.stderr_line(
             f"podium: {MODE_VARIABLE}={given!r} is no mode, so the mode is {MODES[0]}; modes: {', '.join(MODES)}"
         )

@@ -144,7 +144,7 @@ def _tier(text: str) -> Tier | None:
 
 def _ask(door: Door, plan: Promotion) -> None:
     for standing, tier in plan.grants:
-        door.screen.aside(
+        door.screen.stderr_line(
             f"{shown_line(standing.target)} in {shown_line(standing.zone)}: orders up to {tier} would be delivered "
             f"unasked in autonomous mode ({counted(standing.agreed, 'agreement')} in a row, "
             f"{counted(standing.disagreed, 'disagreement')}, {counted(standing.incidents, 'incident')})"
@@ -175,11 +175,11 @@ def _tell(door: Door, known: Sequence[Standing], needed: int, faults: Sequence[s
         for each in known:
             if each.why:
                 place = f"{each.target} in {each.zone}"
-                door.screen.aside(f"{shown_line(place)} was demoted: {shown_line(each.why)}")
+                door.screen.stderr_line(f"{shown_line(place)} was demoted: {shown_line(each.why)}")
 
     door.screen.answer(record, words)
     for fault in faults:
-        door.screen.aside(f"podium: {fault}")
+        door.screen.stderr_line(f"podium: {fault}")
 
 
 def _row(standing: Standing, needed: int) -> list[str]:
