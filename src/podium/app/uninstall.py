@@ -54,7 +54,7 @@ from podium.store import DATABASE_NAME, run_statuses
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.jobs.sense.io.schedulers import Standing
+    from podium.jobs.sense.io.schedulers import SchedulerStatus
 
 
 COMMAND = "podium uninstall"
@@ -374,16 +374,18 @@ class Uninstaller:
         ]
         return [busy, *nested, *foreign_contents(state)]
 
-    async def _schedulers(self, project: Path) -> Sequence[Standing]:
+    async def _schedulers(self, project: Path) -> Sequence[SchedulerStatus]:
         """How each scheduler stands with the sense loop of this project."""
-        from podium.jobs.sense.io import schedule_of, standings
+        from podium.jobs.sense.io import schedule_of, scheduler_statuses
         from podium.jobs.sense.io.installation import machine_in
 
         try:
             schedule = schedule_of(root=str(project), program="/bin/true")
         except PodiumError:  # a folder that no scheduler can take
             return ()
-        return await standings(schedule, machine_in(self._podium.environ, self._podium.launcher))
+        return await scheduler_statuses(
+            schedule, machine_in(self._podium.environ, self._podium.launcher)
+        )
 
     def _pairs_up(self, *, everywhere: bool) -> Iterator[Blocker]:
         """Pairs of terminals whose tmux server runs."""
@@ -437,7 +439,7 @@ def _same(project: ProjectData, listed: ProjectData) -> bool:
     )
 
 
-def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
+def _scheduled(project: Path, schedulers: Sequence[SchedulerStatus]) -> list[Blocker]:
     where = "there" if project.is_dir() else "there, in an empty folder that you make for it"
     return [
         Blocker(
@@ -450,7 +452,7 @@ def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
     ]
 
 
-def _cron_notes(project: Path, schedulers: Sequence[Standing]) -> list[str]:
+def _cron_notes(project: Path, schedulers: Sequence[SchedulerStatus]) -> list[str]:
     """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
     problems = [standing.why for standing in schedulers if standing.scheduler == "cron"]
     unread = any(problem and "not installed" not in problem for problem in problems)
