@@ -243,7 +243,7 @@ async def test_a_candidate_that_waits_since_an_earlier_version_is_delivered(
     station = with_writer(tmp_path, {"ops": [REPORT], "cannot": ""}, tasks=["see g/docs/a.md"])
     station.write("g/docs/a.md", "alpha\n")
     with monkeypatch.context() as patched:
-        patched.setattr(operation_writer, "evidence", nothing)
+        patched.setattr(operation_writer, "gather_evidence", nothing)
         async with station.open() as post:
             [candidate] = (await post.tick(manual=True)).candidates
     async with station.open() as post:
