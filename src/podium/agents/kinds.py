@@ -171,8 +171,8 @@ class ExplainedAgent:
             raise
 
     def _address(self) -> str:
-        given = self._options.base_url or _address_in(self._options.env)
-        return f"it was tried at {shown_address(given)}" if given else ""
+        url = self._options.base_url or _address_in(self._options.env)
+        return f"it was tried at {shown_address(url)}" if url else ""
 
     def _login(self) -> str:
         env = self._options.env
@@ -206,11 +206,11 @@ def shown_address(url: str) -> str:
 
 
 def _address_in(env: Mapping[str, str]) -> str:
-    found = (value for name, value in env.items() if name.endswith("BASE_URL"))
-    return next((value for value in found if value.startswith(("http://", "https://"))), "")
+    urls = (value for name, value in env.items() if name.endswith("BASE_URL"))
+    return next((value for value in urls if value.startswith(("http://", "https://"))), "")
 
 
-def _say_more(error: PodiumError, words: str) -> None:
+def _say_more(error: PodiumError, detail: str) -> None:
     """Put words behind the message; type, cause and figures of the error stay as they are."""
-    if words and words not in str(error):
-        error.args = (f"{error}; {words}",)
+    if detail and detail not in str(error):
+        error.args = (f"{error}; {detail}",)

@@ -15,7 +15,7 @@ import pytest
 from podium.agents.acp import AcpAgent
 from podium.agents.acp.gatekeeper import wishes_of
 from podium.agents.acp.setup import GeminiSetup, is_gemini
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.decisions import CallOutcome, Effect, HookAnswer
 from podium.core.errors import (
     AgentLost,
@@ -71,7 +71,7 @@ class Stage:
         self.workspace.mkdir()
         self.doors = FakeHookDoors(answers=answers)
         self.transcripts = MemoryTranscripts()
-        self.kit = AgentKit(
+        self.kit = AgentDeps(
             enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(),
             doors=self.doors,

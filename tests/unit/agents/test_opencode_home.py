@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import private_home
 from podium.agents.headless.opencode.agent import KNOWN_VERSION, OpencodeCliAgent
 from podium.agents.headless.opencode.home import (
@@ -42,8 +42,8 @@ SERVED: dict[str, Any] = {
 }
 
 
-def kit_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentKit:
-    return AgentKit(
+def kit_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentDeps:
+    return AgentDeps(
         enclosures=FakeEnclosures(),
         launcher=launcher or FakeLauncher(),
         doors=FakeHookDoors(),

@@ -91,12 +91,12 @@ class Heard:
         elif kind == "plan":
             self._tell("note", "a plan")
 
-    def _take_words(self, words: str) -> None:
+    def _take_words(self, text: str) -> None:
         if self._tool_since:
             self._pieces.clear()
             self._tool_since = False
-        self._pieces.append(words)
-        self._tell("text", words)
+        self._pieces.append(text)
+        self._tell("text", text)
 
     async def _take_tool(self, update: Mapping[str, Json]) -> None:
         number = str(update.get("toolCallId") or "")
@@ -128,9 +128,9 @@ class Heard:
         how = "although it was refused" if number in keeper.refused else "without asking"
         self._warn(f"the agent says it did {title!r} {how}")
 
-    def _warn(self, words: str) -> None:
+    def _warn(self, warning: str) -> None:
         if len(self.warnings) < _MAX_WARNINGS:
-            self.warnings.append(words)
+            self.warnings.append(warning)
 
 
 def used_in(result: Mapping[str, Json], model: str) -> Usage:
@@ -144,8 +144,8 @@ def used_in(result: Mapping[str, Json], model: str) -> Usage:
 
 def model_in(result: Mapping[str, Json]) -> str:
     """The model that most was used of, where the agent names those it asked."""
-    told = _quota(result).get("model_usage")
-    models = [_mapping(entry) for entry in told] if isinstance(told, list) else []
+    entries = _quota(result).get("model_usage")
+    models = [_mapping(entry) for entry in entries] if isinstance(entries, list) else []
     # Gemini CLI calls it `auto` for all answers but the first where it chooses itself.
     named = [entry for entry in models if _is_name(entry.get("model"))]
     most = max(named, key=lambda entry: sum(_counted(entry)), default={})

@@ -59,15 +59,15 @@ class Keeper:
     def finish(self) -> None:
         """Keep the words that came last."""
         if self._pieces:
-            said = {self._kind: "".join(self._pieces)}
+            record = {self._kind: "".join(self._pieces)}
             self._pieces.clear()
-            self._transcript.write(json.dumps(said, ensure_ascii=False))
+            self._transcript.write(json.dumps(record, ensure_ascii=False))
 
-    def _add(self, kind: str, words: str) -> None:
+    def _add(self, kind: str, text: str) -> None:
         if kind != self._kind:
             self.finish()
         self._kind = kind
-        self._pieces.append(words)
+        self._pieces.append(text)
 
 
 def _piece_in(line: str) -> tuple[str, str] | None:
@@ -75,10 +75,10 @@ def _piece_in(line: str) -> tuple[str, str] | None:
         return None
     try:
         update = json.loads(line)["params"]["update"]
-        kind, words = update["sessionUpdate"], update["content"]["text"]
+        kind, text = update["sessionUpdate"], update["content"]["text"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return (kind, words) if kind in _PIECES and isinstance(words, str) else None
+    return (kind, text) if kind in _PIECES and isinstance(text, str) else None
 
 
 PROTOCOL_VERSION = 1
@@ -110,13 +110,13 @@ class AcpTalk:
         self,
         process: Process,
         gatekeeper: Gatekeeper,
-        heard: Heard,
+        stream: Heard,
         keeper: Keeper,
         agent: str,
     ) -> None:
         self._process = process
         self._gatekeeper = gatekeeper
-        self._heard = heard
+        self._heard = stream
         self._keeper = keeper
         self._agent = agent
 
@@ -134,20 +134,20 @@ class AcpTalk:
                 raise
 
     async def _introduce(self, peer: RpcPeer) -> None:
-        said = _mapping(await peer.call("initialize", dict(INTRODUCTION)))
-        version = said.get("protocolVersion")
+        response = _mapping(await peer.call("initialize", dict(INTRODUCTION)))
+        version = response.get("protocolVersion")
         if version != PROTOCOL_VERSION:
             raise AgentRejected(
                 f"agent {self._agent!r} speaks version {version!r} of ACP and Podium speaks "
                 f"{PROTOCOL_VERSION}; use a version of it that speaks the same"
             )
-        self._heard.agent = said
+        self._heard.agent = response
 
     async def _session(self, peer: RpcPeer, turn: Turn) -> str:
-        place: dict[str, Json] = {"cwd": turn.workspace, "mcpServers": []}
+        parameters: dict[str, Json] = {"cwd": turn.workspace, "mcpServers": []}
         if turn.session is not None and self._can_load():
             try:
-                loaded = await peer.call("session/load", {"sessionId": turn.session, **place})
+                loaded = await peer.call("session/load", {"sessionId": turn.session, **parameters})
                 self._heard.current_model = _model_in(_mapping(loaded))
             except RpcError as error:
                 raise SessionUnknown(
@@ -160,7 +160,7 @@ class AcpTalk:
             self._heard.warnings.append(
                 f"agent {self._agent!r} cannot continue conversations; a new one was begun"
             )
-        opened = _mapping(await peer.call("session/new", place))
+        opened = _mapping(await peer.call("session/new", parameters))
         self._heard.current_model = _model_in(opened)
         session = opened.get("sessionId")
         if not isinstance(session, str) or not session:
@@ -188,8 +188,8 @@ class AcpTalk:
     async def _prompt(self, peer: RpcPeer, prompt: str) -> None:
         self._heard.listening = True
         # A slash at the very beginning makes it a command with many agents.
-        said = f"\n{prompt}" if prompt.startswith("/") else prompt
-        asked = {"sessionId": self._heard.session, "prompt": [{"type": "text", "text": said}]}
+        text = f"\n{prompt}" if prompt.startswith("/") else prompt
+        asked = {"sessionId": self._heard.session, "prompt": [{"type": "text", "text": text}]}
         self._heard.result = _mapping(await peer.call("session/prompt", asked))
 
     async def _tell_to_stop(self, peer: RpcPeer) -> None:
@@ -226,7 +226,7 @@ ReadTrouble = Callable[[str, int | None, str, datetime], PodiumError]
 def trouble_at_end(
     agent: str,
     turn: Turn,
-    heard: Heard,
+    stream: Heard,
     gatekeeper: Gatekeeper,
     ended: ProcessExit,
     waiting: tuple[str, ...] = (),
@@ -237,32 +237,32 @@ def trouble_at_end(
     """
     if ended.timed_out:
         return out_of_time(agent, ended)
-    if heard.result is None:
+    if stream.result is None:
         return lost(agent, ended)
-    reason = heard.result.get("stopReason")
+    reason = stream.result.get("stopReason")
     if reason == "max_turn_requests":
         return _out_of_turns(agent, turn)
-    if heard.silent and may_end_with("", waiting):
+    if stream.silent and may_end_with("", waiting):
         return None
     if reason == "refusal":
         return AgentRefused(f"the model of agent {agent!r} will not do what it was asked")
     if reason == "cancelled" and not gatekeeper.refused:
         return AgentLost(f"agent {agent!r} broke off its turn by itself")
-    if reason == "max_tokens" and not heard.text:
+    if reason == "max_tokens" and not stream.text:
         return ContextOverflow(f"the model of agent {agent!r} came to its limit before any word")
     if reason not in ("end_turn", "cancelled", "max_tokens"):
         return AgentLost(f"agent {agent!r} ended its turn for a reason unknown here: {reason!r}")
-    if reason == "end_turn" and not may_end_with(heard.text, waiting):
+    if reason == "end_turn" and not may_end_with(stream.text, waiting):
         return AgentUnavailable(f"the model of agent {agent!r} gave no answer")
     return None
 
 
-def warnings_at_end(heard: Heard) -> tuple[str, ...]:
+def warnings_at_end(stream: Heard) -> tuple[str, ...]:
     """What a person should know of an answer that counts."""
-    reason = (heard.result or {}).get("stopReason")
+    reason = (stream.result or {}).get("stopReason")
     cut = ("the answer was cut off at the model's limit",) if reason == "max_tokens" else ()
     broken = ("the agent broke off after a refusal",) if reason == "cancelled" else ()
-    return (*heard.warnings, *cut, *broken)
+    return (*stream.warnings, *cut, *broken)
 
 
 def trouble_of_error(
@@ -275,18 +275,18 @@ def trouble_of_error(
         return lost(agent, ended)
     if not isinstance(error, RpcError):
         return error
-    words = words_of(error)
+    message = words_of(error)
     if error.code == AUTH_REQUIRED:
-        return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {words}; {login_hint(agent)}")
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {message}; {login_hint(agent)}")
     if error.code in _OUR_FAULT:
-        return AgentRejected(f"agent {agent!r} does not take what it was asked: {words}")
+        return AgentRejected(f"agent {agent!r} does not take what it was asked: {message}")
     status = error.code if 400 <= error.code <= 599 else None
-    return read(agent, status, words, now)
+    return read(agent, status, message, now)
 
 
-def trouble_of_words(agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
+def trouble_of_words(agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
     """The error for an agent nothing more is known of."""
-    return trouble_of_status(agent, status, words, login_hint=login_hint(agent), now=now)
+    return trouble_of_status(agent, status, message, login_hint=login_hint(agent), now=now)
 
 
 def login_hint(agent: str) -> str:

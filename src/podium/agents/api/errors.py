@@ -36,18 +36,18 @@ _FIRST_EPOCH_SECONDS = 1_000_000_000
 _FIRST_EPOCH_MILLISECONDS = 1_000_000_000_000
 
 
-def time_to_ask_again(error: ModelAPIError, words: str, now: datetime) -> datetime | None:
+def time_to_ask_again(error: ModelAPIError, message: str, now: datetime) -> datetime | None:
     """The moment by the most exact thing it said: a header, a detail of the body, its words."""
     if error.retry_after is not None:
         return after_seconds(error.retry_after, now)
     headers = (error.headers if isinstance(error, ModelHTTPError) else None) or {}
-    return _of_details(error.body, now) or _of_headers(headers, now) or reset_time(words, now)
+    return _of_details(error.body, now) or _of_headers(headers, now) or reset_time(message, now)
 
 
 def _of_headers(headers: Mapping[str, str], now: datetime) -> datetime | None:
     """The latest reset: one limit that is lifted does not help while another holds."""
-    found = [_of_header(headers[name].strip(), now) for name in _RESET_HEADERS if name in headers]
-    return max((each for each in found if each is not None), default=None)
+    resets = [_of_header(headers[name].strip(), now) for name in _RESET_HEADERS if name in headers]
+    return max((reset for reset in resets if reset is not None), default=None)
 
 
 def _of_header(value: str, now: datetime) -> datetime | None:
@@ -95,37 +95,37 @@ class Trouble:
 
 def trouble_of(error: Exception, choice: Choice, key: Key, now: datetime) -> Trouble:
     """Read what the library raised. The key is taken out of the words."""
-    words = key.scrub(_words(error))
+    message = key.scrub(_words(error))
     match error:
         case said.ModelContextWindowExceededError():
             what = f"the conversation is too long for agent {choice.agent!r}"
-            return Trouble(ContextOverflow(_with(what, words)))
+            return Trouble(ContextOverflow(_with(what, message)))
         case said.ContentFilterError():
-            return Trouble(AgentRefused(_with(f"agent {choice.agent!r} refused", words)))
+            return Trouble(AgentRefused(_with(f"agent {choice.agent!r} refused", message)))
         case said.ModelAPIError():
-            return _of_api(error, words, choice, key, now)
+            return _of_api(error, message, choice, key, now)
         case said.UserError():
             return Trouble(
-                AgentRejected(_with(f"agent {choice.agent!r} cannot be asked so", words)),
+                AgentRejected(_with(f"agent {choice.agent!r} cannot be asked so", message)),
                 rejected=True,
             )
         case said.UnexpectedModelBehavior():
             what = f"agent {choice.agent!r} cannot make sense of its model's answer"
-            return Trouble(AgentUnavailable(_with(what, words)), billed=True)
+            return Trouble(AgentUnavailable(_with(what, message)), billed=True)
     # Whatever a library trips over in what it was sent is the sender's fault.
     what = f"agent {choice.agent!r} cannot read its model's answer ({type(error).__name__})"
-    return Trouble(AgentUnavailable(_with(what, words)), billed=True)
+    return Trouble(AgentUnavailable(_with(what, message)), billed=True)
 
 
 def _of_api(
-    error: said.ModelAPIError, words: str, choice: Choice, key: Key, now: datetime
+    error: said.ModelAPIError, message: str, choice: Choice, key: Key, now: datetime
 ) -> Trouble:
     status = _status(error)
-    retry_at = time_to_ask_again(error, words, now)
+    retry_at = time_to_ask_again(error, message, now)
     tree = trouble_of_status(
         choice.agent,
         status,
-        words,
+        message,
         login_hint=key.words or choice.login_hint,
         now=now,
         retry_at=retry_at,
@@ -169,15 +169,15 @@ def _message(body: Json) -> str:
             body = body[0]
         if not isinstance(body, dict):
             break
-        found = body.get("message")
-        if isinstance(found, str) and found:
-            return found
+        message = body.get("message")
+        if isinstance(message, str) and message:
+            return message
         body = body.get("error")
     return body if isinstance(body, str) else ""
 
 
-def _with(what: str, words: str) -> str:
-    plain = plain_words(words)
+def _with(what: str, detail: str) -> str:
+    plain = plain_words(detail)
     return f"{what}: {plain}" if plain else what
 
 
@@ -185,11 +185,11 @@ def trouble_in(response: ModelResponse, choice: Choice, key: Key) -> PodiumError
     """What is wrong with an answer that came without an error. None: it is whole."""
     details = response.provider_details or {}
     spoken = response.text or details.get("refusal") or details.get("block_reason") or ""
-    words = key.scrub(str(spoken))
+    detail = key.scrub(str(spoken))
     if response.finish_reason == "content_filter":
-        return AgentRefused(_with(f"agent {choice.agent!r} refused", words))
+        return AgentRefused(_with(f"agent {choice.agent!r} refused", detail))
     if response.finish_reason == "error":
-        return AgentUnavailable(_with(f"agent {choice.agent!r} broke off its answer", words))
+        return AgentUnavailable(_with(f"agent {choice.agent!r} broke off its answer", detail))
     # The library takes a chat that was cut for one that is over; only the provider's own word counts.
     if response.state != "complete" or "finish_reason" not in details:
         return AgentUnavailable(f"agent {choice.agent!r} was cut off before its answer was over")

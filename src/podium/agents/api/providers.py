@@ -79,11 +79,11 @@ class Line(httpx2.AsyncBaseTransport):
 
     def _sent(self, request: httpx2.Request) -> httpx2.Request:
         """A copy with the key. Errors and logs of the libraries have the request without it."""
-        kept = {name: value for name, value in request.headers.items() if name in _SENT_HEADERS}
+        headers = {name: value for name, value in request.headers.items() if name in _SENT_HEADERS}
         return httpx2.Request(
             request.method,
             request.url,
-            headers={**kept, **self._own_headers},
+            headers={**headers, **self._own_headers},
             stream=request.stream,
             extensions={**request.extensions, "timeout": self._timeout},
         )

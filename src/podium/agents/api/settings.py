@@ -80,12 +80,12 @@ class Key:
             return {}
         return {self.header: f"Bearer {self.value}" if self.header == _BEARER else self.value}
 
-    def scrub(self, words: str) -> str:
+    def scrub(self, text: str) -> str:
         """Words or JSON without the key: some providers quote it when they complain."""
         if not self.value:
-            return words
+            return text
         as_json = json.dumps(self.value)[1:-1]
-        return words.replace(self.value, "[key]").replace(as_json, "[key]")
+        return text.replace(self.value, "[key]").replace(as_json, "[key]")
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class Choice:
     def key(self, env: dict[str, str], resolve_secret: ResolveSecret) -> Key:
         """The key from the agent's own variables. Raises `AgentNotLoggedIn` when there is none."""
         for name, header in _KNOWN[self.provider].keys.items():
-            if given := env.get(name):
-                value = self._checked(name, _resolved(given, resolve_secret))
-                return Key(value, header, key_words(name, given))
+            if reference := env.get(name):
+                value = self._checked(name, _resolved(reference, resolve_secret))
+                return Key(value, header, key_words(name, reference))
         if self.base_url != _KNOWN[self.provider].base_url and self.provider == "openai":
             return Key()  # servers on one's own machine want none
         raise AgentNotLoggedIn(f"agent {self.agent!r} has no key; {self.login_hint}")
@@ -138,11 +138,11 @@ def _settings(options: AgentOptions) -> ApiSettings:
     try:
         return ApiSettings.model_validate(options.options)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        problems = "; ".join(
+            f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in error.errors()
         )
         raise BadInput(
-            f"the options of agent {options.name!r} cannot be used: {faults}; known options: "
+            f"the options of agent {options.name!r} cannot be used: {problems}; known options: "
             f"{', '.join(ApiSettings.model_fields)}; known providers: {', '.join(PROVIDERS)}"
         ) from None
 

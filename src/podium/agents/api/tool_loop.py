@@ -80,16 +80,16 @@ class Answers:
         number, self._number = self._number, self._number + 1
         self._spending.begin_request()
         request = self._request(messages)
-        known = self._door.said_before(number, request)
-        response = None if known is None else _read(known.kept)
-        if known is None or response is None:
+        recorded = self._door.said_before(number, request)
+        response = None if recorded is None else _read(recorded.kept)
+        if recorded is None or response is None:
             response = await self._ask(messages, number, request, plain_prompt)
-            heard = Heard(response, remembered=False)
+            answer = Heard(response, remembered=False)
         else:
-            self._remember(messages, response, known, plain_prompt)
-            heard = Heard(response, remembered=True)
+            self._remember(messages, response, recorded, plain_prompt)
+            answer = Heard(response, remembered=True)
         self._spending.check()
-        return heard
+        return answer
 
     def _request(self, messages: Sequence[ModelMessage]) -> str:
         """The same for the same request, also in another process."""
@@ -103,11 +103,11 @@ class Answers:
         self,
         messages: list[ModelMessage],
         response: ModelResponse,
-        known: ModelAnswer,
+        recorded: ModelAnswer,
         plain_prompt: str,
     ) -> None:
         self._exchange.note("remembered", shown(response))
-        self._spending.add_remembered(known.usage, counted=known.counted)
+        self._spending.add_remembered(recorded.usage, counted=recorded.counted)
         if why := (response.metadata or {}).get(_PLAINLY):
             self._ask_plainly(messages, plain_prompt, str(why))
 
@@ -118,37 +118,37 @@ class Answers:
         response = await self._send(messages, plain_prompt)
         spent = spent_since(before, self._spending.used)
         written = self._clean(_written(response))
-        said = _read(json.loads(written)) or response
+        cleaned = _read(json.loads(written)) or response
         fits = len(written) <= MAX_KEPT_BYTES
         answer = ModelAnswer(
             number=number,
             request=request,
-            text=bounded(said.text or ""),
-            calls=tuple(self._wish(call, fits) for call in said.tool_calls),
-            model=said.model_name or "",
+            text=bounded(cleaned.text or ""),
+            calls=tuple(self._wish(call, fits) for call in cleaned.tool_calls),
+            model=cleaned.model_name or "",
             usage=spent,
             sizes=self._sizes(messages),
-            kept=json.loads(written) if fits and _same_calls(said, response) else None,
+            kept=json.loads(written) if fits and _same_calls(cleaned, response) else None,
         )
         await self._door.record_answer(answer)
         return response
 
     def _sizes(self, messages: Sequence[ModelMessage]) -> dict[str, int]:
         """What the request is made of. Whoever wants it smaller has to know which part is large."""
-        requests = [each for each in messages if isinstance(each, ModelRequest)]
+        requests = [message for message in messages if isinstance(message, ModelRequest)]
         prompts = [
             len(part.content)
-            for each in requests
-            for part in each.parts
+            for message in requests
+            for part in message.parts
             if isinstance(part, UserPromptPart) and isinstance(part.content, str)
         ]
         instructions = len((requests[-1].instructions if requests else None) or "")
-        said = sum(len(_written(each)) for each in messages)
+        total = sum(len(_written(message)) for message in messages)
         return {
             "instructions": instructions,
             "tools": len(json.dumps(self._offer.described)),
             "prompt": sum(prompts),
-            "history": max(0, said - sum(prompts) - instructions * len(requests)),
+            "history": max(0, total - sum(prompts) - instructions * len(requests)),
         }
 
     def _wish(self, call: ToolCallPart, fits: bool) -> RequestedCall:
@@ -166,11 +166,11 @@ class Answers:
         try:
             return await self._send_once(messages)
         except Rejected as rejected:
-            trouble = rejected.trouble
+            failure = rejected.trouble
         if not self._offer.native:
-            raise trouble.error
+            raise failure.error
         # Not every model that is said to take a schema takes this one, or takes it beside tools.
-        why = str(trouble.error)
+        why = str(failure.error)
         self._ask_plainly(messages, plain_prompt, why)
         try:
             response = await self._send_once(messages)
@@ -205,10 +205,10 @@ def _written(message: ModelMessage) -> str:
     return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
 
 
-def _read(kept: Json) -> ModelResponse | None:
+def _read(stored: Json) -> ModelResponse | None:
     """The answer as it was kept. None: another version of the library wrote it."""
     try:
-        (message,) = ModelMessagesTypeAdapter.validate_python([kept])
+        (message,) = ModelMessagesTypeAdapter.validate_python([stored])
     except (ValidationError, ValueError):
         return None
     return message if isinstance(message, ModelResponse) else None
@@ -219,9 +219,9 @@ def _lasting(parts: list[dict[str, Json]]) -> Json:
     return [{name: value for name, value in part.items() if name != "timestamp"} for part in parts]
 
 
-def _same_calls(said: ModelResponse, response: ModelResponse) -> bool:
+def _same_calls(cleaned: ModelResponse, response: ModelResponse) -> bool:
     """Whether no secret stood in its calls: without it they would be other calls after a crash."""
-    return [call.args for call in said.tool_calls] == [call.args for call in response.tool_calls]
+    return [call.args for call in cleaned.tool_calls] == [call.args for call in response.tool_calls]
 
 
 _WITH_ERROR_FLAG = ("anthropic", "google")
@@ -281,9 +281,9 @@ class Talk:
         parts = await self._opening()
         while parts is not None:
             self._keep(parts)
-            heard = await self._answers.next(self._conversation, self._turn.prompt)
-            self._hear(heard.response)
-            parts = await self._perform(heard)
+            answer = await self._answers.next(self._conversation, self._turn.prompt)
+            self._hear(answer.response)
+            parts = await self._perform(answer)
         self.said.warnings[:0] = self._answers.warnings
         return self.said
 
@@ -309,13 +309,13 @@ class Talk:
         if answer.finish_reason == "length":
             self._warn("the answer was cut off at the longest length the provider allows")
 
-    async def _perform(self, heard: Heard) -> list[ModelRequestPart] | None:
+    async def _perform(self, answer: Heard) -> list[ModelRequestPart] | None:
         """What the model is told next. None: nothing, the turn is over."""
-        calls = heard.response.tool_calls
+        calls = answer.response.tool_calls
         if not calls:
             self._read_payload()
             return None
-        performed = await self._calling.perform(calls, told=heard.remembered)
+        performed = await self._calling.perform(calls, reported=answer.remembered)
         self._note(performed.results)
         if self._is_over(performed):
             self._keep([*performed.results])
@@ -333,8 +333,12 @@ class Talk:
 
     def _note(self, results: list[ToolReturnPart]) -> None:
         for result in results:
-            shown = {"tool": result.tool_name, "id": result.tool_call_id, "content": result.content}
-            self._exchange.note("result", shown)
+            record = {
+                "tool": result.tool_name,
+                "id": result.tool_call_id,
+                "content": result.content,
+            }
+            self._exchange.note("result", record)
 
     def _keep(self, parts: list[ModelRequestPart]) -> None:
         self._conversation.messages.append(
@@ -350,5 +354,5 @@ class Talk:
         except ValueError:
             self._warn("the provider did not keep to its own schema")
 
-    def _warn(self, words: str) -> None:
-        self.said.warnings.append(words)
+    def _warn(self, warning: str) -> None:
+        self.said.warnings.append(warning)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from podium.agents.bus.bus import Bus
 from podium.agents.bus.wire import Asked, Failed
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.outcome import accounted, unkept_limits
 from podium.agents.program import printed_line
 from podium.core.decisions import Usage
@@ -30,9 +30,9 @@ class BusSeat(FrozenModel):
         try:
             return cls.model_validate(options.options)
         except ValidationError as error:
-            fault = error.errors()[0]
+            issue = error.errors()[0]
             raise BadInput(
-                f"agent {options.name!r}: its options cannot be used: {'.'.join(map(str, fault['loc']))}: {fault['msg']}; "
+                f"agent {options.name!r}: its options cannot be used: {'.'.join(map(str, issue['loc']))}: {issue['msg']}; "
                 "say `options: {side: PLANNER}` or EXECUTER, and `pair` unless it is main"
             ) from None
 
@@ -44,14 +44,14 @@ class BusAgent:
     it wants of Podium it asks for at the turn's door, whose variables come with each turn.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit, bus: Bus) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps, bus: Bus) -> None:
         """Raises `BadInput` for options that cannot be meant."""
-        seat = BusSeat.of(options)
+        own = BusSeat.of(options)
         self._options = options
-        self._kit = kit
+        self._kit = deps
         self._bus = bus
-        self._pair = seat.pair
-        self._side: Side = seat.side
+        self._pair = own.pair
+        self._side: Side = own.side
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class BusAgent:
         try:
             async with asyncio.timeout(turn.limits.seconds):
                 ended = await self._bus.ask(
-                    self._pair, self._side, asked, lambda words: door.tell("note", words)
+                    self._pair, self._side, asked, lambda text: door.tell("note", text)
                 )
         except TimeoutError:
             raise TimedOut(
@@ -107,5 +107,5 @@ class BusAgent:
 
     def _id_of(self, turn: Turn) -> str:
         """The same turn has the same id in every Podium, so that its answer is heard after a crash too."""
-        place = [self._pair, self._side, turn.run_id, turn.step_key, turn.asking]
-        return digest_of([*place, turn.prompt])
+        parts = [self._pair, self._side, turn.run_id, turn.step_key, turn.asking]
+        return digest_of([*parts, turn.prompt])

@@ -126,8 +126,8 @@ def to_peer(frame: bytes) -> ToPeer:
     return _TO_PEER.validate_json(frame)
 
 
-def frame_of(said: FromPeer | ToPeer) -> bytes:
-    return json_of(said).encode()
+def frame_of(message: FromPeer | ToPeer) -> bytes:
+    return json_of(message).encode()
 
 
 def endpoint_of(socket: Path) -> str:

@@ -121,11 +121,11 @@ class MessageReader:
 
     def heard(self) -> ParsedBlocks:
         """What was found since this was asked last."""
-        ignored = [_ignored(why, shown) for why, shown in self._ignored]
-        found = ParsedBlocks(messages=tuple(self._messages), ignored=tuple(ignored))
+        ignored = [_ignored(why, opening) for why, opening in self._ignored]
+        blocks = ParsedBlocks(messages=tuple(self._messages), ignored=tuple(ignored))
         self._messages.clear()
         self._ignored.clear()
-        return found
+        return blocks
 
     def take(self, raw: str | None) -> None:
         """The next line, without its break. None: one that is too long to be kept."""
@@ -160,8 +160,8 @@ class MessageReader:
 
     def _is_quoting(self) -> bool:
         last = self._blocks[-1]
-        has_room = len(self._blocks) < MAX_DEEP
-        return has_room and last.fence.is_open and last.perhaps_end is None
+        is_shallow = len(self._blocks) < MAX_DEEP
+        return is_shallow and last.fence.is_open and last.perhaps_end is None
 
     def _try_header(self, header: Header, *, has_returns: bool) -> None:
         try:
@@ -238,9 +238,9 @@ class MessageReader:
         )
 
 
-def _ignored(why: str, shown: str) -> IgnoredBlock:
-    shown = whole_text(on_one_line(shown.strip(), _SHOWN))
-    return IgnoredBlock(why=whole_text(on_one_line(why)), shown=shown)
+def _ignored(why: str, opening: str) -> IgnoredBlock:
+    opening = whole_text(on_one_line(opening.strip(), _SHOWN))
+    return IgnoredBlock(why=whole_text(on_one_line(why)), shown=opening)
 
 
 def read_messages(text: str, *, columns: int = 0) -> ParsedBlocks:
@@ -249,10 +249,10 @@ def read_messages(text: str, *, columns: int = 0) -> ParsedBlocks:
     return joined(stream.feed(text), stream.end())
 
 
-def joined(*heard: ParsedBlocks) -> ParsedBlocks:
+def joined(*parts: ParsedBlocks) -> ParsedBlocks:
     """All of it, as far as it is kept: the last."""
-    messages = [message for each in heard for message in each.messages]
-    ignored = [one for each in heard for one in each.ignored]
+    messages = [message for part in parts for message in part.messages]
+    ignored = [one for part in parts for one in part.ignored]
     return ParsedBlocks(
         messages=tuple(messages[-MAX_MESSAGES:]), ignored=tuple(ignored[-MAX_IGNORED:])
     )

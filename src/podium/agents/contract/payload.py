@@ -121,13 +121,13 @@ def read_payload(
     )
     span = page.answer_span()
     page.check_place(span)
-    found = page.read(span)
-    page.check_rivals(span, found.payload)
-    page.check_words(span, found.payload)
+    result = page.read(span)
+    page.check_rivals(span, result.payload)
+    page.check_words(span, result.payload)
     # An object that terminal escapes ran through is not as the agent sent it.
     intact = page.text is raw or page.text[span.start : span.end] in raw
-    how = found.how if intact else "repaired"
-    return Found(found.payload, how, words_behind(page.text[span.end :]))
+    how = result.how if intact else "repaired"
+    return Found(result.payload, how, words_behind(page.text[span.end :]))
 
 
 def _leads_of_examples(prompt: str, nonce: str) -> tuple[str, ...]:
@@ -158,11 +158,11 @@ class _Page(Generic[M]):
     """The end of a reply, with its objects."""
 
     def __init__(
-        self, text: str, wanted: Wanted[M], *, earlier: str, echoes: tuple[str, ...] = ()
+        self, text: str, expected: Wanted[M], *, earlier: str, echoes: tuple[str, ...] = ()
     ) -> None:
         self.text = text
-        self.wanted = wanted
-        self.objects: Objects = _without_echoes(find_objects(text), text, wanted.nonce, echoes)
+        self.wanted = expected
+        self.objects: Objects = _without_echoes(find_objects(text), text, expected.nonce, echoes)
         self.thoughts = thoughts(text, self.objects.spans, earlier)
         self.begins_earlier = bool(earlier) and bool(self.objects.closed)
         """An object ends here whose beginning lies before what is looked at."""
@@ -210,13 +210,15 @@ class _Page(Generic[M]):
 
     def _check_whole(self, span: Span) -> None:
         """Nothing that begins like an answer may be left open, before the object or after it."""
-        after = [each for each in self.objects.opened if each >= span.end]
-        if any(self.text[each - 1 : each + 2] not in _NAMED for each in after):
+        after = [position for position in self.objects.opened if position >= span.end]
+        if any(self.text[position - 1 : position + 2] not in _NAMED for position in after):
             raise NotAnAnswer(
                 "cut off", "After the last whole JSON object another one begins and does not end"
             )
         before = self.objects.opened[len(after) :]
-        if len(before) > MAX_BEGUN or any(self._is_its_beginning(each, span) for each in before):
+        if len(before) > MAX_BEGUN or any(
+            self._is_its_beginning(position, span) for position in before
+        ):
             raise NotAnAnswer(
                 "cut off", "Before the last whole JSON object another one begins and does not end"
             )

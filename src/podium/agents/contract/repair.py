@@ -75,8 +75,8 @@ class _Walk:
 
     def gap(self) -> str:
         """Step over white space and comments. Some comments stand for what was left out, or say otherwise."""
-        found = _GAP.match(self.source, self.at)
-        skipped = found[0] if found else ""
+        match = _GAP.match(self.source, self.at)
+        skipped = match[0] if match else ""
         says_more = self.names is not None and self.names.search(skipped)
         if says_more or _LEAVES_OUT.search(skipped):
             raise _Differs
@@ -141,10 +141,10 @@ class _Walk:
         raise _Differs
 
     def _number(self, value: float) -> None:
-        found = _NUMBER.match(self.source, self.at)
-        if found is None or not _is_number(found[0], value):
+        match = _NUMBER.match(self.source, self.at)
+        if match is None or not _is_number(match[0], value):
             raise _Differs
-        self.at = found.end()
+        self.at = match.end()
 
     def _string(self, value: str) -> None:
         close = _CLOSING.get(self._peek())
@@ -223,8 +223,8 @@ class _Walk:
     def _peek(self) -> str:
         return self.source[self.at : self.at + 1]
 
-    def _expect(self, mark: str) -> None:
-        if self._peek() != mark:
+    def _expect(self, character: str) -> None:
+        if self._peek() != character:
             raise _Differs
         self.at += 1
 
@@ -280,9 +280,9 @@ def _with_small_faults(source: str) -> Json:
         return None
 
 
-def _put_right(fault: re.Match[str]) -> str:
-    found = fault[0]
-    return found if found[0] == '"' else "" if found == "," else f'"{found}"'
+def _put_right(match: re.Match[str]) -> str:
+    text = match[0]
+    return text if text[0] == '"' else "" if text == "," else f'"{text}"'
 
 
 def _proposal(source: str) -> Json:

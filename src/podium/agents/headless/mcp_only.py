@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from podium.agents.deps import AgentKit
+from podium.agents.deps import AgentDeps
 from podium.agents.headless.home import Home
 from podium.agents.outcome import finished
 from podium.core.decisions import Effect, HookAnswer
@@ -87,16 +87,16 @@ def without_own_tools(turn: Turn) -> Turn:
 
 def at_desk(turn: Turn, home: Home) -> Turn:
     """The turn as the CLI sees it: in an empty folder that is made anew for each."""
-    desk = home.path / DESK
-    desk.mkdir(mode=0o700, exist_ok=True)
-    return turn.model_copy(update={"workspace": str(desk)})
+    folder = home.path / DESK
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return turn.model_copy(update={"workspace": str(folder)})
 
 
-def toolbox_server(agent: str, kit: AgentKit, door: HookDoor) -> dict[str, Json]:
+def toolbox_server(agent: str, deps: AgentDeps, door: HookDoor) -> dict[str, Json]:
     """How the CLI starts its only server, in the form that all of them take."""
-    if not kit.toolbox_command:
+    if not deps.toolbox_command:
         raise NotPossibleNow(f"agent {agent!r} has no hands, and there is no toolbox to serve it")
-    program, *arguments = kit.toolbox_command
+    program, *arguments = deps.toolbox_command
     return {"command": program, "args": list(arguments), "env": dict(door.env)}
 
 
@@ -108,5 +108,5 @@ def may_end_silently(door: HookDoor) -> tuple[str, ...]:
 
 def told_by_door(reply: Reply, turn: Turn, door: HookDoor) -> Reply:
     """The reply, with what the door knows of how the turn ended."""
-    told = finished(reply, turn, door.finished_with)
-    return told.model_copy(update={"stopped": door.stopped})
+    result = finished(reply, turn, door.finished_with)
+    return result.model_copy(update={"stopped": door.stopped})

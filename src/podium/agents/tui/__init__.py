@@ -6,7 +6,7 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.agents.tui.activity import Activity
-    from podium.agents.tui.adapter import Adapter, Terms, TuiKit
+    from podium.agents.tui.adapter import Adapter, Terms, TuiDeps
     from podium.agents.tui.adapter_registry import adapter_for
     from podium.agents.tui.agent import TuiAgent
     from podium.agents.tui.control import Control
@@ -43,7 +43,7 @@ __all__ = [
     "Terms",
     "TmuxServer",
     "TuiAgent",
-    "TuiKit",
+    "TuiDeps",
     "adapter_for",
     "history",
     "look",
@@ -65,7 +65,7 @@ export_lazily(
         "GenericTui": "generic",
         "Delivered": "injector",
         "Injector": "injector",
-        "TuiKit": "adapter",
+        "TuiDeps": "adapter",
         "Ledger": "ledger",
         "MirroredPairs": "pair_access",
         "SideState": "pair",

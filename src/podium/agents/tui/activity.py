@@ -100,11 +100,11 @@ class Activity:
         """How many of those signs were the end of a program."""
         return self._ends.get(pane, 0)
 
-    async def beyond(self, pane: str, beats: int, seconds: float) -> bool:
+    async def beyond(self, pane: str, signs: int, seconds: float) -> bool:
         """Wait for a sign of life after so many. False when none came in time."""
         try:
             async with asyncio.timeout(seconds):
-                while self.beats(pane) <= beats:
+                while self.beats(pane) <= signs:
                     await self._until_woken(pane)
         except TimeoutError:
             return False
@@ -201,7 +201,7 @@ class Bell:
     def watch(self, folders: Sequence[Path]) -> None:
         """Ring for these from now on. For one that is not there yet, whatever appears above it rings."""
         self._all_watched = True
-        for folder in {_nearest(each) for each in folders} - self._watches.keys():
+        for folder in {_nearest(path) for path in folders} - self._watches.keys():
             try:
                 self._watches[folder] = watch_folder(folder, lambda _: self._rung.set())
             except NotPossibleNow:

@@ -76,7 +76,7 @@ class Written(Protocol):
         """Where its end is now. Kept across Podiums; nothing that comes later stands before it."""
         ...
 
-    def since(self, mark: Json) -> tuple[list[Said], Json]:
+    def since(self, position: Json) -> tuple[list[Said], Json]:
         """What was written since, whole records only, and where that ended. Damaged records are passed over."""
         ...
 
@@ -107,7 +107,7 @@ class Adapter(Eyes, Protocol):
         """Its tools' names and arguments in Podium's words. None: it has no tools that are told of."""
         ...
 
-    def launch(self, place: Place, session: str | None) -> Launch:
+    def launch(self, context: Place, session: str | None) -> Launch:
         """Lay out the home and say how it is started: in this conversation, or in a new one.
 
         Nothing of the person's own settings counts, no dialog is left to answer. Raises `BadInput` for options that
@@ -115,7 +115,7 @@ class Adapter(Eyes, Protocol):
         """
         ...
 
-    def fitted(self, words: str, place: Place) -> str:
+    def fitted(self, text: str, context: Place) -> str:
         """The words as it has to be given them, so that it takes none of them for a command of its own."""
         ...
 
@@ -125,7 +125,7 @@ class Adapter(Eyes, Protocol):
         """What it asks, in one line for a person, when its status is `asking`."""
         ...
 
-    def written(self, place: Place, session: str) -> Written | None:
+    def written(self, context: Place, session: str) -> Written | None:
         """What it writes down. None: nothing, and its words are read on its screen."""
         ...
 
@@ -148,7 +148,7 @@ async def _nobody_is_told(run_id: str, side: str, hold: KeyboardHold) -> None:
 
 
 @dataclass(frozen=True)
-class TuiKit:
+class TuiDeps:
     """The ports and places that a pair of programs is run with."""
 
     launcher: Launcher

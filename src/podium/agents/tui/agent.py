@@ -11,7 +11,7 @@ from pathlib import Path
 from podium.agents.outcome import accounted, plain_words, unkept_limits
 from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapter import TuiKit
+from podium.agents.tui.adapter import TuiDeps
 from podium.agents.tui.control import Control
 from podium.agents.tui.errors import PaneGone, ProgramEnded, ServerGone
 from podium.agents.tui.exchange import Exchange
@@ -40,9 +40,9 @@ class TuiAgent:
     """
 
     def __init__(
-        self, kit: TuiKit, side: Side, control: Control, activity: Activity, be_up: BeUp
+        self, deps: TuiDeps, side: Side, control: Control, activity: Activity, be_up: BeUp
     ) -> None:
-        self._kit = kit
+        self._kit = deps
         self.side = side
         self._control = control
         self._activity = activity
@@ -69,7 +69,7 @@ class TuiAgent:
         exchanges: list[Exchange] = []
 
         def used() -> Usage:
-            if not any(each.asked for each in exchanges):
+            if not any(exchange.asked for exchange in exchanges):
                 return Usage()
             seconds = self._kit.clock.monotonic() - began
             return Usage(turns=1, seconds=seconds, complete=False)
@@ -79,14 +79,14 @@ class TuiAgent:
                 return await self._ask(turn, exchanges, used)
 
     async def _ask(self, turn: Turn, exchanges: list[Exchange], used: Callable[[], Usage]) -> Reply:
-        kit, side = self._kit, self.side
+        deps, side = self._kit, self.side
         side.quarters.lay_out()
         translate = side.adapter.translate
-        with kit.transcripts.open(turn, self.name) as transcript:
-            async with kit.doors.open(turn, agent=self.name, translate=translate) as door:
+        with deps.transcripts.open(turn, self.name) as transcript:
+            async with deps.doors.open(turn, agent=self.name, translate=translate) as door:
                 door.expect(ANY_USE)
                 exchange = Exchange(
-                    kit, side, self._control, self._activity, turn, door, transcript
+                    deps, side, self._control, self._activity, turn, door, transcript
                 )
                 exchanges.append(exchange)
                 with _door_file(side.quarters.door_file, door):
@@ -113,13 +113,13 @@ class TuiAgent:
                 await self._up(exchange)
                 return await exchange.hold(), tuple(warnings)
             except (ProgramEnded, PaneGone, ServerGone) as lost:
-                words = _last_words(lost)
+                last_output = _last_words(lost)
                 if life + 1 == _LIVES:
                     await exchange.give_up()
                     raise AgentLost(
-                        f"{self.side.who} died again after it was started anew: {lost}{words}"
+                        f"{self.side.who} died again after it was started anew: {lost}{last_output}"
                     ) from lost
-                warnings.append(f"{self.side.who} died and was started again{words}")
+                warnings.append(f"{self.side.who} died and was started again{last_output}")
         raise AssertionError("lives are counted")
 
     async def _up(self, exchange: Exchange) -> None:
@@ -152,5 +152,5 @@ def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
 
 
 def _last_words(lost: AgentLost) -> str:
-    words = plain_words(getattr(lost, "last_words", "")[-_LAST_WORDS:])
-    return f"; its last words: {words}" if words else ""
+    text = plain_words(getattr(lost, "last_words", "")[-_LAST_WORDS:])
+    return f"; its last words: {text}" if text else ""

@@ -80,10 +80,10 @@ class Letters:
         except (OSError, ValidationError):
             return None
 
-    def keep(self, letter: Letter) -> None:
+    def keep(self, message: Letter) -> None:
         """On return it survives a crash."""
         make_private_folder(self._folder)
-        write_private(self._file(letter.owner), json_of(letter).encode())
+        write_private(self._file(message.owner), json_of(message).encode())
 
     def remove_old(self) -> None:
         """All but the newest."""
@@ -112,11 +112,11 @@ class Fates(Protocol):
         """Stands for all that the pane shows and has shown. Another one as soon as anything changes."""
         ...
 
-    async def of(self, letter: Letter) -> Fate:
+    async def of(self, message: Letter) -> Fate:
         """What became of words that were put in by an earlier attempt."""
         ...
 
-    async def is_bare(self, words: str = "") -> bool:
+    async def is_bare(self, text: str = "") -> bool:
         """Whether the program is ready, and has had nothing in its input for a while."""
         ...
 
@@ -144,26 +144,26 @@ class SeenFates:
         )
         return digest_of([size, *screen.lines])
 
-    async def of(self, letter: Letter) -> Fate:
-        if self._written is not None and await self._is_written(self._written, letter):
+    async def of(self, message: Letter) -> Fate:
+        if self._written is not None and await self._is_written(self._written, message):
             return "taken"
-        if not await self.is_bare(letter.text):
+        if not await self.is_bare(message.text):
             return "unknown"
-        if letter.given_up:  # whether it was or not, nobody waits for its answer
+        if message.given_up:  # whether it was or not, nobody waits for its answer
             return "taken"
         if self._written is not None:
-            return "taken" if await self._is_written(self._written, letter) else "gone"
+            return "taken" if await self._is_written(self._written, message) else "gone"
         # Whoever takes a message shows something: where all is as it was before, nothing was taken.
-        return "gone" if letter.face == await self.face() else "taken"
+        return "gone" if message.face == await self.face() else "taken"
 
-    async def is_bare(self, words: str = "") -> bool:
-        if not await self._injector.composer.stays_empty(words):
+    async def is_bare(self, text: str = "") -> bool:
+        if not await self._injector.composer.stays_empty(text):
             return False
         return self._status(await look(self._control, self._pane)) == "ready"
 
-    async def _is_written(self, written: Written, letter: Letter) -> bool:
-        said, _ = await asyncio.to_thread(written.since, letter.mark)
-        return any(each.kind == "prompt" and letter.may_be_in(each.text) for each in said)
+    async def _is_written(self, written: Written, message: Letter) -> bool:
+        entries, _ = await asyncio.to_thread(written.since, message.mark)
+        return any(entry.kind == "prompt" and message.may_be_in(entry.text) for entry in entries)
 
 
 _TRIES = 20
@@ -176,18 +176,20 @@ class Sender:
     def __init__(
         self,
         injector: Injector,
-        letters: Letters,
+        messages: Letters,
         server: ServerIdentity,
         life: int,
-        fates: Fates,
+        probe: Fates,
     ) -> None:
-        self._fates = fates
+        self._fates = probe
         self._injector = injector
-        self._letters = letters
+        self._letters = messages
         self._life = life
         self._server = (server.pid, server.started)
 
-    async def send(self, key: str, text: str, mark: Callable[[], Awaitable[Json]]) -> Letter:
+    async def send(
+        self, key: str, text: str, end_position: Callable[[], Awaitable[Json]]
+    ) -> Letter:
         """Have the program take these words, once for each key. On return it has.
 
         `mark` is asked right before they are put in. Raises as `Injector.deliver` does; whoever comes later calls again
@@ -195,16 +197,16 @@ class Sender:
         surely never had it.
         """
         owner = owner_of(key)
-        letter = self._letters.read(owner)
+        message = self._letters.read(owner)
         for _ in range(_TRIES):
             entry = await self._injector.ledger.read()
-            if letter is None or not self._has_its_number(letter, entry):
+            if message is None or not self._has_its_number(message, entry):
                 if not entry.is_settled:
                     await self._finish_another(entry)
                     continue
                 # Not beside the ledger: a mark from before another's message would take that for ours.
-                marked, face = await asyncio.gather(mark(), self._fates.face())
-                letter = Letter(
+                marked, face = await asyncio.gather(end_position(), self._fates.face())
+                message = Letter(
                     owner=owner,
                     text=text,
                     number=entry.sent + 1,
@@ -213,33 +215,33 @@ class Sender:
                     mark=marked,
                     face=face,
                 )
-                await asyncio.to_thread(self._letters.keep, letter)
+                await asyncio.to_thread(self._letters.keep, message)
             try:
-                await self._deliver(letter, again=entry.pasted >= letter.number)
+                await self._deliver(message, again=entry.pasted >= message.number)
             except NumberTaken:
                 continue
-            return letter
+            return message
         raise NotListening("others send to the same program all the time; wait until they are done")
 
     async def is_on_its_way(self, key: str) -> bool:
         """Whether the program took what is sent under this key, or has it in its input, in this life of the server."""
-        letter = self._letters.read(owner_of(key))
-        if letter is None:
+        message = self._letters.read(owner_of(key))
+        if message is None:
             return False
-        return self._has_its_number(letter, await self._injector.ledger.read())
+        return self._has_its_number(message, await self._injector.ledger.read())
 
-    def _has_its_number(self, letter: Letter, entry: Entry) -> bool:
+    def _has_its_number(self, message: Letter, entry: Entry) -> bool:
         """One so old that its owner is forgotten was sent: nothing is ever sent twice."""
-        if letter.server != self._server or entry.pasted < letter.number:
+        if message.server != self._server or entry.pasted < message.number:
             return False
-        return entry.owners.get(letter.number, letter.owner) == letter.owner
+        return entry.owners.get(message.number, message.owner) == message.owner
 
     async def _finish_another(self, entry: Entry) -> None:
         """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
         owner = entry.owners.get(entry.pasted, "")
-        letter = self._letters.read(owner) if owner else None
-        if letter is not None:
-            await self._let_through(letter)
+        message = self._letters.read(owner) if owner else None
+        if message is not None:
+            await self._let_through(message)
         elif await self._fates.is_bare():
             await self._injector.ledger.take_as_sent(entry.pasted)
         else:
@@ -248,22 +250,22 @@ class Sender:
                 "or remove it"
             )
 
-    async def _deliver(self, letter: Letter, *, again: bool) -> None:
+    async def _deliver(self, message: Letter, *, again: bool) -> None:
         """`again`: it was put in before; now it may have become clear what became of it."""
         if again:
-            await self._let_through(letter)
+            await self._let_through(message)
         # It has left by now, or its number is free again.
-        await self._injector.deliver(letter.number, letter.text, letter.owner)
+        await self._injector.deliver(message.number, message.text, message.owner)
 
-    async def _let_through(self, letter: Letter) -> None:
+    async def _let_through(self, message: Letter) -> None:
         """Have what stands in the input leave, or know that it is not there. Raises `DeliveryInDoubt` when that is not known."""
         try:
-            await self._injector.deliver(letter.number, letter.text, letter.owner)
+            await self._injector.deliver(message.number, message.text, message.owner)
         except DeliveryInDoubt:
-            fate = await self._fates.of(letter)
+            fate = await self._fates.of(message)
             if fate == "unknown":
                 raise
             if fate == "taken":
-                await self._injector.ledger.take_as_sent(letter.number)
+                await self._injector.ledger.take_as_sent(message.number)
             else:
-                await self._injector.ledger.reopen(letter.number)
+                await self._injector.ledger.reopen(message.number)

@@ -11,7 +11,7 @@ from itertools import dropwhile, takewhile
 
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui.activity import Activity, Bell
-from podium.agents.tui.adapter import Said, Terms, TuiKit, Written
+from podium.agents.tui.adapter import Said, Terms, TuiDeps, Written
 from podium.agents.tui.control import Control
 from podium.agents.tui.delivery import Letter, owner_of
 from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ProgramEnded, ServerGone
@@ -35,17 +35,17 @@ Nudge = Callable[[], Awaitable[None]]
 class TurnTime:
     """How long a turn may last. What tells of its progress begins it anew, up to a longest time."""
 
-    def __init__(self, turn: Turn, stood_seconds: float = 0.0) -> None:
+    def __init__(self, turn: Turn, held_seconds: float = 0.0) -> None:
         """`stood_seconds`: how long people had had the keyboard when it began."""
         self._seconds = math.inf if turn.limits.seconds is None else turn.limits.seconds
         longest = math.inf if turn.awaits is None else turn.awaits.longest_seconds
         self._first = self._began = _now()
         self._last = self._began + longest
-        self._stood_seconds = stood_seconds
+        self._stood_seconds = held_seconds
 
-    def stand_still(self, stood_seconds: float) -> None:
+    def stand_still(self, held_seconds: float) -> None:
         """Leave out what time people have had the keyboard by now."""
-        more = max(stood_seconds - self._stood_seconds, 0.0)
+        more = max(held_seconds - self._stood_seconds, 0.0)
         self._stood_seconds += more
         self._first, self._last = self._first + more, self._last + more
         # What begins anew while a person has the keyboard has not stood for all of that.
@@ -120,8 +120,8 @@ class Listener:
 
     async def _is_taken(self) -> bool:
         """Whether a person has the keyboard: then nothing is done but to listen, and the turn's time stands still."""
-        taken, stood_seconds = await self.keyboard()
-        self.time.stand_still(stood_seconds)
+        taken, held_seconds = await self.keyboard()
+        self.time.stand_still(held_seconds)
         return taken
 
     async def _remind(self) -> Answer | None:
@@ -173,7 +173,7 @@ GO_ON = (
 class Exchange:
     """The turn, as one Podium holds it. Its letters tell the next one how far it came."""
 
-    kit: TuiKit
+    kit: TuiDeps
     side: Side
     control: Control
     activity: Activity
@@ -200,8 +200,8 @@ class Exchange:
         Cancelled, or out of time, it interrupts the program, which is ready for another message then.
         """
         try:
-            letter = await self._sent()
-            return await self._heard(letter)
+            message = await self._sent()
+            return await self._heard(message)
         except (asyncio.CancelledError, TimedOut):
             with suppress(PodiumError, TimeoutError):
                 await self._stop()
@@ -209,56 +209,56 @@ class Exchange:
 
     async def give_up(self) -> None:
         """Nobody waits for the answer any more: asked again, the message is sent again. Survives a crash."""
-        letters = self.side.letters
-        if letter := letters.read(owner_of(self._key)):
-            await asyncio.to_thread(letters.keep, letter.model_copy(update={"given_up": True}))
+        outbound = self.side.letters
+        if message := outbound.read(owner_of(self._key)):
+            await asyncio.to_thread(outbound.keep, message.model_copy(update={"given_up": True}))
 
     async def _sent(self) -> Letter:
         """The letter that the program works on, sent if it was not."""
         attempt = 1
         while True:
             self._key = f"{self.key} {attempt}"
-            letter = self.side.letters.read(owner_of(self._key))
-            if letter is None or not self._is_past(letter):
+            message = self.side.letters.read(owner_of(self._key))
+            if message is None or not self._is_past(message):
                 return await self._deliver(self._key, self.turn.prompt)
-            if await self._can_be_heard(letter):
-                return letter
+            if await self._can_be_heard(message):
+                return message
             attempt += 1
 
-    def _is_past(self, letter: Letter) -> bool:
+    def _is_past(self, message: Letter) -> bool:
         """Whether it was given up, or its program is not the one of today."""
-        return letter.given_up or letter.life != self.side.record().lives
+        return message.given_up or message.life != self.side.record().lives
 
-    async def _can_be_heard(self, letter: Letter) -> bool:
+    async def _can_be_heard(self, message: Letter) -> bool:
         """Whether a letter of the past has its answer after all, or its conversation goes on with it."""
         written = self.side.written
         if written is None:
-            return await self._is_shown(letter)
-        said, _ = await asyncio.to_thread(written.since, letter.mark)
-        after = list(dropwhile(lambda each: not _took(each, letter), said))
-        if letter.given_up or any(each.kind == "end" for each in after):
+            return await self._is_shown(message)
+        entries, _ = await asyncio.to_thread(written.since, message.mark)
+        after = list(dropwhile(lambda entry: not _took(entry, message), entries))
+        if message.given_up or any(entry.kind == "end" for entry in after):
             return self._is_answered_by(after)
         if after:
-            await self._deliver(f"{letter.owner} goes on {self.side.record().lives}", GO_ON)
+            await self._deliver(f"{message.owner} goes on {self.side.record().lives}", GO_ON)
         return bool(after)
 
-    def _is_answered_by(self, said: Sequence[Said]) -> bool:
+    def _is_answered_by(self, entries: Sequence[Said]) -> bool:
         """Whether a turn is over and brought what was awaited."""
-        turn = list(takewhile(lambda each: each.kind != "end", said))
-        text = "\n".join(each.text for each in turn if each.kind == "words")
-        if len(turn) == len(said) or not said[len(turn)].ok:
+        turn = list(takewhile(lambda entry: entry.kind != "end", entries))
+        text = "\n".join(entry.text for entry in turn if entry.kind == "words")
+        if len(turn) == len(entries) or not entries[len(turn)].ok:
             return False
         awaited = self.turn.awaits
         if awaited is None or awaited.or_words:
             return bool(text.strip())
         return awaited.found_in(read_messages(text)) is not None
 
-    async def _is_shown(self, letter: Letter) -> bool:
+    async def _is_shown(self, message: Letter) -> bool:
         """Whether the screen has the block. One that was begun anew has nothing of what was before."""
         awaited = self.turn.awaits
-        if awaited is None or letter.life != self.side.record().lives:
+        if awaited is None or message.life != self.side.record().lives:
             return False
-        return await self._screen_ear(letter.mark).found(awaited)
+        return await self._screen_ear(message.mark).found(awaited)
 
     async def _deliver(self, key: str, text: str) -> Letter:
         """A program that has it already may be at work on it; any other has to be ready."""
@@ -275,13 +275,13 @@ class Exchange:
         """A person's time with the keyboard was over."""
         await self.kit.keyboard_lapsed(self.turn.run_id, self.side.name, hold)
 
-    async def _heard(self, letter: Letter) -> Answer:
+    async def _heard(self, message: Letter) -> Answer:
         """The answer to the letter. Unless its turn may go on, whatever else ends it gives the letter up."""
         # From here on: how long it took until the program was up and had its message is not its fault.
         self._time = TurnTime(self.turn, await self._stood_seconds())
         try:
             with closing(StreamGate(self.activity.file(self.side.pane))) as gate:
-                return await self._listen(letter, gate)
+                return await self._listen(message, gate)
         except (NeedsHuman, LineLost, PaneGone, ProgramEnded, ServerGone):
             raise
         except PodiumError:
@@ -298,19 +298,19 @@ class Exchange:
         state = await self.side.keyboard.settled(self.lapsed)
         return state.hold is not None, state.stood_until(self.kit.clock.now())
 
-    async def _listen(self, letter: Letter, gate: StreamGate) -> Answer:
+    async def _listen(self, message: Letter, gate: StreamGate) -> Answer:
         side, sight, written = self.side, self.side.sight, self.side.written
-        screen = self._screen_ear(letter.mark if written is None else None, gate)
-        ear = screen if written is None else self._written_ear(written, letter)
+        screen = self._screen_ear(message.mark if written is None else None, gate)
+        ear = screen if written is None else self._written_ear(written, message)
 
         def is_news() -> bool:
             return ear.stirs() or sight.has_first_news or sight.has_end
 
-        with Bell(self.activity, side.pane, is_news) as bell:
+        with Bell(self.activity, side.pane, is_news) as signal:
 
             def watch() -> None:
                 if written is not None:
-                    bell.watch(written.folders())
+                    signal.watch(written.folders())
 
             listener = Listener(
                 side.who,
@@ -318,20 +318,20 @@ class Exchange:
                 ear,
                 screen,
                 sight,
-                bell,
+                signal,
                 self._time,
                 self.kit.terms,
-                lambda: self._nudge(letter),
+                lambda: self._nudge(message),
                 self._keyboard,
                 watch,
             )
             return await listener.listen()
 
-    def _written_ear(self, written: Written, letter: Letter) -> WrittenEar:
+    def _written_ear(self, written: Written, message: Letter) -> WrittenEar:
         return WrittenEar(
             self.side.who,
             written,
-            letter,
+            message,
             self.turn.awaits,
             self.side.sight,
             self.kit.terms,
@@ -341,12 +341,12 @@ class Exchange:
             self.kit.clock,
         )
 
-    def _screen_ear(self, mark: Json, gate: StreamGate | None = None) -> ScreenEar:
+    def _screen_ear(self, position: Json, gate: StreamGate | None = None) -> ScreenEar:
         return ScreenEar(
             self.control,
             self.side.pane,
             self.side.sight,
-            mark,
+            position,
             self.turn.awaits,
             self.kit.terms,
             self.transcript,
@@ -358,10 +358,10 @@ class Exchange:
         self.door.tell("note", message.body)
         self._time.begin_anew()
 
-    async def _nudge(self, letter: Letter) -> None:
+    async def _nudge(self, message: Letter) -> None:
         self.door.tell("note", f"{self.side.name} is reminded of its answer")
         with suppress(NotListening):  # it may have begun to say something
-            await self.side.send(f"{letter.owner} nudge", self.kit.terms.nudge_words)
+            await self.side.send(f"{message.owner} nudge", self.kit.terms.nudge_words)
 
     async def _stop(self) -> None:
         """A message that is on its way is let through first: what stands in an input would be in everybody's way."""
@@ -374,8 +374,8 @@ class Exchange:
         await self.side.interrupt()
 
 
-def _took(said: Said, letter: Letter) -> bool:
-    return said.kind == "prompt" and letter.is_taken_as(said.text)
+def _took(entry: Said, message: Letter) -> bool:
+    return entry.kind == "prompt" and message.is_taken_as(entry.text)
 
 
 def _awaited(turn: Turn) -> str:

@@ -37,19 +37,19 @@ class Watch(Protocol):
         ...
 
 
-def watch_folder(folder: Path, heard: Heard) -> Watch:
+def watch_folder(folder: Path, on_change: Heard) -> Watch:
     """Call `heard` in this event loop for what happens to the folder's files, until stopped."""
     if sys.platform != "linux":
-        return _Kqueue(folder, heard)
-    return _Inotify(folder, heard)
+        return _Kqueue(folder, on_change)
+    return _Inotify(folder, on_change)
 
 
 class _Inotify:
     """Linux: one watch for the folder tells of every file in it."""
 
-    def __init__(self, folder: Path, heard: Heard) -> None:
+    def __init__(self, folder: Path, on_change: Heard) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
-        self._heard = heard
+        self._heard = on_change
         self._file = int(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         mask = _WRITTEN | _CLOSED | _MADE
         if self._file < 0 or libc.inotify_add_watch(self._file, os.fsencode(folder), mask) < 0:
@@ -105,8 +105,8 @@ class _Inotify:
                 break  # that was all
         if events:
             self._note_pace(events)
-        for each in names:
-            self._heard(os.fsdecode(each.rstrip(b"\0")))
+        for name in names:
+            self._heard(os.fsdecode(name.rstrip(b"\0")))
         return events > 0
 
     def _read(self) -> bytes:
@@ -126,9 +126,9 @@ if sys.platform != "linux":
     class _Kqueue:
         """macOS: the folder tells of new names only, so each file is watched as well."""
 
-        def __init__(self, folder: Path, heard: Heard) -> None:
+        def __init__(self, folder: Path, on_change: Heard) -> None:
             self._folder = folder
-            self._heard = heard
+            self._heard = on_change
             self._queue = select.kqueue()
             self._names: dict[int, str] = {}
             self._add(folder, "")
@@ -153,8 +153,8 @@ if sys.platform != "linux":
             self._queue.control([event], 0)
 
         def _add_new(self) -> list[str]:
-            known = set(self._names.values())
-            new = [path for path in self._folder.iterdir() if path.name not in known]
+            names = set(self._names.values())
+            new = [path for path in self._folder.iterdir() if path.name not in names]
             for path in new:
                 self._add(path, path.name)
             return [path.name for path in new]
@@ -165,8 +165,8 @@ if sys.platform != "linux":
                 if event.fflags & (select.KQ_NOTE_RENAME | select.KQ_NOTE_DELETE):
                     os.close(event.ident)
                     del self._names[event.ident]
-                for each in self._add_new() if not name else [name]:
-                    self._heard(each)
+                for changed in self._add_new() if not name else [name]:
+                    self._heard(changed)
 
 
 class EndWatch:

@@ -66,12 +66,12 @@ class NewestFile:
     def folders(self) -> Sequence[Path]:
         """The folder itself, and as far down as the pattern leads."""
         depth = self.pattern.count("/")
-        beneath = [
+        subfolders = [
             real_paths(self.home, self.folder, "/".join(["*"] * levels))
             for levels in range(1, depth + 1)
         ]
         first = (self.home / self.folder,) if is_really_in(self.home, self.folder) else ()
-        return (*first, *(path for level in beneath for path in level if path.is_dir()))
+        return (*first, *(path for level in subfolders for path in level if path.is_dir()))
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Mark:
     last: str = ""
 
     @classmethod
-    def of(cls, mark: Json) -> Mark:
+    def of(cls, value: Json) -> Mark:
         """A mark as it was kept. What is none marks the beginning."""
-        known = mark if isinstance(mark, dict) else {}
-        path, offset, last = (known.get(name) for name in ("path", "offset", "last"))
+        fields = value if isinstance(value, dict) else {}
+        path, offset, last = (fields.get(name) for name in ("path", "offset", "last"))
         if isinstance(path, str) and isinstance(offset, int) and isinstance(last, str):
             return cls(path, max(offset, 0), last)
         return cls()
@@ -102,9 +102,9 @@ class JsonlTail:
     Of a file that was cut, or written anew without the last line that was read, only what comes later is told.
     """
 
-    def __init__(self, kept: Kept, read: Read, session: Callable[[Path | None], str]) -> None:
+    def __init__(self, location: Kept, read: Read, session: Callable[[Path | None], str]) -> None:
         """`session` names the conversation by its file, None while there is none."""
-        self._kept = kept
+        self._kept = location
         self._read = read
         self._session = session
         self._begun: tuple[Mark, int] = (Mark(), 0)
@@ -121,22 +121,22 @@ class JsonlTail:
         with opened(self._kept.home, self._kept.find()) as file:
             return (Mark() if file is None else _end_of(file)).json
 
-    def since(self, mark: Json) -> tuple[list[Said], Json]:
+    def since(self, position: Json) -> tuple[list[Said], Json]:
         with opened(self._kept.home, self._kept.find()) as file:
             if file is None:
-                return [], mark
-            at = _place_in(file, Mark.of(mark))
-            said: list[Said] = []
+                return [], position
+            at = _place_in(file, Mark.of(position))
+            entries: list[Said] = []
             for line in _whole_lines(file, at.offset) if self._has_whole_lines(file, at) else ():
                 at = Mark(file.name, line.end, line.known_by)
-                said.extend(_writable(each) for each in self._read(line.record))
-            return said, at.json
+                entries.extend(_writable(entry) for entry in self._read(line.record))
+            return entries, at.json
 
     def _has_whole_lines(self, file: BinaryIO, at: Mark) -> bool:
         """Whether a line ends after the mark. One that has only begun is searched from where it was the last time."""
-        mark, searched = self._begun
+        position, searched = self._begun
         size = os.fstat(file.fileno()).st_size
-        file.seek(searched if mark == at and searched <= size else at.offset)
+        file.seek(searched if position == at and searched <= size else at.offset)
         while block := file.read(_BLOCK_BYTES):
             if b"\n" in block:
                 return True
@@ -182,14 +182,16 @@ def _whole_lines(file: BinaryIO, start: int) -> Iterator[_Line]:
         line.add(rest)
 
 
-def _place_in(file: BinaryIO, mark: Mark) -> Mark:
+def _place_in(file: BinaryIO, position: Mark) -> Mark:
     """Where to read on. A file that was written anew, or taken over by another, is searched for the last line."""
-    if mark.path == file.name and _last_before(file, mark.offset) == mark.last:
-        return mark
-    found = [line for line in _whole_lines(file, 0) if mark.last and line.known_by == mark.last]
-    if found:
-        return Mark(file.name, found[-1].end, mark.last)
-    return _end_of(file) if mark.path == file.name else Mark(file.name)
+    if position.path == file.name and _last_before(file, position.offset) == position.last:
+        return position
+    matches = [
+        line for line in _whole_lines(file, 0) if position.last and line.known_by == position.last
+    ]
+    if matches:
+        return Mark(file.name, matches[-1].end, position.last)
+    return _end_of(file) if position.path == file.name else Mark(file.name)
 
 
 def _end_of(file: BinaryIO) -> Mark:
@@ -240,6 +242,6 @@ def _changed(path: Path) -> int:
         return 0
 
 
-def _writable(said: Said) -> Said:
+def _writable(entry: Said) -> Said:
     """Half a character, which JSON can name, can be neither written nor sent."""
-    return replace(said, text=said.text.encode(errors="replace").decode())
+    return replace(entry, text=entry.text.encode(errors="replace").decode())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapter import Adapter, Status, TuiKit
+from podium.agents.tui.adapter import Adapter, Status, TuiDeps
 from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.errors import LineLost, PaneGone, ServerGone
 from podium.agents.tui.keyboard import Keyboard
@@ -77,10 +77,10 @@ class TerminalPair:
     Sides are seated before the pair comes up, the first one leftmost. Closed by whoever made it.
     """
 
-    def __init__(self, kit: TuiKit, settings: TerminalSettings) -> None:
-        self._kit = kit
+    def __init__(self, deps: TuiDeps, settings: TerminalSettings) -> None:
+        self._kit = deps
         self._settings = settings
-        self._server = TmuxServer(kit.launcher, settings, kit.end_left)
+        self._server = TmuxServer(deps.launcher, settings, deps.end_left)
         self._control = self._server.control
         self._activity = Activity(self._control, settings.folder / "activity")
         self._panes = Panes(self._control, settings)
@@ -122,7 +122,7 @@ class TerminalPair:
         """End what it is at by its own keys. True: it is ready now."""
         return await (await self._found(name)).interrupt()
 
-    async def nudge(self, name: str, words: str) -> None:
+    async def nudge(self, name: str, text: str) -> None:
         """Say something to a program that rests. Raises `NotPossibleNow` when it does not."""
         side = await self._found(name)
         await side.sight.look()
@@ -130,7 +130,7 @@ class TerminalPair:
             raise NotPossibleNow(
                 f"{side.who} is {side.sight.status}; it is only spoken to when it rests"
             )
-        await side.send(f"wish {secrets.token_hex(8)}", words)
+        await side.send(f"wish {secrets.token_hex(8)}", text)
 
     async def capture(self, name: str, *, whole: bool = False) -> tuple[str, ...]:
         """What its pane shows; with `whole` all that it still has."""
@@ -146,8 +146,8 @@ class TerminalPair:
         """What a looker-on sees of it."""
         side = await self._found(name)
         keyboard = side.keyboard
-        frame, (told,) = await painted(self._control, side.pane, keyboard.question)
-        return PaneView(frame=frame, keyboard=keyboard.state_in(told))
+        frame, (answer,) = await painted(self._control, side.pane, keyboard.question)
+        return PaneView(frame=frame, keyboard=keyboard.state_in(answer))
 
     async def stirring(self, name: str, since: int, seconds: float) -> int:
         """How many signs of life its pane has given: at once when there are more than `since`, else after so long."""
@@ -162,10 +162,10 @@ class TerminalPair:
         """Press keys by their tmux names, whatever the program is at: see `Keyboard.press`."""
         await (await self.keyboard(name)).press(who, *keys)
 
-    async def beats_beyond(self, name: str, beats: int) -> int:
+    async def beats_beyond(self, name: str, signs: int) -> int:
         """How many signs of life its pane has shown, once there are more than this. Raises when it is not up."""
         pane = (await self._found(name)).pane
-        await self._activity.beyond(pane, beats, float("inf"))
+        await self._activity.beyond(pane, signs, float("inf"))
         return self._activity.beats(pane)
 
     async def resize(self, columns: int, rows: int) -> None:
@@ -229,7 +229,7 @@ class TerminalPair:
         return side
 
     async def _state(self, side: Side) -> SideState:
-        known = SideState(side.name, side.adapter.kind, session=side.record().session)
+        state = SideState(side.name, side.adapter.kind, session=side.record().session)
         try:
             await side.find(await self._here())
             screen = await look(self._control, side.pane)
@@ -237,10 +237,10 @@ class TerminalPair:
             entry = await side.injector.ledger.read()
             keyboard = await side.keyboard.state()
         except (ServerGone, PaneGone):
-            return known
+            return state
         status = None if screen.dead else side.adapter.status(screen)
         return replace(
-            known,
+            state,
             pane=side.pane,
             pid=0 if screen.dead else int(pid),
             status=status,

@@ -38,16 +38,16 @@ _NOT_LOGGED_IN = re.compile(
 )
 
 
-def trouble_of(who: str, words: str, now: datetime) -> PodiumError:
+def trouble_of(who: str, message: str, now: datetime) -> PodiumError:
     """The error of the tree for what it says. Programs on terminals give a provider's answer in words alone."""
-    said = plain_words(words) or "it does not say why"
-    if is_overflow(words):
-        return ContextOverflow(f"the conversation of {who} is too long: {said}; begin a new one")
-    if _LIMITED.search(words):
-        return RateLimited(f"{who} has been asked too much: {said}", reset_time(words, now))
-    if _NOT_LOGGED_IN.search(words):
-        return AgentNotLoggedIn(f"{who} is not logged in: {said}; log in with its own command")
-    return AgentLost(f"{who} ended its turn without an answer: {said}; retry it")
+    reason = plain_words(message) or "it does not say why"
+    if is_overflow(message):
+        return ContextOverflow(f"the conversation of {who} is too long: {reason}; begin a new one")
+    if _LIMITED.search(message):
+        return RateLimited(f"{who} has been asked too much: {reason}", reset_time(message, now))
+    if _NOT_LOGGED_IN.search(message):
+        return AgentNotLoggedIn(f"{who} is not logged in: {reason}; log in with its own command")
+    return AgentLost(f"{who} ended its turn without an answer: {reason}; retry it")
 
 
 _CLOSING = f"/{TAG}".encode()
@@ -169,26 +169,26 @@ class WrittenEar:
         return False  # what it writes down tells of itself
 
     async def hear(self) -> Answer | None:
-        said, self._mark = await asyncio.to_thread(self.written.since, self._mark)
-        for each in said:
-            self.transcript.write(json.dumps(asdict(each), ensure_ascii=False))
-            if each.kind == "used":
-                await self.door.settle(each.use, ok=each.ok, error="" if each.ok else each.text)
-            elif self._is_over(each):
+        entries, self._mark = await asyncio.to_thread(self.written.since, self._mark)
+        for entry in entries:
+            self.transcript.write(json.dumps(asdict(entry), ensure_ascii=False))
+            if entry.kind == "used":
+                await self.door.settle(entry.use, ok=entry.ok, error="" if entry.ok else entry.text)
+            elif self._is_over(entry):
                 return Answer("\n".join(self._words), "transcript")
         return await self._silence() if self._is_silent else None
 
-    def _is_over(self, said: Said) -> bool:
+    def _is_over(self, entry: Said) -> bool:
         """What comes before the prompt is of an earlier turn."""
-        if said.kind == "prompt" and self._prompt != "ours":
-            self._prompt = "ours" if self.letter.is_taken_as(said.text) else "another"
+        if entry.kind == "prompt" and self._prompt != "ours":
+            self._prompt = "ours" if self.letter.is_taken_as(entry.text) else "another"
             self._words.clear()
-        elif said.kind == "words" and self._prompt != "none":
-            self._words.append(said.text)
-            self.door.tell("text", said.text)
+        elif entry.kind == "words" and self._prompt != "none":
+            self._words.append(entry.text)
+            self.door.tell("text", entry.text)
             if self.awaited is not None:
-                _tell_progress(self.awaited, read_messages(said.text), self.progress)
-        return said.kind == "end" and self._prompt != "none" and self._is_end_of_ours(said)
+                _tell_progress(self.awaited, read_messages(entry.text), self.progress)
+        return entry.kind == "end" and self._prompt != "none" and self._is_end_of_ours(entry)
 
     def _is_end_of_ours(self, end: Said) -> bool:
         """A prompt that is not known again counts only if its turn brought what was awaited."""
@@ -197,7 +197,7 @@ class WrittenEar:
             return False
         if not end.ok:
             raise trouble_of(self.who, end.text, self.clock.now())
-        self._is_silent = not any(words.strip() for words in self._words)
+        self._is_silent = not any(text.strip() for text in self._words)
         return not self._is_silent
 
     def _brought_message(self) -> bool:
@@ -252,11 +252,11 @@ class ScreenEar:
         if not self._opened and self.due_at > _now() and self._read_at > 0:
             return None
         self._opened = False
-        text, heard = await self._read()
+        text, blocks = await self._read()
         if self.awaited is None:
             return self._words(text) if self.sight.rests(self.terms.quiet_seconds) else None
-        _tell_progress(self.awaited, heard, self._progress_once)
-        return self._answer(self.awaited, heard)
+        _tell_progress(self.awaited, blocks, self._progress_once)
+        return self._answer(self.awaited, blocks)
 
     def stirs(self) -> bool:
         if self.gate is not None and self.gate.has_opened():
@@ -268,29 +268,29 @@ class ScreenEar:
         prompt and whatever the program shows of itself stand among them."""
         if self.awaited is None:
             return None
-        _, heard = await self._read()
-        if self.awaited.found_in(heard) is None:
+        _, blocks = await self._read()
+        if self.awaited.found_in(blocks) is None:
             return None
-        return self._blocks(self.awaited, heard)
+        return self._blocks(self.awaited, blocks)
 
     async def found(self, awaited: AwaitedMessage) -> bool:
         """Whether the block is there, ready or not."""
         return awaited.found_in((await self._read())[1]) is not None
 
-    def _answer(self, awaited: AwaitedMessage, heard: ParsedBlocks) -> Answer | None:
+    def _answer(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer | None:
         """The block counts when its program is ready, or has rested: one that works may send a better one."""
-        found = awaited.found_in(heard)
-        shown = "" if found is None else found.model_dump_json()
-        if shown != self._found:
-            self._found, self._found_at = shown, _now()
-        if found is None:
+        message = awaited.found_in(blocks)
+        serialized = "" if message is None else message.model_dump_json()
+        if serialized != self._found:
+            self._found, self._found_at = serialized, _now()
+        if message is None:
             return None
         if self.sight.status == "ready" or self.sight.rests(self.terms.quiet_seconds):
-            return self._blocks(awaited, heard)
-        return self._blocks(awaited, heard) if _now() >= self._found_at + _BUSY_SECONDS else None
+            return self._blocks(awaited, blocks)
+        return self._blocks(awaited, blocks) if _now() >= self._found_at + _BUSY_SECONDS else None
 
-    def _blocks(self, awaited: AwaitedMessage, heard: ParsedBlocks) -> Answer:
-        ours = [message for message in heard.messages if not awaited.fault_of(message)]
+    def _blocks(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer:
+        ours = [message for message in blocks.messages if not awaited.fault_of(message)]
         text = "\n\n".join(map(block_of, ours))
         self.transcript.write(text)
         return Answer(text, "screen")
@@ -312,23 +312,23 @@ class ScreenEar:
         before = self.mark if isinstance(self.mark, int) else 0
         new = size - before if size >= before else size
         if self.awaited is not None:
-            text, heard = await self._last_lines(new)
-            if new == size or self.awaited.found_in(heard) is not None:
-                return text, heard
+            text, blocks = await self._last_lines(new)
+            if new == size or self.awaited.found_in(blocks) is not None:
+                return text, blocks
         return await self._last_lines(min(size, new + _ROUGHLY_LINES))
 
     async def _last_lines(self, lines: int) -> tuple[str, ParsedBlocks]:
         """First what was said, then what the program is at: one that was ready before may have begun to say more."""
         # Over one connection they are asked in this order, and answered without waiting in between.
-        shown, screen = await asyncio.gather(
+        rows, screen = await asyncio.gather(
             history(self.control, self.pane, lines), self.sight.look()
         )
-        text = "\n".join(shown)
+        text = "\n".join(rows)
         return text, read_messages(text, columns=screen.columns)
 
 
-def _tell_progress(awaited: AwaitedMessage, heard: ParsedBlocks, progress: Progress) -> None:
-    for message in heard.messages:
+def _tell_progress(awaited: AwaitedMessage, blocks: ParsedBlocks, progress: Progress) -> None:
+    for message in blocks.messages:
         if awaited.is_progress(message):
             progress(message)
 

@@ -24,13 +24,13 @@ class Sight:
     """What one program is at, as far as its screen tells, and for how long it has rested."""
 
     def __init__(
-        self, control: Control, activity: Activity, pane: str, adapter: Adapter, terms: Terms
+        self, control: Control, activity: Activity, pane: str, adapter: Adapter, timings: Terms
     ) -> None:
         self._control = control
         self._activity = activity
         self._pane = pane
         self._adapter = adapter
-        self._terms = terms
+        self._terms = timings
         self._beats = -1
         self._ends = 0
         self._looked_at = -math.inf
@@ -43,13 +43,13 @@ class Sight:
 
     async def look(self) -> Screen:
         """What is shown now. Raises `ProgramEnded` with its last words when the program is no more."""
-        beats, self._ends = (
+        signs, self._ends = (
             self._activity.beats(self._pane),
             self._activity.ends(self._pane),
         )
         screen = await look(self._control, self._pane)
         await refuse_dead(self._control, self._pane, screen)
-        self._note(self._adapter.status(screen), beats)
+        self._note(self._adapter.status(screen), signs)
         self.held = screen.held
         return screen
 
@@ -139,9 +139,9 @@ class Sight:
             await self._activity.beyond(self._pane, self._beats, max(wake_at - _now(), 0.0))
         await asyncio.sleep(max(min(until, self.due_at) - _now(), 0.0))
 
-    def _note(self, status: Status, beats: int) -> None:
+    def _note(self, status: Status, signs: int) -> None:
         now = _now()
-        goes_on = status == self.status and (status != "unknown" or beats == self._beats)
+        goes_on = status == self.status and (status != "unknown" or signs == self._beats)
         if status not in ("ready", "unknown"):
             self._calm_since = None
         elif not goes_on or self._calm_since is None:
@@ -153,7 +153,7 @@ class Sight:
         still_busy = status == self.status == "busy"
         longer = min(self._pause_seconds * 2, _MAX_LOOK_SECONDS)
         self._pause_seconds = longer if still_busy else LOOK_SECONDS
-        self.status, self._beats, self._looked_at = status, beats, now
+        self.status, self._beats, self._looked_at = status, signs, now
 
 
 def _now() -> float:
@@ -186,41 +186,41 @@ class ComposerWatch:
         self._eyes = eyes
         self._settle_seconds = settle_seconds
 
-    async def shows(self, words: str) -> Composer:
+    async def shows(self, text: str) -> Composer:
         """What is there now."""
         screen = await look(self._control, self._pane)
         await refuse_dead(self._control, self._pane, screen)
-        return self.on(screen, words)
+        return self.on(screen, text)
 
-    def on(self, screen: Screen, words: str) -> Composer:
+    def on(self, screen: Screen, text: str) -> Composer:
         """What is there on a screen of a living program that was just seen."""
-        return self._eyes.composer(screen, words)
+        return self._eyes.composer(screen, text)
 
-    async def stays_empty(self, words: str) -> bool:
+    async def stays_empty(self, text: str) -> bool:
         """Whether it is empty, and stays so for a while."""
-        return await self.until(lambda it: it != "empty", words, _EMPTY_SECONDS) == "empty"
+        return await self.until(lambda it: it != "empty", text, _EMPTY_SECONDS) == "empty"
 
-    async def lets_go(self, words: str, seconds: float, before: Composer = "ours") -> bool:
+    async def lets_go(self, text: str, seconds: float, before: Composer = "ours") -> bool:
         """Wait until the words have left, or something else is seen than what was `before`. True: they have left."""
-        if await self.until(lambda it: it != before, words, seconds) in STILL_THERE:
+        if await self.until(lambda it: it != before, text, seconds) in STILL_THERE:
             return False
         await asyncio.sleep(self._settle_seconds)
-        return await self.shows(words) not in STILL_THERE
+        return await self.shows(text) not in STILL_THERE
 
     async def until(
-        self, enough: Callable[[Composer], bool], words: str, seconds: float
+        self, enough: Callable[[Composer], bool], text: str, seconds: float
     ) -> Composer:
         """Look until it fits or the time is over. Gives what was seen last."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         looks = 0
         while True:
-            beats = self._activity.beats(self._pane)
-            found = await self.shows(words)
+            signs = self._activity.beats(self._pane)
+            state = await self.shows(text)
             looks += 1
             left = deadline - loop.time()
-            if enough(found) or left <= 0:
-                return found
+            if enough(state) or left <= 0:
+                return state
             if looks >= _QUICK_LOOKS:
                 await asyncio.sleep(min(_REST_SECONDS, left))
-            await self._activity.beyond(self._pane, beats, deadline - loop.time())
+            await self._activity.beyond(self._pane, signs, deadline - loop.time())

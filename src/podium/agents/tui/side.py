@@ -14,7 +14,7 @@ from podium.agents.confinement import Needs, fenced
 from podium.agents.deps import AgentOptions
 from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapter import Adapter, Place, TuiKit, Written
+from podium.agents.tui.adapter import Adapter, Place, TuiDeps, Written
 from podium.agents.tui.control import Control
 from podium.agents.tui.delivery import Letter, Letters, SeenFates, Sender
 from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ServerGone
@@ -55,10 +55,10 @@ class SideBook:
         """A record that is damaged, or of another kind of program, counts for nothing."""
         new = SideRecord(kind=self.kind)
         try:
-            known = SideRecord.model_validate_json(self.file.read_bytes())
+            record = SideRecord.model_validate_json(self.file.read_bytes())
         except (OSError, ValidationError):
             return new
-        return known if known.kind == new.kind else new
+        return record if record.kind == new.kind else new
 
     def keep(self, record: SideRecord) -> None:
         """On return it survives a crash."""
@@ -86,7 +86,7 @@ class Quarters:
     """The folder of one side, private, for as long as the pair is up."""
 
     folder: Path
-    kit: TuiKit
+    kit: TuiDeps
     seating: Seating
 
     @property
@@ -118,23 +118,23 @@ class Quarters:
 
     async def program(self, session: str) -> tuple[Program, str]:
         """The program for its pane, in this conversation or in a new one, and what the conversation is called."""
-        seating, kit = self.seating, self.kit
-        fence = await kit.enclosures.confinement(str(seating.cwd))
-        place = self.place(confined=fence.kind != "none")
-        launch = await asyncio.to_thread(seating.adapter.launch, place, session or None)
+        seating, deps = self.seating, self.kit
+        confinement = await deps.enclosures.confinement(str(seating.cwd))
+        context = self.place(confined=confinement.kind != "none")
+        launch = await asyncio.to_thread(seating.adapter.launch, context, session or None)
         spawn = ProcessSpec(
             argv=launch.argv,
             cwd=str(seating.cwd),
             env={**launch.env, DOOR_FILE: str(self.door_file)},
-            confinement=fenced(fence, self._needs(launch.needs, place)),
+            confinement=fenced(confinement, self._needs(launch.needs, context)),
         )
-        argv = await kit.launcher.on_terminal(spawn)
+        argv = await deps.launcher.on_terminal(spawn)
         return Program(name=seating.name, argv=argv, cwd=seating.cwd), launch.session
 
-    def _needs(self, needs: Needs, place: Place) -> Needs:
+    def _needs(self, needs: Needs, context: Place) -> Needs:
         """What its kind needs, and what a turn does: to find the door, and to read what is handed over as a file."""
         doors = () if self.kit.door_folder is None else (self.kit.door_folder,)
-        writable = (place.home, place.temporary, *needs.writable)
+        writable = (context.home, context.temporary, *needs.writable)
         return replace(
             needs,
             writable=tuple(dict.fromkeys(writable)),
@@ -153,7 +153,7 @@ class Side:
 
     def __init__(
         self,
-        kit: TuiKit,
+        deps: TuiDeps,
         seating: Seating,
         control: Control,
         panes: Panes,
@@ -162,10 +162,10 @@ class Side:
     ) -> None:
         self.seating = seating
         self.adapter = seating.adapter
-        self.quarters = Quarters(folder.absolute(), kit, seating)
+        self.quarters = Quarters(folder.absolute(), deps, seating)
         self.letters = Letters(folder.absolute() / "letters")
         self.pane = ""
-        self._kit = kit
+        self._kit = deps
         self._control = control
         self._panes = panes
         self._activity = activity
@@ -208,8 +208,8 @@ class Side:
 
     async def is_up(self, server: Awaitable[ServerIdentity]) -> bool:
         """Whether its program is there and lives in this life of the server, without doing anything about it."""
-        known, lives = await asyncio.gather(server, self._lives())
-        return lives and self._server == known
+        identity, lives = await asyncio.gather(server, self._lives())
+        return lives and self._server == identity
 
     async def _lives(self) -> bool:
         try:
@@ -276,12 +276,12 @@ class Side:
             self.adapter.patience,
         )
 
-    async def send(self, key: str, words: str) -> Letter:
+    async def send(self, key: str, text: str) -> Letter:
         """Have it take these words, once for each key. Raises as `Sender.send` does."""
-        fit = self.adapter.fitted(words, self.quarters.place())
-        letter = await self._sender.send(key, fit, self.mark)
+        fit = self.adapter.fitted(text, self.quarters.place())
+        message = await self._sender.send(key, fit, self.mark)
         self.sight.stirred()
-        return letter
+        return message
 
     @property
     def keyboard(self) -> Keyboard:
@@ -317,8 +317,8 @@ class Side:
     @property
     def _sender(self) -> Sender:
         injector = self.injector
-        fates = SeenFates(self._control, self._pane(), injector, self.adapter.status, self.written)
-        return Sender(injector, self.letters, self._server, self.record().lives, fates)
+        probe = SeenFates(self._control, self._pane(), injector, self.adapter.status, self.written)
+        return Sender(injector, self.letters, self._server, self.record().lives, probe)
 
     @property
     def written(self) -> Written | None:

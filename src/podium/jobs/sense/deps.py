@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent
 from podium.core.decisions import Tier
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.jobs.sense.models import Bundle, Sensed
@@ -74,7 +74,7 @@ class PlannerDeps:
 
     name: str
     rules: RulePlanner | None = None
-    role_agent: Player | None = None
+    role_agent: RoleAgent | None = None
     profile: Profile | None = None
     workspace: str = ""
     """Folder the agent is started in; nothing is there."""
@@ -88,7 +88,7 @@ class SenseDeps:
 
     store: Store
     clock: Clock
-    budget: Purse
+    budget: BudgetTracker
     options: SenseOptions
     planner: PlannerDeps
 
@@ -106,10 +106,10 @@ class CandidateDeps:
     order_text: Callable[[WorkOrder], str]
     """The order as the YAML that goes into the inbox."""
     trust: TrustBook
-    writer: Player | None
+    writer: RoleAgent | None
     show: Callable[[str], Sensed]
     """A text file of the root as the writer may see it, or why it may not. May block."""
-    budget: Purse
+    budget: BudgetTracker
     workspace: str
 
 
@@ -127,10 +127,10 @@ class WorkerDeps:
     order_text: Callable[[WorkOrder], str]
     trust: TrustBook
     approval_seconds: float
-    writer: Player | None
+    writer: RoleAgent | None
     show: Callable[[str], Sensed]
     """A text file of the root as the writer may see it, or why it may not. May block."""
-    budget: Purse
+    budget: BudgetTracker
     workspace: str
 
 

@@ -19,7 +19,7 @@ import zmq.asyncio
 from podium.agents.bus import Asked, Bus, BusAgent, BusPeer, BusSettings, socket_of
 from podium.agents.bus.peer import Tell
 from podium.agents.bus.wire import Join
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
 from podium.core.turns import Turn, TurnLimits
 from podium.testing import (
@@ -53,7 +53,7 @@ async def bus_in(folder: Path, **fields: float) -> AsyncIterator[Bus]:
 
 
 def agent_on(bus: Bus, doors: FakeHookDoors | None = None, **options: str) -> BusAgent:
-    kit = AgentKit(
+    kit = AgentDeps(
         launcher=FakeLauncher(),
         enclosures=FakeEnclosures(),
         doors=doors or FakeHookDoors(),

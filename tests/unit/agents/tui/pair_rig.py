@@ -12,7 +12,7 @@ from pathlib import Path
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import TerminalSettings
-from podium.agents.tui.adapter import Launch, Place, Said, Terms, TuiKit, Written
+from podium.agents.tui.adapter import Launch, Place, Said, Terms, TuiDeps, Written
 from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
@@ -57,7 +57,7 @@ class Podium:
     lapses: list[KeyboardHold] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        kit = TuiKit(
+        kit = TuiDeps(
             launcher=self.launcher,
             enclosures=FakeEnclosures(),
             doors=self.doors,

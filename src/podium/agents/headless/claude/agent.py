@@ -10,7 +10,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from podium.agents.confinement import Needs, fence_for, kept_out
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.claude.command import (
     CONFIG,
     PATIENCE,
@@ -88,7 +88,7 @@ _RESETS = re.compile(
 
 
 def trouble_at_end(
-    agent: str, heard: Heard, ended: ProcessExit, now: datetime, waiting: tuple[str, ...] = ()
+    agent: str, stream: Heard, ended: ProcessExit, now: datetime, waiting: tuple[str, ...] = ()
 ) -> PodiumError | None:
     """The error this end stands for; None for a success: a result that says something, and exit 0.
 
@@ -96,42 +96,42 @@ def trouble_at_end(
     """
     if ended.timed_out:
         return out_of_time(agent, ended)
-    if heard.trouble is not None:
-        status, words, retry_at = heard.trouble
-        return _of_status(agent, status, words, now, heard.limit_ends or retry_at)
-    if heard.is_overspent:
+    if stream.trouble is not None:
+        status, message, retry_at = stream.trouble
+        return _of_status(agent, status, message, now, stream.limit_ends or retry_at)
+    if stream.is_overspent:
         return BudgetSpent(
-            f"agent {agent!r} used more than the {heard.most_tokens} tokens its turn may use",
+            f"agent {agent!r} used more than the {stream.most_tokens} tokens its turn may use",
             scope="step",
             measure="tokens",
-            used=heard.counted.input_tokens + heard.counted.output_tokens,
-            limit=heard.most_tokens or 0,
+            used=stream.counted.input_tokens + stream.counted.output_tokens,
+            limit=stream.most_tokens or 0,
         )
-    if heard.result is None:
+    if stream.result is None:
         return _without_result(agent, ended)
     # Failures of the provider come as `subtype: success`; only `is_error` tells.
-    if heard.result.get("is_error") is not False or heard.result.get("subtype") != "success":
-        return _of_result(agent, heard.result, heard.limit_ends, now)
-    if heard.refused or heard.result.get("stop_reason") == "refusal":
-        return _refusal(agent, heard.result)
-    if heard.result.get("num_turns") == 0:
+    if stream.result.get("is_error") is not False or stream.result.get("subtype") != "success":
+        return _of_result(agent, stream.result, stream.limit_ends, now)
+    if stream.refused or stream.result.get("stop_reason") == "refusal":
+        return _refusal(agent, stream.result)
+    if stream.result.get("num_turns") == 0:
         return AgentRejected(
             f"agent {agent!r} took the prompt for a command of its own and asked no model"
-            f"{_said(words_of(heard.result))}; begin the prompt with other words"
+            f"{_said(words_of(stream.result))}; begin the prompt with other words"
         )
     if ended.exit_code != 0:
         return lost(agent, ended)
-    has_payload = heard.result.get("structured_output") is not None
-    if not has_payload and not may_end_with(words_of(heard.result), waiting):
+    has_payload = stream.result.get("structured_output") is not None
+    if not has_payload and not may_end_with(words_of(stream.result), waiting):
         return AgentLost(f"agent {agent!r} ended its turn and said nothing")
     return None
 
 
 def words_of(result: dict[str, Json]) -> str:
     """What a result says: the answer, or what went wrong."""
-    said = result.get("result")
-    if isinstance(said, str):
-        return said
+    text = result.get("result")
+    if isinstance(text, str):
+        return text
     errors = result.get("errors")
     return "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
 
@@ -148,63 +148,67 @@ def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
 def _of_result(
     agent: str, result: dict[str, Json], limit_ends: datetime | None, now: datetime
 ) -> PodiumError:
-    words = words_of(result)
+    message = words_of(result)
     reason = result.get("terminal_reason")
     status = result.get("api_error_status")
     if reason in ("max_turns", "budget_exhausted"):
-        return _spent(agent, str(reason), words)
+        return _spent(agent, str(reason), message)
     if reason == "structured_output_retry_exhausted":
-        return ReplyInvalid(f"agent {agent!r} gave no answer that fits its contract{_said(words)}")
+        return ReplyInvalid(
+            f"agent {agent!r} gave no answer that fits its contract{_said(message)}"
+        )
     if reason == "prompt_too_long" or status == 413:
-        return ContextOverflow(f"the conversation is too long for agent {agent!r}{_said(words)}")
+        return ContextOverflow(f"the conversation is too long for agent {agent!r}{_said(message)}")
     if result.get("stop_reason") == "refusal":
         return _refusal(agent, result)
     if isinstance(status, int):
-        return _of_status(agent, status, words, now, limit_ends)
-    return _without_status(agent, result, words, limit_ends or _reset_in(words, now))
+        return _of_status(agent, status, message, now, limit_ends)
+    return _without_status(agent, result, message, limit_ends or _reset_in(message, now))
 
 
 def _of_status(
-    agent: str, status: int | None, words: str, now: datetime, retry_at: datetime | None
+    agent: str, status: int | None, message: str, now: datetime, retry_at: datetime | None
 ) -> PodiumError:
     # An account without credit is answered like a wrong request.
-    counted_as = 429 if status == 400 and _NO_CREDIT.search(words[:1_000]) else status
+    counted_as = 429 if status == 400 and _NO_CREDIT.search(message[:1_000]) else status
     return trouble_of_status(
         agent,
         counted_as,
-        words,
+        message,
         login_hint=LOGIN_HINT,
         now=now,
-        retry_at=retry_at or _reset_in(words, now),
+        retry_at=retry_at or _reset_in(message, now),
     )
 
 
 def _without_status(
-    agent: str, result: dict[str, Json], words: str, retry_at: datetime | None
+    agent: str, result: dict[str, Json], message: str, retry_at: datetime | None
 ) -> PodiumError:
     """The provider gave no status: it was not reached, or the CLI itself gave up."""
-    if _NOT_LOGGED_IN.search(words[:1_000]):
-        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{_said(words)}; {LOGIN_HINT}")
-    if _NO_CREDIT.search(words[:1_000]):
-        return RateLimited(f"agent {agent!r} has used up its limit{_said(words)}", retry_at)
-    if _CUT_SHORT.search(words[:1_000]):
+    if _NOT_LOGGED_IN.search(message[:1_000]):
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{_said(message)}; {LOGIN_HINT}")
+    if _NO_CREDIT.search(message[:1_000]):
+        return RateLimited(f"agent {agent!r} has used up its limit{_said(message)}", retry_at)
+    if _CUT_SHORT.search(message[:1_000]):
         return AgentRejected(
-            f"the answer of agent {agent!r} is longer than its model may write{_said(words)}"
+            f"the answer of agent {agent!r} is longer than its model may write{_said(message)}"
         )
     if result.get("terminal_reason") == "api_error":
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model{_said(words)}")
-    if "No conversation found" in words:
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model{_said(message)}")
+    if "No conversation found" in message:
         return AgentRejected(
-            f"agent {agent!r} does not know the conversation it was to go on with{_said(words)}; "
+            f"agent {agent!r} does not know the conversation it was to go on with{_said(message)}; "
             "ask without a session"
         )
-    return AgentLost(f"agent {agent!r} gave up without an answer{_said(words)}")
+    return AgentLost(f"agent {agent!r} gave up without an answer{_said(message)}")
 
 
-def _spent(agent: str, reason: str, words: str) -> BudgetSpent:
+def _spent(agent: str, reason: str, message: str) -> BudgetSpent:
     measure = "turns" if reason == "max_turns" else "usd"
     return BudgetSpent(
-        f"agent {agent!r} stopped at the turn's limit{_said(words)}", scope="step", measure=measure
+        f"agent {agent!r} stopped at the turn's limit{_said(message)}",
+        scope="step",
+        measure=measure,
     )
 
 
@@ -212,20 +216,20 @@ def _refusal(agent: str, result: dict[str, Json]) -> AgentRefused:
     return AgentRefused(f"the model of agent {agent!r} will not do this{_said(words_of(result))}")
 
 
-def _said(words: str) -> str:
-    plain = plain_words(words)
+def _said(message: str) -> str:
+    plain = plain_words(message)
     return f": {plain}" if plain else ""
 
 
-def _reset_in(words: str, now: datetime) -> datetime | None:
+def _reset_in(text: str, now: datetime) -> datetime | None:
     """When a limit ends, as "resets 3am (Europe/Berlin)" or in the words that others use too."""
-    found = _RESETS.search(words[:1_000])
-    if found is None:
-        return reset_time(words, now)
-    hour = int(found[1]) % 12 + (12 if found[3].lower() == "pm" else 0)
+    match = _RESETS.search(text[:1_000])
+    if match is None:
+        return reset_time(text, now)
+    hour = int(match[1]) % 12 + (12 if match[3].lower() == "pm" else 0)
     try:
-        there = now.astimezone(ZoneInfo(found[4]))
-        then = there.replace(hour=hour, minute=int(found[2] or 0), second=0, microsecond=0)
+        there = now.astimezone(ZoneInfo(match[4]))
+        then = there.replace(hour=hour, minute=int(match[2] or 0), second=0, microsecond=0)
     except (LookupError, ValueError, OSError):  # no such zone, or no such minute
         return None
     later = then if then > there else then + timedelta(days=1)
@@ -245,34 +249,34 @@ class ClaudeCliAgent:
     pipe: there is no hook program that could be late, crash or be taken away.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         """Raises `BadInput` for options that it does not have."""
         self._hands = ClaudeSettings.of(options).hands
         self._options = options
-        self._kit = kit
+        self._kit = deps
 
     @property
     def name(self) -> str:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        kit = self._kit
-        began = kit.clock.monotonic()
-        heard = Heard(kit.clock, turn.limits.tokens)
-        with accounted(self.name, lambda: heard.used(kit.clock.monotonic() - began)):
-            return await self._ask(turn, heard)
+        deps = self._kit
+        began = deps.clock.monotonic()
+        stream = Heard(deps.clock, turn.limits.tokens)
+        with accounted(self.name, lambda: stream.used(deps.clock.monotonic() - began)):
+            return await self._ask(turn, stream)
 
-    async def _ask(self, turn: Turn, heard: Heard) -> Reply:
-        kit, name = self._kit, self.name
+    async def _ask(self, turn: Turn, stream: Heard) -> Reply:
+        deps, name = self._kit, self.name
         with (
-            private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
-            kit.transcripts.open(turn, name) as transcript,
+            private_home(deps, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
+            deps.transcripts.open(turn, name) as transcript,
         ):
             turn = home.turn
             async with self._door(turn) as door:
-                heard.tell = door.tell
-                ended = await self._converse(turn, home, door, heard, transcript)
-        reply = self._reply(turn, heard, ended, door, transcript.path)
+                stream.tell = door.tell
+                ended = await self._converse(turn, home, door, stream, transcript)
+        reply = self._reply(turn, stream, ended, door, transcript.path)
         return home.signed(told_by_door(reply, turn, door))
 
     def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
@@ -281,16 +285,16 @@ class ClaudeCliAgent:
         return self._kit.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _converse(
-        self, turn: Turn, home: Home, door: HookDoor, heard: Heard, transcript: Transcript
+        self, turn: Turn, home: Home, door: HookDoor, stream: Heard, transcript: Transcript
     ) -> ProcessExit:
         process = await self._start(await self._spawn(turn, home, door))
-        heard.asked = True
+        stream.asked = True
         hands: OwnTools = door if self._hands else NoHands(door, TOOLBOX)
         try:
             gatekeeper = ClaudeDoor(
                 hands, turn.workspace, takes_answers=schema_for(turn) is not None
             )
-            await ClaudeTalk(process, gatekeeper, hands, heard, transcript).hold()
+            await ClaudeTalk(process, gatekeeper, hands, stream, transcript).hold()
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
@@ -336,31 +340,31 @@ class ClaudeCliAgent:
     def _reply(
         self,
         turn: Turn,
-        heard: Heard,
+        stream: Heard,
         ended: ProcessExit,
         door: HookDoor,
         transcript: str,
     ) -> Reply:
-        result = heard.result or {}
+        result = stream.result or {}
         silently, now = may_end_silently(door), self._kit.clock.now()
-        trouble = trouble_at_end(self.name, heard, ended, now, silently)
-        if trouble is not None:
-            trouble.usage = heard.used(ended.seconds)
-            raise trouble
+        error = trouble_at_end(self.name, stream, ended, now, silently)
+        if error is not None:
+            error.usage = stream.used(ended.seconds)
+            raise error
         payload = result.get("structured_output") if turn.contract is not None else None
         return Reply(
             text=words_of(result),
             payload=payload,
             found="none" if payload is None else "native",
-            usage=heard.used(ended.seconds),
+            usage=stream.used(ended.seconds),
             agent=self.name,
-            model=heard.model or self._options.model,
-            version=heard.version,
-            session=heard.session,
+            model=stream.model or self._options.model,
+            version=stream.version,
+            session=stream.session,
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
-                *untried(self.name, heard.version, KNOWN_VERSION),
+                *untried(self.name, stream.version, KNOWN_VERSION),
                 *self._not_given(turn),
                 *kept_out(self.name, ended),
             ),
@@ -376,7 +380,7 @@ class ClaudeCliAgent:
 def _opening(prompt: str) -> bytes:
     """What it is told first: how it has to ask, and the prompt."""
     # A prompt that begins with a slash would be taken for one of its commands.
-    said = f"\n{prompt}" if prompt.startswith("/") else prompt
+    text = f"\n{prompt}" if prompt.startswith("/") else prompt
     introduction = {"type": "control_request", "request_id": "hello", "request": INTRODUCTION}
-    message = {"type": "user", "message": {"role": "user", "content": said}}
+    message = {"type": "user", "message": {"role": "user", "content": text}}
     return b"".join(json.dumps(line).encode() + b"\n" for line in (introduction, message))

@@ -134,15 +134,15 @@ class Heard:
         status = record.get("error_status")
         status = status if isinstance(status, int) else None
         wait = _number(record.get("retry_delay_ms")) / 1000
-        words = plain_words(str(record.get("error") or ""))
-        self.tell("retry", f"{status or 'no connection'} {words}, again in {wait:.1f} s")
+        message = plain_words(str(record.get("error") or ""))
+        self.tell("retry", f"{status or 'no connection'} {message}, again in {wait:.1f} s")
         hopeless = status in (401, 403)
         too_often = _number(record.get("attempt")) > RETRIES
         if hopeless or too_often or wait > MAX_WAIT_SECONDS:
             # A provider's own wish is long or comes in whole seconds, the CLI's first guesses neither.
-            told = status == 429 and (wait.is_integer() or wait > MAX_WAIT_SECONDS)
-            retry_at = after_seconds(wait, self._clock.now()) if told else None
-            self.trouble = Trouble(status, words, retry_at)
+            is_requested = status == 429 and (wait.is_integer() or wait > MAX_WAIT_SECONDS)
+            retry_at = after_seconds(wait, self._clock.now()) if is_requested else None
+            self.trouble = Trouble(status, message, retry_at)
 
     def _take_limit(self, info: Mapping[str, Json]) -> None:
         resets_at = info.get("resetsAt")
@@ -181,14 +181,14 @@ class Heard:
 
 def _tool_words(use: Mapping[str, Json]) -> str:
     """A tool's name and what it is used on: the command, the file, the pattern."""
-    given = _mapping(use.get("input"))
-    named = (given.get(name) for name in _TELLING)
+    arguments = _mapping(use.get("input"))
+    named = (arguments.get(name) for name in _TELLING)
     about = next((value for value in named if isinstance(value, str) and value), "")
-    words = plain_words(f"{use.get('name') or ''} {about}", MAX_HEARD)
-    if len(words) <= MAX_TOLD_LENGTH:
-        return words
+    summary = plain_words(f"{use.get('name') or ''} {about}", MAX_HEARD)
+    if len(summary) <= MAX_TOLD_LENGTH:
+        return summary
     # Between two words: half a secret would not be found where secrets are taken out.
-    return f"{words[:MAX_TOLD_LENGTH].rpartition(' ')[0]} …"
+    return f"{summary[:MAX_TOLD_LENGTH].rpartition(' ')[0]} …"
 
 
 def _unheard(kind: ProgressKind, text: str) -> None:

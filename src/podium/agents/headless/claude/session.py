@@ -66,11 +66,11 @@ class ClaudeDoor:
         return None
 
     async def _answer_hook(self, request: Mapping[str, Json]) -> dict[str, Json]:
-        given = request.get("input")
-        found = given if isinstance(given, dict) else {}
-        use = found.get("tool_use_id") or request.get("tool_use_id")
+        value = request.get("input")
+        event = value if isinstance(value, dict) else {}
+        use = event.get("tool_use_id") or request.get("tool_use_id")
         answer = await self._judge(
-            found.get("tool_name"), found.get("tool_input"), use, found.get("cwd")
+            event.get("tool_name"), event.get("tool_input"), use, event.get("cwd")
         )
         return _hook_answer(answer)
 
@@ -147,13 +147,13 @@ class ClaudeTalk:
         process: Process,
         gatekeeper: ClaudeDoor,
         door: OwnTools,
-        heard: Heard,
+        stream: Heard,
         transcript: Transcript,
     ) -> None:
         self._process = process
         self._gatekeeper = gatekeeper
         self._door = door
-        self._heard = heard
+        self._heard = stream
         self._transcript = transcript
         self._answers: dict[str, asyncio.Task[None]] = {}
 
@@ -187,12 +187,12 @@ class ClaudeTalk:
         self._heard.take(record)
 
     async def _take_question(self, number: str, request: Json) -> None:
-        found = request if isinstance(request, dict) else {}
+        question = request if isinstance(request, dict) else {}
         if number in self._answers or len(self._answers) >= MAX_ANSWERS_AT_ONCE:
-            await self._turn_down(number, found)
+            await self._turn_down(number, question)
             return
         # In a task of its own: it goes on talking, and uses tools side by side.
-        task = asyncio.get_running_loop().create_task(self._answer(number, found))
+        task = asyncio.get_running_loop().create_task(self._answer(number, question))
         self._answers[number] = task
         task.add_done_callback(lambda _: self._answers.pop(number, None))
 
@@ -213,8 +213,8 @@ class ClaudeTalk:
         response: dict[str, Json] = {"subtype": "success", "response": answer}
         if answer is None:
             response = {"subtype": "error", "error": "this is no question for Podium"}
-        said = {"type": "control_response", "response": {**response, "request_id": number}}
-        line = json.dumps(said)
+        message = {"type": "control_response", "response": {**response, "request_id": number}}
+        line = json.dumps(message)
         self._transcript.write(sent_line(line))
         await self._process.send(line.encode() + b"\n")
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from podium.agents.confinement import Needs, fence_for, kept_out
 from podium.agents.contract.strict_json import load_object
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.codex import home as codex_home
 from podium.agents.headless.codex.errors import trouble, without_answers
 from podium.agents.headless.codex.session import CodexTalk, Meter, is_piece, open_conversation
@@ -98,8 +98,8 @@ def _strict(schema: Any) -> dict[str, Any]:
     if not isinstance(schema, dict) or _NOT_KNOWN & schema.keys():
         raise NotStrict
     if "$ref" in schema:
-        kept = {"$ref": schema["$ref"]}  # nothing may stand beside a reference
-        return {**kept, "$defs": _each(schema["$defs"])} if "$defs" in schema else kept
+        reference = {"$ref": schema["$ref"]}  # nothing may stand beside a reference
+        return {**reference, "$defs": _each(schema["$defs"])} if "$defs" in schema else reference
     strict = {key: value for key, value in schema.items() if key not in _LEFT_OUT}
     if "oneOf" in strict:
         strict["anyOf"] = strict.pop("oneOf")
@@ -143,9 +143,9 @@ _sandbox_works: dict[tuple[str, ...], bool] = {}
 class CodexCliAgent:
     """Asks codex, each turn in a process and on a private home of its own."""
 
-    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
-        self._kit = kit
+        self._kit = deps
         self._own = codex_home.codex_options(options)
         self._argv = options.command or ("codex",)
 
@@ -160,14 +160,14 @@ class CodexCliAgent:
             return await self._ask(turn, meter, began)
 
     async def _ask(self, turn: Turn, meter: Meter, began: float) -> Reply:
-        kit = self._kit
+        deps = self._kit
         if self._own.hands:
             refuse_foreign_git(self.name, Path(turn.workspace))
         version = await self._version(turn)
-        keep, logins = (codex_home.CONVERSATIONS,), (codex_home.login(kit),)
+        keep, logins = (codex_home.CONVERSATIONS,), (codex_home.login(deps),)
         with (
-            private_home(kit, turn, self.name, keep=keep, logins=logins) as home,
-            kit.transcripts.open(turn, self.name) as transcript,
+            private_home(deps, turn, self.name, keep=keep, logins=logins) as home,
+            deps.transcripts.open(turn, self.name) as transcript,
         ):
             turn = home.turn
             sandbox, warnings = await self._sandbox(turn, home)
@@ -175,15 +175,15 @@ class CodexCliAgent:
             async with self._door(turn, judged) as door:
                 hands: OwnTools = door if self._own.hands else NoHands(door, TOOLBOX)
                 seated = turn if self._own.hands else at_desk(turn, home)
-                handless = None if self._own.hands else await self._handless(seated, home, door)
-                hooks = codex_home.lay_out(home, kit, self._options, seated, sandbox, handless)
+                mcp_only = None if self._own.hands else await self._handless(seated, home, door)
+                hooks = codex_home.lay_out(home, deps, self._options, seated, sandbox, mcp_only)
                 talk = CodexTalk(self.name, hands, judged, meter, str(hooks))
                 env = codex_home.environment(home, self._options, door.hook_env)
                 spawn = self._spawn(seated, env, await self._fence(turn, home, door))
                 session, done, ended = await self._talk(seated, spawn, talk, meter, transcript)
         text = self._answer(done, ended, talk, may_end_silently(door))
         payload, native = _payload(turn, text)
-        seconds = kit.clock.monotonic() - began
+        seconds = deps.clock.monotonic() - began
         reply = Reply(
             text=text,
             payload=payload,
@@ -212,10 +212,10 @@ class CodexCliAgent:
         return self._kit.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _handless(self, turn: Turn, home: Home, door: HookDoor) -> Handless:
-        kit, env = self._kit, self._plain_environment(home)
-        server = toolbox_server(self.name, kit, door)
+        deps, env = self._kit, self._plain_environment(home)
+        server = toolbox_server(self.name, deps, door)
         models = await models_without_hands(
-            self.name, kit.launcher, self._argv, turn.workspace, env
+            self.name, deps.launcher, self._argv, turn.workspace, env
         )
         return Handless(server, models)
 
@@ -259,8 +259,8 @@ class CodexCliAgent:
     def _lost(self, ended: ProcessExit) -> PodiumError:
         if ended.timed_out:
             return out_of_time(self.name, ended)
-        words = without_answers(ended.stderr)
-        return lost(self.name, ended.model_copy(update={"stderr": words}))
+        stderr = without_answers(ended.stderr)
+        return lost(self.name, ended.model_copy(update={"stderr": stderr}))
 
     def _answer(
         self, done: dict[str, Any], ended: ProcessExit, talk: CodexTalk, waiting: tuple[str, ...]
@@ -284,22 +284,22 @@ class CodexCliAgent:
         left_behind = (
             f"agent {self.name!r} did not end by itself; its conversation may not go on",
         )
-        known = OWN_TOOLS if self._own.hands else ()
+        own_tools = OWN_TOOLS if self._own.hands else ()
         return (
-            *not_given(self.name, unknown_words(turn.own_tools, known)),
+            *not_given(self.name, unknown_words(turn.own_tools, own_tools)),
             *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
             *(left_behind if ended.cancelled else ()),
             *kept_out(self.name, ended),
         )
 
-    def _spawn(self, turn: Turn, env: dict[str, str], fence: Confinement) -> ProcessSpec:
+    def _spawn(self, turn: Turn, env: dict[str, str], confinement: Confinement) -> ProcessSpec:
         return ProcessSpec(
             argv=(*self._argv, "app-server"),
             cwd=turn.workspace,
             env=env,
             limits=ProcessLimits(seconds=turn.limits.seconds),
             interactive=True,
-            confinement=fence,
+            confinement=confinement,
         )
 
     @asynccontextmanager
@@ -368,8 +368,8 @@ class CodexCliAgent:
 
 def _question(turn: Turn) -> dict[str, Any]:
     schema = strict_schema(turn.contract) if turn.contract is not None else None
-    words = turn.words(native=schema is not None)
-    question: dict[str, Any] = {"input": [{"type": "text", "text": words}]}
+    prompt = turn.words(native=schema is not None)
+    question: dict[str, Any] = {"input": [{"type": "text", "text": prompt}]}
     return question if schema is None else {**question, "outputSchema": schema}
 
 

@@ -42,10 +42,10 @@ class Meter:
     def count(self, tokens: Any) -> None:
         """Take in one exchange, as codex tells it."""
         last = tokens.get("last") if isinstance(tokens, dict) else None
-        found = last if isinstance(last, dict) else {}
-        self._input += _number(found, "inputTokens")
-        self._cached += _number(found, "cachedInputTokens")
-        self._output += _number(found, "outputTokens")
+        figures = last if isinstance(last, dict) else {}
+        self._input += _number(figures, "inputTokens")
+        self._cached += _number(figures, "cachedInputTokens")
+        self._output += _number(figures, "outputTokens")
         self._turns += 1
 
     def must_have_some_left(self) -> None:
@@ -59,14 +59,14 @@ class Meter:
     def usage(self, seconds: float) -> Usage:
         """All that is known to be used so far."""
         price = self._price()
-        is_known = self._turns > 0 and price is not None
+        has_price = self._turns > 0 and price is not None
         return Usage(
             input_tokens=self._input,
             output_tokens=self._output,
             usd=price or 0.0,
             turns=max(self._turns, int(self.asked)),
             seconds=seconds,
-            complete=is_known or not self.asked,
+            complete=has_price or not self.asked,
         )
 
     def _price(self) -> float | None:
@@ -91,8 +91,8 @@ class Meter:
         )
 
 
-def _number(found: dict[str, Any], name: str) -> int:
-    value = found.get(name)
+def _number(figures: dict[str, Any], name: str) -> int:
+    value = figures.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
     return value if 0 < value < MAX_TOKENS else 0
@@ -184,8 +184,8 @@ class CodexTalk:
     async def answer(self, method: str, params: Params) -> Json:
         """What codex asks its host. Podium has nobody to ask, but a door."""
         if method == "item/commandExecution/requestApproval":
-            wish = {"command": params.get("command"), "cwd": params.get("cwd")}
-            return {"decision": await self._leave_sandbox(params, wish)}
+            request = {"command": params.get("command"), "cwd": params.get("cwd")}
+            return {"decision": await self._leave_sandbox(params, request)}
         if method == "item/fileChange/requestApproval":
             paths = self._changes.get(str(params.get("itemId")), [])
             return {"decision": await self._leave_sandbox(params, {"paths": paths})}
@@ -197,13 +197,15 @@ class CodexTalk:
             return {"answers": {}}
         raise RpcError(METHOD_NOT_FOUND, f"Podium does not do {method!r} for agents")
 
-    async def _leave_sandbox(self, params: Params, wish: Params) -> str:
+    async def _leave_sandbox(self, params: Params, request: Params) -> str:
         """May this be done outside of codex's own sandbox? The command itself was judged before."""
         use = str(params.get("itemId"))
-        answer = await self._door.request(WITHOUT_SANDBOX, wish, ref=escalated(use))
+        answer = await self._door.request(WITHOUT_SANDBOX, request, ref=escalated(use))
         if not answer.allowed:
             # Codex tells its model no more than that the user said no.
-            self.untold.append(f"{plain_words(str(wish), 200)} outside the sandbox: {answer.say}")
+            self.untold.append(
+                f"{plain_words(str(request), 200)} outside the sandbox: {answer.say}"
+            )
         return "accept" if answer.allowed else "decline"
 
     def _told(self, method: str, params: Params) -> None:
@@ -273,10 +275,10 @@ class CodexTalk:
             self._meter.must_have_some_left()
 
     def _breach(self, what: str) -> None:
-        words = plain_words(what)
-        self._door.tell("note", words)
+        text = plain_words(what)
+        self._door.tell("note", text)
         raise NeedsHuman(
-            f"agent {self._agent!r} was ended: {words}. Look at its workspace before you go on"
+            f"agent {self._agent!r} was ended: {text}. Look at its workspace before you go on"
         )
 
     def _complete(self, turn: Any) -> None:
@@ -298,8 +300,8 @@ class CodexTalk:
 
 def is_piece(line: str) -> bool:
     """Whether a line tells a part of what comes whole later. A secret may be spread over such parts."""
-    found = _METHOD.match(line)
-    return found is not None and found[1].lower().endswith("delta")
+    match = _METHOD.match(line)
+    return match is not None and match[1].lower().endswith("delta")
 
 
 def _turn_id(params: Params) -> str:
@@ -309,8 +311,8 @@ def _turn_id(params: Params) -> str:
 
 def _paths(item: Params) -> list[str]:
     changes = item.get("changes")
-    found = changes if isinstance(changes, list) else []
-    return [str(change.get("path")) for change in found if isinstance(change, dict)]
+    entries = changes if isinstance(changes, list) else []
+    return [str(change.get("path")) for change in entries if isinstance(change, dict)]
 
 
 def _words(item: Params) -> str:
@@ -319,8 +321,8 @@ def _words(item: Params) -> str:
 
 
 def _entries(run: Params) -> str:
-    found = run.get("entries")
-    entries = found if isinstance(found, list) else []
+    value = run.get("entries")
+    entries = value if isinstance(value, list) else []
     return " ".join(str(entry.get("text")) for entry in entries if isinstance(entry, dict))
 
 
@@ -363,11 +365,11 @@ async def open_conversation(peer: RpcPeer, turn: Turn, hooks: str, agent: str) -
     await trust_hook(peer, turn.workspace, hooks, agent)
     await _must_be_logged_in(peer, agent)
     # Not the sandbox: codex trusts a project by itself when a client names one here.
-    place: Params = {"cwd": turn.workspace}
+    location: Params = {"cwd": turn.workspace}
     if turn.session is None:
-        opened = _fields(await peer.call("thread/start", place))
+        opened = _fields(await peer.call("thread/start", location))
     else:
-        resumed = {"threadId": turn.session, "excludeTurns": True, **place}
+        resumed = {"threadId": turn.session, "excludeTurns": True, **location}
         opened = _fields(await peer.call("thread/resume", resumed))
     name = _fields(opened.get("thread")).get("id")
     if not isinstance(name, str) or not name:

@@ -6,7 +6,7 @@ import uuid
 from contextlib import AbstractAsyncContextManager
 
 from podium.agents.confinement import Needs, fence_for, kept_out
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.gemini.program import (
     CONVERSATIONS,
     KNOWN_VERSION,
@@ -52,10 +52,10 @@ class GeminiCliAgent:
     with it, and what a role was not given is not offered to the model at all.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
         self._own = own_options(options)
-        self._kit = kit
+        self._kit = deps
 
     @property
     def name(self) -> str:
@@ -66,24 +66,24 @@ class GeminiCliAgent:
         return KNOWN if self._own.hands else ()
 
     async def ask(self, turn: Turn) -> Reply:
-        heard, clock = Heard(), self._kit.clock
+        stream, clock = Heard(), self._kit.clock
         began = clock.monotonic()
-        with accounted(self.name, lambda: heard.usage(clock.monotonic() - began)):
-            return await self._ask(turn, heard)
+        with accounted(self.name, lambda: stream.usage(clock.monotonic() - began)):
+            return await self._ask(turn, stream)
 
-    async def _ask(self, turn: Turn, heard: Heard) -> Reply:
-        kit, name = self._kit, self.name
-        version = await version_of_cli(self._options, kit, turn.workspace)
-        logins = logins_for(self._options.env, kit)
-        async with home_off_loop(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
+    async def _ask(self, turn: Turn, stream: Heard) -> Reply:
+        deps, name = self._kit, self.name
+        version = await version_of_cli(self._options, deps, turn.workspace)
+        logins = logins_for(self._options.env, deps)
+        async with home_off_loop(deps, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
             turn = home.turn
-            with kit.transcripts.open(turn, name) as transcript:
+            with deps.transcripts.open(turn, name) as transcript:
                 async with self._door(turn) as door:
                     hands: OwnTools = door if self._own.hands else NoHands(door, TOOLBOX)
-                    heard.attend(hands, transcript)
+                    stream.attend(hands, transcript)
                     spawn = await self._prepare(turn, home, door)
-                    ended = await self._run(spawn, heard)
-        reply = self._reply(turn, heard, ended, version, door, transcript.path)
+                    ended = await self._run(spawn, stream)
+        reply = self._reply(turn, stream, ended, version, door, transcript.path)
         return home.signed(told_by_door(reply, turn, door))
 
     def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
@@ -97,8 +97,8 @@ class GeminiCliAgent:
         if not self._own.hands:
             seated, server = at_desk(turn, home), toolbox_server(self.name, self._kit, door)
         selected = selected_login(self.name, self._options.env, home.logins)
-        given = (home, seated, self._own, selected, door.hook_env, self._kit)
-        await in_thread(lay_out, *given, rules=headless_rules(turn), server=server)
+        layout = (home, seated, self._own, selected, door.hook_env, self._kit)
+        await in_thread(lay_out, *layout, rules=headless_rules(turn), server=server)
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
         needs = Needs(
             writable=home.folders,
@@ -130,43 +130,43 @@ class GeminiCliAgent:
             *_conversation(turn.session),
         )
 
-    async def _run(self, spawn: ProcessSpec, heard: Heard) -> ProcessExit:
+    async def _run(self, spawn: ProcessSpec, stream: Heard) -> ProcessExit:
         process = await start(self._kit, self.name, spawn)
-        heard.started = True
+        stream.started = True
         process.close_input()
         try:
-            return await hear_out(process, heard.take)
+            return await hear_out(process, stream.take)
         finally:
-            heard.finish()
+            stream.finish()
 
     def _reply(
         self,
         turn: Turn,
-        heard: Heard,
+        stream: Heard,
         ended: ProcessExit,
         version: str,
         door: HookDoor,
         transcript: str,
     ) -> Reply:
-        usage, now = heard.usage(ended.seconds), self._kit.clock.now()
-        trouble = trouble_at_end(self.name, turn, heard, ended, now, may_end_silently(door))
-        if trouble is not None:
-            trouble.usage = usage
-            raise trouble
+        usage, now = stream.usage(ended.seconds), self._kit.clock.now()
+        error = trouble_at_end(self.name, turn, stream, ended, now, may_end_silently(door))
+        if error is not None:
+            error.usage = usage
+            raise error
         return Reply(
-            text=heard.text,
+            text=stream.text,
             usage=usage,
             agent=self.name,
-            model=heard.model or self._options.model,
+            model=stream.model or self._options.model,
             version=version,
-            session=heard.session,
+            session=stream.session,
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
                 *untried(self.name, version, KNOWN_VERSION),
                 *not_given(self.name, unknown_words(turn.own_tools, self._known)),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd"),
-                *heard.warnings,
+                *stream.warnings,
                 *kept_out(self.name, ended),
             ),
             waiting_approvals=door.waiting_approvals,

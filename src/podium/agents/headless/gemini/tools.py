@@ -50,7 +50,7 @@ def tools_for(turn: Turn) -> tuple[str, ...]:
     """The tools a turn may use whatever their arguments are; the shell has a rule of its own."""
     # A subagent that is named stands for itself, not for all of them.
     granted = granted_words(name for name in turn.own_tools or () if name not in AGENTS)
-    wished = [tool for word, tools in _MORE.items() if word in granted for tool in tools]
+    wished = [tool for grant, tools in _MORE.items() if grant in granted for tool in tools]
     if agents_for(turn):
         wished.append(REPORTING)
     return tuple(dict.fromkeys((*FILES, *wished)))
@@ -141,8 +141,8 @@ class Outcome:
 
 def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
     """What a `tool_result` amounts to; None when it does not say how a command ended."""
-    said = record.get("output")
-    text = said if isinstance(said, str) else ""
+    output = record.get("output")
+    text = output if isinstance(output, str) else ""
     result: dict[str, Json] = {"done": False, "output": text[:MAX_OUTPUT]}
     if record.get("status") != "success":
         return Outcome(False, result, _fault(record))
@@ -153,8 +153,8 @@ def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
 
 def _fault(record: Mapping[str, Json]) -> str:
     error = record.get("error")
-    said = error.get("message") if isinstance(error, dict) else None
-    return plain_words(str(said or "failed"))
+    message = error.get("message") if isinstance(error, dict) else None
+    return plain_words(str(message or "failed"))
 
 
 def _command(text: str, result: dict[str, Json]) -> Outcome | None:
@@ -195,23 +195,23 @@ def prompt_for(agent: str, prompt: str, workspace: str) -> bytes:
     The CLI reads every file that a prompt names as `@file` into it, with no tool call that could
     be judged. Where there is such a file, the sign gets the backslash that keeps it a sign.
     """
-    known: dict[str, bool] = {}
+    has_meaning: dict[str, bool] = {}
 
     def escape(mention: re.Match[str]) -> str:
         name = mention[1]
-        if name not in known:
-            known[name] = _means_something(name, workspace)
-        return f"\\{mention[0]}" if known[name] else mention[0]
+        if name not in has_meaning:
+            has_meaning[name] = _means_something(name, workspace)
+        return f"\\{mention[0]}" if has_meaning[name] else mention[0]
 
-    said = _MENTION.sub(escape, prompt)
+    escaped = _MENTION.sub(escape, prompt)
     # With a slash at the very beginning it would be one of its commands.
-    given = (f"\n{said}" if said.startswith("/") else said).encode(errors="replace")
-    if len(given) > MAX_BYTES:
+    data = (f"\n{escaped}" if escaped.startswith("/") else escaped).encode(errors="replace")
+    if len(data) > MAX_BYTES:
         raise ContextOverflow(
-            f"the prompt for agent {agent!r} has {len(given)} bytes and Gemini CLI reads no more "
+            f"the prompt for agent {agent!r} has {len(data)} bytes and Gemini CLI reads no more "
             f"than {MAX_BYTES}; shorten it, or put it into a file of the workspace"
         )
-    return given
+    return data
 
 
 def _means_something(name: str, workspace: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.confinement import Needs, fence_for, kept_out
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.headless.opencode.home import (
@@ -89,33 +89,33 @@ def trouble_at_end(
 def trouble_of(agent: str, failure: dict[str, Any], now: datetime) -> PodiumError:
     """The error for one that opencode names."""
     name = str(failure.get("name", ""))
-    found = failure.get("data")
-    data: dict[str, Any] = found if isinstance(found, dict) else {}
-    words = str(data.get("message") or name or json.dumps(failure)[:1_000])
-    said = plain_words(words)
+    details = failure.get("data")
+    data: dict[str, Any] = details if isinstance(details, dict) else {}
+    message = str(data.get("message") or name or json.dumps(failure)[:1_000])
+    reason = plain_words(message)
     match name:
         case "ContextOverflowError":
-            return ContextOverflow(f"the conversation is too long for agent {agent!r}: {said}")
+            return ContextOverflow(f"the conversation is too long for agent {agent!r}: {reason}")
         case "ProviderAuthError":
-            return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {said}; {LOGIN_HINT}")
+            return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {reason}; {LOGIN_HINT}")
         case "APIError":
-            return _api_trouble(agent, data, words, now)
+            return _api_trouble(agent, data, message, now)
         case "ContentFilterError":
-            return AgentRefused(f"agent {agent!r}: its provider has stopped the answer: {said}")
+            return AgentRefused(f"agent {agent!r}: its provider has stopped the answer: {reason}")
         case "ProviderModelNotFoundError" | "ModelNotFoundError":
-            return AgentRejected(f"agent {agent!r} does not know its model: {said}")
-    return AgentLost(f"agent {agent!r} failed: {said}")
+            return AgentRejected(f"agent {agent!r} does not know its model: {reason}")
+    return AgentLost(f"agent {agent!r} failed: {reason}")
 
 
-def _api_trouble(agent: str, data: dict[str, Any], words: str, now: datetime) -> PodiumError:
+def _api_trouble(agent: str, data: dict[str, Any], message: str, now: datetime) -> PodiumError:
     status = data.get("statusCode")
     body = str(data.get("responseBody") or "")[:20_000]
     if not isinstance(status, int):
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model: {plain_words(words)}")
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model: {plain_words(message)}")
     return trouble_of_status(
         agent,
         status,
-        words if words in body else f"{words} {body}",
+        message if message in body else f"{message} {body}",
         login_hint=LOGIN_HINT,
         now=now,
         retry_at=_retry_at(data.get("responseHeaders"), now),
@@ -123,27 +123,27 @@ def _api_trouble(agent: str, data: dict[str, Any], words: str, now: datetime) ->
 
 
 def _retry_at(headers: object, now: datetime) -> datetime | None:
-    given = headers.get("retry-after") if isinstance(headers, dict) else None
+    value = headers.get("retry-after") if isinstance(headers, dict) else None
     try:
-        return after_seconds(float(str(given)), now)
+        return after_seconds(float(str(value)), now)
     except ValueError:
         return None
 
 
 def _without_record(agent: str, ended: ProcessExit) -> PodiumError:
-    words = ended.stderr[-4_000:].decode(errors="replace")
-    if "Session not found" in words:
+    text = ended.stderr[-4_000:].decode(errors="replace")
+    if "Session not found" in text:
         return AgentRejected(
             f"agent {agent!r} has no such conversation any more; ask without a session"
         )
-    if "Model not found" in words or "ProviderModelNotFoundError" in words:
-        return AgentRejected(f"agent {agent!r} does not know its model{_tail(words)}")
+    if "Model not found" in text or "ProviderModelNotFoundError" in text:
+        return AgentRejected(f"agent {agent!r} does not know its model{_tail(text)}")
     return lost(agent, ended)
 
 
-def _tail(words: str) -> str:
-    said = plain_words(words[-1_000:])
-    return f": {said}" if said else ""
+def _tail(text: str) -> str:
+    end = plain_words(text[-1_000:])
+    return f": {end}" if end else ""
 
 
 KNOWN_VERSION = ABOUT["opencode"].tried
@@ -157,10 +157,10 @@ class OpencodeCliAgent:
     it gets no answer, opencode has no tools.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
         self._own = own_options(options)
-        self._kit = kit
+        self._kit = deps
         self._command = options.command or ("opencode",)
 
     @property
@@ -177,18 +177,18 @@ class OpencodeCliAgent:
             return await self._ask(turn, stream)
 
     async def _ask(self, turn: Turn, stream: OpencodeStream) -> Reply:
-        kit, name = self._kit, self.name
+        deps, name = self._kit, self.name
         refuse_what_it_would_obey(name, Path(turn.workspace))
         version = await self._version(turn.workspace)
-        logins = login_of(self._options, kit)
-        async with home_off_loop(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
+        logins = login_of(self._options, deps)
+        async with home_off_loop(deps, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
             turn = home.turn
-            with kit.transcripts.open(turn, name) as transcript:
-                async with kit.doors.open(turn, agent=name, translate=translate) as door:
+            with deps.transcripts.open(turn, name) as transcript:
+                async with deps.doors.open(turn, agent=name, translate=translate) as door:
                     stream.tell = door.tell
                     stream.expect, stream.expect_no_more = door.expect, door.expect_no_more
-                    given = (home, turn, self._options, self._own, kit, door.hook_env, version)
-                    await in_thread(lay_out, *given)
+                    layout = (home, turn, self._options, self._own, deps, door.hook_env, version)
+                    await in_thread(lay_out, *layout)
                     ended = await self._run(
                         await self._spawn(turn, home, door), stream, door, transcript
                     )
@@ -265,11 +265,11 @@ class OpencodeCliAgent:
         transcript: str,
     ) -> Reply:
         usage = stream.usage(ended.seconds)
-        trouble = trouble_at_end(self.name, stream, ended, self._kit.clock.now(), waiting)
-        if trouble is not None:
-            broke_off = isinstance(trouble, AgentLost | TimedOut)
-            trouble.usage = _broken_off(usage) if broke_off else usage
-            raise trouble
+        error = trouble_at_end(self.name, stream, ended, self._kit.clock.now(), waiting)
+        if error is not None:
+            broke_off = isinstance(error, AgentLost | TimedOut)
+            error.usage = _broken_off(usage) if broke_off else usage
+            raise error
         cut = ("the answer was cut off: the model may not say more at once",)
         return Reply(
             text=stream.text,

@@ -37,8 +37,8 @@ class Step:
 
     @classmethod
     def told(cls, tokens: dict[str, Any], cost: object) -> Step:
-        found = tokens.get("cache")
-        cache: dict[str, Any] = found if isinstance(found, dict) else {}
+        value = tokens.get("cache")
+        cache: dict[str, Any] = value if isinstance(value, dict) else {}
         cached = _whole(cache.get("read"))
         return cls(
             read=_whole(tokens.get("input")) + cached + _whole(cache.get("write")),
@@ -117,8 +117,8 @@ class Spending:
                 )
 
 
-def _whole(found: object) -> int:
-    return int(found) if isinstance(found, int | float) and 0 <= found < 1e15 else 0
+def _whole(value: object) -> int:
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0
 
 
 MAX_KEPT_OUT = 20
@@ -265,25 +265,25 @@ class OpencodeStream:
 
     def _retrying(self, status: Record) -> None:
         """Let it try again, or raise what the trouble is: by itself it would never stop."""
-        words = str(status.get("message", ""))
-        attempt, moment = status.get("attempt"), _moment(status.get("next"))
+        message = str(status.get("message", ""))
+        attempt, next_try = status.get("attempt"), _moment(status.get("next"))
         tries = attempt if isinstance(attempt, int) else 1
-        self.tell("retry", f"try {tries + 1}: {plain_words(words)}")
-        wait = (moment - self.now()).total_seconds() if moment else 0.0
+        self.tell("retry", f"try {tries + 1}: {plain_words(message)}")
+        wait = (next_try - self.now()).total_seconds() if next_try else 0.0
         if tries > self.patience.retries or wait > self.patience.longest_wait_seconds:
-            raise self._out_of_patience(words, moment)
+            raise self._out_of_patience(message, next_try)
 
-    def _out_of_patience(self, words: str, moment: datetime | None) -> PodiumError:
-        said = plain_words(words)
-        if _LIMIT.search(words[:20_000]):
-            retry_at = reset_time(words, self.now()) or moment
-            return RateLimited(f"agent {self.agent!r} has been asked too much: {said}", retry_at)
-        return AgentUnavailable(f"agent {self.agent!r} cannot reach its model: {said}")
+    def _out_of_patience(self, message: str, next_try: datetime | None) -> PodiumError:
+        reason = plain_words(message)
+        if _LIMIT.search(message[:20_000]):
+            retry_at = reset_time(message, self.now()) or next_try
+            return RateLimited(f"agent {self.agent!r} has been asked too much: {reason}", retry_at)
+        return AgentUnavailable(f"agent {self.agent!r} cannot reach its model: {reason}")
 
-    def _count(self, part: str, told: Record) -> None:
+    def _count(self, part: str, report: Record) -> None:
         """What a step used. It comes twice, from opencode and from the plugin, by one name."""
-        step = Step.told(_dict(told.get("tokens")), told.get("cost"))
-        self.spending.add(part, step, told.get("reason"))
+        step = Step.told(_dict(report.get("tokens")), report.get("cost"))
+        self.spending.add(part, step, report.get("reason"))
 
 
 def _record(line: str) -> Record:
@@ -295,8 +295,8 @@ def _record(line: str) -> Record:
         return {}
 
 
-def _dict(found: object) -> Record:
-    return found if isinstance(found, dict) else {}
+def _dict(value: object) -> Record:
+    return value if isinstance(value, dict) else {}
 
 
 def _moment(milliseconds: object) -> datetime | None:

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiKit
+from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiDeps
 from podium.agents.tui.adapter import Terms
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.core.model import Json
 from podium.core.turns import Side
 from podium.core.work import Run
@@ -70,7 +70,7 @@ class ZooPair:
     def __init__(self, folder: Path, terms: Terms = TERMS) -> None:
         """`folder` is private; its path must be short, since it holds a socket."""
         self._folder = folder
-        kit = TuiKit(
+        kit = TuiDeps(
             launcher=ProcessLauncher(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02)),
             enclosures=FakeEnclosures(),
             doors=FakeHookDoors(),
@@ -166,7 +166,7 @@ async def theatre(pair: ZooPair) -> AsyncIterator[Theatre]:
 
 
 def _chair(seat: ZooSeat) -> DuetSide:
-    player = Player(seat.name, seat.agent)
+    player = RoleAgent(seat.name, seat.agent)
     return DuetSide(player, str(seat.record.parent), on_screen=True, keeps_conversation=True)
 
 
@@ -178,7 +178,7 @@ def _kit(store: Store, stage: DuetSides) -> DuetDeps:
     return DuetDeps(
         store=store,
         clock=clock,
-        purse=Purse(store, clock),
+        purse=BudgetTracker(store, clock),
         stage=the_stage,
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),

@@ -34,7 +34,7 @@ from podium.jobs.sense.source_factory import own_paths
 from podium.ports import FlowBody, Toolbox
 
 if TYPE_CHECKING:
-    from podium.agents.turn_step import Player
+    from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
     from podium.policy import RuleGate
     from podium.tools import Registry
@@ -94,7 +94,7 @@ async def build_work_order(podium: Podium) -> FlowBody:
     return work_order_flow(deps)
 
 
-async def writer_of(podium: Podium, options: SenseOptions) -> Player | None:
+async def writer_of(podium: Podium, options: SenseOptions) -> RoleAgent | None:
     """Return the agent that writes operations from an order's text; None if there is none."""
     if not options.writer:
         return None

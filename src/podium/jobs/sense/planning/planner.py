@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podium.agents.turn_step import Player, ask
+from podium.agents.turn_step import RoleAgent, ask
 from podium.core.decisions import Usage, canonical_json
 from podium.core.errors import (
     AgentNotLoggedIn,
@@ -164,9 +164,9 @@ async def planned(ctx: FlowContext, deps: SenseDeps, job: SenseJob) -> Planned:
 
 
 async def _asked(
-    ctx: FlowContext, deps: SenseDeps, job: SenseJob, agent: Player, profile: Profile
+    ctx: FlowContext, deps: SenseDeps, job: SenseJob, agent: RoleAgent, profile: Profile
 ) -> Planned:
-    sheltered = Player(
+    sheltered = RoleAgent(
         role=agent.role,
         agent=_Sheltered(agent.agent),
         allowed_tools=(),
@@ -177,7 +177,7 @@ async def _asked(
     state = await situation(ctx, deps, before=PLAN)
     reply = await ask(
         ctx, sheltered, planning_prompt(profile, job.bundle, state, deps.options),
-        purse=deps.budget, name=PLAN, workspace=deps.planner.workspace,
+        budget=deps.budget, name=PLAN, workspace=deps.planner.workspace,
         contract=PlanReply, provenance=job.bundle.provenance,
     )  # fmt: skip
     now = await ctx.now("planning")
