@@ -392,12 +392,12 @@ class Uninstaller:
             return
         from pydantic import ValidationError
 
-        from podium.jobs.duet.claims import SeatClaim
+        from podium.jobs.duet.claims import PairClaim
         from podium.jobs.duet.pairs import socket_path
 
         for file in claims:
             with suppress(OSError, ValidationError, PodiumError):
-                claim = SeatClaim.model_validate_json(file.read_bytes())
+                claim = PairClaim.model_validate_json(file.read_bytes())
                 if not everywhere and claim.project != str(self._folders.project):
                     continue
                 path = str(socket_path(claim.pair.socket, self._podium.environ))
