@@ -157,7 +157,7 @@ def _kit(place: Path) -> TuiDeps:
         launcher=ProcessLauncher(
             LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
         ),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

@@ -93,7 +93,7 @@ def _command(folder: Path, number: int) -> tuple[str, ...]:
 def _kit(folder: Path) -> TuiDeps:
     return TuiDeps(
         launcher=ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

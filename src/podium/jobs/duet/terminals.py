@@ -197,7 +197,7 @@ def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
     return TuiDeps(
         launcher=podium.launcher,
         # Where a program may be restarted the fence is there first: one that cannot be drawn ends no program.
-        enclosures=LazyConfinement(fence) if steering else fence(),
+        confinement_provider=LazyConfinement(fence) if steering else fence(),
         doors=LazyHookServers(
             lambda: podium.hook_doors(
                 doors,
