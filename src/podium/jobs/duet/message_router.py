@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player, ask_until_answered
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent, ask_until_answered
 from podium.core.errors import ReplyInvalid, StepFailed, TimedOut
 from podium.core.turns import (
     ADDRESSEES,
@@ -30,7 +30,7 @@ from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 class DuetSide:
     """One side of a pair, ready to be asked."""
 
-    role_agent: Player
+    role_agent: RoleAgent
     workspace: str
     on_screen: bool = False
     """Its output is read off a screen, where only a block is distinguishable from the rest."""
@@ -55,7 +55,7 @@ class DuetDeps:
 
     store: Store
     clock: Clock
-    budget_tracker: Purse
+    budget_tracker: BudgetTracker
     prepare_sides: Callable[[Pair], Awaitable[DuetSides]]
     """Prepares a pair. Raises the reason when it cannot: no tmux, an unknown agent, a folder without a grant."""
     read: Callable[[str], ParsedBlocks]
@@ -183,7 +183,7 @@ class MessageRouter:
                 self.ctx,
                 role_agent,
                 prompt,
-                purse=self.deps.budget_tracker,
+                budget=self.deps.budget_tracker,
                 name=name,
                 workspace=duet_side.workspace,
                 earlier=earlier,

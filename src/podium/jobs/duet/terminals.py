@@ -28,7 +28,7 @@ from podium.jobs.duet.role_agents import bind_role
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions
-    from podium.agents.tui import Adapter, TerminalPair, TuiAgent, TuiKit
+    from podium.agents.tui import Adapter, TerminalPair, TuiAgent, TuiDeps
     from podium.app.app import Podium
 
 
@@ -179,8 +179,8 @@ def _adapter(kind: str, options: AgentOptions) -> Adapter:
     return adapter_for(kind, options)
 
 
-def _deps(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
-    from podium.agents.tui import TuiKit
+def _deps(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
+    from podium.agents.tui import TuiDeps
     from podium.sandbox import end_left_server, hook_command
 
     doors, folder = hook_folder(podium, pair), pair_folder(podium, pair)
@@ -194,10 +194,10 @@ def _deps(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
         terminal = Terminal(pair=pair.name, side=side)
         await keyboard_came_back(await podium.store(), run_id, terminal, hold)
 
-    return TuiKit(
+    return TuiDeps(
         launcher=podium.launcher,
         # Before a program may be restarted its confinement exists: a failure to confine ends no program.
-        enclosures=LazyConfinement(confinement) if steering else confinement(),
+        confinement_provider=LazyConfinement(confinement) if steering else confinement(),
         doors=LazyHookServers(
             lambda: podium.hook_doors(
                 doors,

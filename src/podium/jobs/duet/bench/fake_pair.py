@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiKit
-from podium.agents.tui.adapter import Terms
-from podium.agents.turn_step import Player
+from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiDeps
+from podium.agents.tui.adapter import TuiTimings
+from podium.agents.turn_step import RoleAgent
 from podium.core.model import Json
 from podium.core.turns import Side
 from podium.core.work import Run
@@ -32,7 +32,7 @@ from podium.testing.tui_zoo.answers import beside
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
 """Input manner of each kind that does not take a bracketed paste."""
-TIMINGS = Terms(quiet_seconds=0.5)
+TIMINGS = TuiTimings(quiet_seconds=0.5)
 
 
 @dataclass
@@ -67,12 +67,12 @@ class FakeSide:
 class FakePair:
     """One or two fake TUIs, each answering in its own way. Made by `open_fake_pair`."""
 
-    def __init__(self, folder: Path, timings: Terms = TIMINGS) -> None:
+    def __init__(self, folder: Path, timings: TuiTimings = TIMINGS) -> None:
         """`folder` is private; its path must be short, since it holds a socket."""
         self._folder = folder
-        tui_deps = TuiKit(
+        tui_deps = TuiDeps(
             launcher=ProcessLauncher(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02)),
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),
             clock=SystemClock(),
@@ -80,7 +80,7 @@ class FakePair:
             user_home=folder,
             environ={},
             end_left=end_left_server,
-            terms=timings,
+            timings=timings,
         )
         settings = TerminalSettings(socket=folder / "s", folder=folder / "own")
         self.terminals = TerminalPair(tui_deps, settings)
@@ -104,7 +104,7 @@ class FakePair:
 
 
 @asynccontextmanager
-async def open_fake_pair(folder: Path, timings: Terms = TIMINGS) -> AsyncIterator[FakePair]:
+async def open_fake_pair(folder: Path, timings: TuiTimings = TIMINGS) -> AsyncIterator[FakePair]:
     """Open a pair in a new folder. Its server is gone afterwards; the programs' records stay."""
     await asyncio.to_thread(folder.mkdir, mode=0o700)
     pair = FakePair(folder, timings)
@@ -169,7 +169,7 @@ async def open_runner(pair: FakePair) -> AsyncIterator[PairRunner]:
 
 
 def _duet_side(side: FakeSide) -> DuetSide:
-    role_agent = Player(side.name, side.agent)
+    role_agent = RoleAgent(side.name, side.agent)
     return DuetSide(role_agent, str(side.record.parent), on_screen=True, keeps_conversation=True)
 
 
@@ -181,7 +181,7 @@ def _duet_deps(store: Store, sides: DuetSides) -> DuetDeps:
     return DuetDeps(
         store=store,
         clock=clock,
-        budget_tracker=Purse(store, clock),
+        budget_tracker=BudgetTracker(store, clock),
         prepare_sides=prepare_sides,
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),

@@ -19,7 +19,7 @@ from podium.jobs.duet.task_table import DuetTask, list_duets, task_history, with
 from podium.render.event import describe
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.live.sse import Part, streamed
 from podium.web.pages.templates import page
 
@@ -40,7 +40,7 @@ TaskHere = Annotated[str, Query(max_length=60)]
 
 @router.get("")
 async def duet_page(
-    request: Request, context: DeskHere, person: Viewer, pair: PairHere = MAIN
+    request: Request, context: CurrentContext, person: Viewer, pair: PairHere = MAIN
 ) -> Response:
     """Render the page. Everything but the panes is a partial that is reloaded on every event."""
     names = [
@@ -55,7 +55,11 @@ async def duet_page(
 
 @router.get("/state")
 async def duet_state(
-    request: Request, context: DeskHere, person: Viewer, pair: PairHere = MAIN, task: TaskHere = ""
+    request: Request,
+    context: CurrentContext,
+    person: Viewer,
+    pair: PairHere = MAIN,
+    task: TaskHere = "",
 ) -> Response:
     """Render the status of both sides, the tasks, and the message history of one of them."""
     pairs = {
@@ -87,7 +91,7 @@ async def duet_state(
 
 
 @router.get("/live")
-async def duet_live(context: DeskHere, person: Viewer) -> Response:
+async def duet_live(context: CurrentContext, person: Viewer) -> Response:
     """Stream a `duet` event on every change."""
     return streamed(_news(context))
 
@@ -95,7 +99,7 @@ async def duet_live(context: DeskHere, person: Viewer) -> Response:
 @router.post("/tasks")
 async def send_task(
     request: Request,
-    context: DeskHere,
+    context: CurrentContext,
     person: Operator,
     text: Annotated[str, Form(max_length=1_000_000)] = "",
     pair: Annotated[PairName, Form()] = MAIN,
@@ -106,13 +110,13 @@ async def send_task(
 
 
 @router.post("/tasks/{task}/nudge")
-async def nudge(request: Request, context: DeskHere, person: Operator, task: str) -> Response:
+async def nudge(request: Request, context: CurrentContext, person: Operator, task: str) -> Response:
     duet_task, _ = await nudge_task(context.podium, task)
     return _redirect(request, duet_task.pair)
 
 
 @router.post("/tasks/{task}/abort")
-async def abort(request: Request, context: DeskHere, person: Operator, task: str) -> Response:
+async def abort(request: Request, context: CurrentContext, person: Operator, task: str) -> Response:
     duet_task = await abort_task(
         context.podium, task, by=person.name, why="in the console", wait=False
     )
@@ -120,20 +124,20 @@ async def abort(request: Request, context: DeskHere, person: Operator, task: str
 
 
 @router.post("/tasks/{task}/retry")
-async def retry(request: Request, context: DeskHere, person: Operator, task: str) -> Response:
+async def retry(request: Request, context: CurrentContext, person: Operator, task: str) -> Response:
     run = await retry_task(context.podium, task, by=person.name)
     tasks = await list_duets(await context.store(), also_ended=True)
     return _redirect(request, next((task.pair for task in tasks if task.run_id == run.id), MAIN))
 
 
-async def _tasks(context: Desk, pair: str) -> list[DuetTask]:
+async def _tasks(context: WebContext, pair: str) -> list[DuetTask]:
     """List tasks of the pair and those that wait for any pair, newest first."""
     tasks = await list_duets(await context.store(), also_ended=True)
     ours = [task for task in tasks if task.pair == pair or (not task.pair and task.is_open)]
     return await with_hosts(ours[::-1][:MAX_TASKS], context.podium.engine)
 
 
-async def _news(context: Desk) -> AsyncIterator[Part]:
+async def _news(context: WebContext) -> AsyncIterator[Part]:
     # What came between the page and this stream, or while it was broken off, is seen by looking once.
     yield Part("new", event="duet")
     async with aclosing(context.hub.follow(types=_NEWS)) as events:  # type: ignore[type-var]  # it is a generator

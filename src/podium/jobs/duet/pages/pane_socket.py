@@ -32,9 +32,9 @@ from podium.jobs.duet.project_terminals import mirror_of_project
 from podium.ports import PaneMirror
 from podium.render.text import safe_text, shown_line
 from podium.web.access.authentication import person_of
-from podium.web.access.responses import GONE, is_still_known
+from podium.web.access.responses import GONE, is_still_valid
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, desk_of
+from podium.web.context import WebContext, web_context
 
 LEASE_SECONDS = 60.0
 """Longest time that a killed console keeps its people's keyboards."""
@@ -46,7 +46,7 @@ GRACE_SECONDS = 15.0
 class PaneBroadcaster:
     """Broadcasts panes to the viewers of one console, so that each pane is read once."""
 
-    def __init__(self, context: Desk) -> None:
+    def __init__(self, context: WebContext) -> None:
         self.mirror: PaneMirror = mirror_of_project(context.podium, context.podium.environ)
         self._context = context
         self._here: Counter[tuple[Terminal, str]] = Counter()
@@ -89,7 +89,7 @@ def broadcaster_of(connection: HTTPConnection) -> PaneBroadcaster:
     """Return the console's broadcaster, made on first use."""
     state = connection.app.state
     if not hasattr(state, "pane_broadcaster"):
-        state.pane_broadcaster = PaneBroadcaster(desk_of(connection))
+        state.pane_broadcaster = PaneBroadcaster(web_context(connection))
     broadcaster = state.pane_broadcaster
     assert isinstance(broadcaster, PaneBroadcaster)  # noqa: S101 — made above
     return broadcaster
@@ -340,7 +340,7 @@ class _PaneViewer:
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            if not is_still_known(self._websocket.scope):
+            if not is_still_valid(self._websocket.scope):
                 await self._websocket.close(GONE, "your token holds no longer")
                 return
             if self._mine:
