@@ -143,7 +143,7 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
 
 
 def _within(kit: AgentDeps, fence: ConfinementProvider | None) -> AgentDeps:
-    return kit if fence is None else replace(kit, enclosures=fence)
+    return kit if fence is None else replace(kit, confinement_provider=fence)
 
 
 def _handless(options: AgentOptions) -> AgentOptions:
@@ -157,7 +157,7 @@ def kit_of(podium: Podium, doors: HookServers) -> AgentDeps:
 
     return AgentDeps(
         launcher=podium.launcher,
-        enclosures=podium.enclosures,
+        confinement_provider=podium.enclosures,
         doors=doors,
         transcripts=podium.transcripts,
         clock=podium.clock,
@@ -189,7 +189,7 @@ def _scripted(
         env=options.env,
         model=options.model or "script",
         transcripts=kit.transcripts,
-        confinement_provider=kit.enclosures,
+        confinement_provider=kit.confinement_provider,
     )
 
 
