@@ -17,7 +17,7 @@ from podium.cli.screen import AnswerLost, Screen, error_record, send_nowhere
 from podium.core.errors import NO_SPACE, Interrupted, PodiumError, ToolMissing
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
-"""What typer raises for a command line it cannot read, wherever it keeps the class."""
+"""Typer's usage error, wherever it defines the class."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -56,7 +56,7 @@ def _invoke(arguments: list[str], options: Options) -> int:
         return _refused_by_the_system(error, options)
     except UnicodeEncodeError as error:
         if any(map(_is_undecodable, arguments)):
-            message = "what was typed is no UTF-8 text; type ids as the lists show them"
+            message = "an argument is not valid UTF-8; copy ids from the lists"
             return _reported(error, message, 2, options)
         return _unexpected(error, options)
     except Exception as error:
@@ -65,46 +65,46 @@ def _invoke(arguments: list[str], options: Options) -> int:
 
 
 def _unexpected(error: Exception, options: Options) -> int:
-    hint = "" if options.debug else "; say it again with --debug to see where"
+    hint = "" if options.debug else "; run it again with --debug for a traceback"
     return _reported(error, f"{type(error).__name__}: {error}{hint}", 1, options)
 
 
 def _refused_by_the_system(error: OSError, options: Options) -> int:
-    """What the machine would not do, with the thing it is about and what a person can do."""
+    """Report an operating-system error, with the path and advice."""
     try:
         sys.stdout.flush()
     except OSError:
         send_nowhere(sys.stdout)
     if isinstance(error, FileNotFoundError) and _is_nowhere():
-        message = "the folder this was started in is gone; go to one that is there (cd)"
+        message = "the current folder no longer exists; change to another one (cd)"
         return _reported(error, message, 2, options)
     if error.errno in NO_SPACE:
         if error.filename:
             full = f"the disk is full; free space in {str(Path(str(error.filename)).parent)!r}"
         else:  # A file would be named: it may as well be what the output goes to.
             where = str(options.project or Path.cwd())
-            full = f"the disk is full ({error.strerror}); free space in {where!r}, or where the output goes to,"
-        return _reported(error, f"{full} and run the same command again", 1, options)
+            full = f"the disk is full ({error.strerror}); free space in {where!r}, or where the output goes,"
+        return _reported(error, f"{full} and run the command again", 1, options)
     about = f"{str(error.filename)!r}: " if error.filename else ""
     advice = {
-        errno.EACCES: "; let yourself read and write it (ls -ld, chmod, chown)",
-        errno.EPERM: "; let yourself read and write it (ls -ld, chmod, chown)",
-        errno.EROFS: "; it lies on a file system that may not be written",
+        errno.EACCES: "; give yourself read and write access (ls -ld, chmod, chown)",
+        errno.EPERM: "; give yourself read and write access (ls -ld, chmod, chown)",
+        errno.EROFS: "; the file system is read-only",
     }.get(error.errno or 0)
     if advice:
         advice += _other_folder(Path(str(error.filename or "")))
     elif not options.debug:
-        advice = "; say it again with --debug to see where"
+        advice = "; run it again with --debug for a traceback"
     return _reported(error, f"{about}{error.strerror or error}{advice or ''}", 1, options)
 
 
 def _other_folder(path: Path) -> str:
     """Advice on choosing another folder, if this path is in the project's or the user's state."""
     if ".podium" in path.parts:
-        return ", or work in a folder of your own (cd, or --project DIR)"
+        return ", or use a folder you own (cd, or --project DIR)"
     home = os.environ.get("HOME")
     if home and path.is_relative_to(home):
-        return ", or set HOME or PODIUM_HOME to a folder of your own"
+        return ", or set HOME or PODIUM_HOME to a folder you own"
     return ""
 
 

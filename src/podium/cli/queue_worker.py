@@ -26,7 +26,7 @@ UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 MAX_WAITING = 10_000
 MAX_EVENTS = 1_000
 SOON = timedelta(minutes=1)
-"""A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
+"""Longest wait for a timer of the sense loop: a candidate over its quota sleeps for an hour."""
 LOOK_SECONDS = 1.0
 LOOP_QUEUES = (ORDERS, SENSE)
 
@@ -48,7 +48,7 @@ def select_queues(
             f"{name}: {','.join(spec.labels)}" for name, spec in specs.items()
         )
         raise BadInput(
-            f"every queue wants labels that this worker does not offer ({labels_by_queue})"
+            f"every queue needs labels that this worker does not offer ({labels_by_queue})"
         )
     return fitting
 
@@ -61,7 +61,7 @@ async def serve_queues(
     *,
     once: bool,
 ) -> list[Run]:
-    """The runs that ended or stopped meanwhile, when nothing is left to do."""
+    """Serve queues. With `once`, return the runs it worked on when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     await podium.load_flows()
     position = await store.read(lambda view: view.last_position())
@@ -87,7 +87,7 @@ async def serve_queues(
 
 @asynccontextmanager
 async def _log(store: Store, position: int, log: Callable[[str], None]) -> AsyncIterator[None]:
-    """While open, every event is told. Whoever reads that slowly, or not at all, holds up no run."""
+    """Print every event while open. A slow reader holds up no run."""
     with Progress(sys.stderr) as progress:
         after = EventQuery(after_position=position)
         listening = ListenerThread(
@@ -109,7 +109,7 @@ def _print_event(progress: Progress, event: Event) -> None:
 
 
 class _Hosted:
-    """Remembers which runs this worker took."""
+    """Tracks the runs this worker took."""
 
     def __init__(self, store: Store, worker_id: str, position: int) -> None:
         self._store = store
@@ -118,7 +118,7 @@ class _Hosted:
         self.runs: set[str] = set()
 
     async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
-        """Look at all there are by now. Gives whether nothing went on in these queues after the last of them."""
+        """Read all new events. Returns True when these queues are idle after them."""
         while True:
             after = EventQuery(
                 types=("run_started",), after_position=self._position, limit=MAX_EVENTS
@@ -145,7 +145,7 @@ def _look(
 
 
 def _idle(view: StoreView, queues: Sequence[QueueSpec]) -> bool:
-    """Whether nothing goes on by itself any more: what only sleeps does, what waits for a person does not."""
+    """True when nothing continues by itself: sleeping runs do, runs waiting for a person do not."""
     return not any(
         view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) or _sleeps(view, queue)
         for queue in queues

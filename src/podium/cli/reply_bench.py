@@ -32,7 +32,7 @@ _PAYLOAD = '\n```json\n{"verdict": "APPROVE", "feedback": "nothing to add"}\n```
 
 
 class RatedReply(FrozenModel):
-    """A case and how it was read."""
+    """A case with its result."""
 
     case: ReplyCase
     mark: Literal["right", "refused", "accepted"]
@@ -44,7 +44,7 @@ class RatedReply(FrozenModel):
 
 
 class FamilyScore(FrozenModel):
-    """The marks of one family."""
+    """Score of one family."""
 
     family: str
     cases: int
@@ -58,14 +58,14 @@ class FamilyScore(FrozenModel):
 
 
 class Length(FrozenModel):
-    """What finding the payload at the end of one text took. Not all of the text is read for it."""
+    """Time to find the payload at the end of one text; only its end is read."""
 
     megabytes: int
     seconds: float
 
 
 def rate(case: ReplyCase) -> RatedReply:
-    """Read one case and compare with what is right."""
+    """Read one case and rate the result."""
     try:
         payload, how = _read(case)
     except NotAnAnswer as error:
@@ -81,7 +81,7 @@ def rate(case: ReplyCase) -> RatedReply:
 
 
 def scores(marked: Sequence[RatedReply]) -> list[FamilyScore]:
-    """One line per family, in the order they come."""
+    """Score each family, in order of appearance."""
     families = dict.fromkeys(reading.case.family for reading in marked)
     return [
         score(family, [one for one in marked if one.case.family == family]) for family in families
@@ -100,7 +100,7 @@ def score(name: str, marked: Sequence[RatedReply]) -> FamilyScore:
 
 
 def lengths() -> Iterator[Length]:
-    """Texts ten times as long each, full of braces and quotes, with the payload at their end."""
+    """Time texts of growing length, full of braces and quotes, with the payload at their end."""
     for megabytes in MEGABYTES:
         text = _FILLER * (megabytes * 1_000_000 // len(_FILLER)) + _PAYLOAD
         began = time.perf_counter()

@@ -28,7 +28,7 @@ from podium.render.text import moment
 from podium.telemetry.event_feed import ListenerThread
 
 Begin = Callable[[Podium], Awaitable[Run]]
-"""Takes the run into this process. What it raises before it opens the store leaves no trace."""
+"""Takes the run into this process. An error before it opens the store leaves no record."""
 
 _EXIT_CODES = {
     RunStatus.SUCCEEDED: 0,
@@ -38,7 +38,7 @@ _EXIT_CODES = {
 
 
 class RunView(Protocol):
-    """How a run is shown: its beginning, its events and its end."""
+    """View of a run: its start, its events and its end."""
 
     async def begin(self, store: Store) -> int:
         """Called once. Gives the number of the event behind which all are to be shown."""
@@ -58,7 +58,7 @@ class RunView(Protocol):
 
 
 def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
-    """Host a run until it ends or waits, show how it goes, and leave with its exit code."""
+    """Host a run until it ends or waits, show its progress, and exit with its code."""
     view: RunView | None = None
     begun: Run | None = None
     full: StoreFull | None = None
@@ -94,7 +94,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
 
 
 def _resumable(full: StoreFull, run: Run) -> StoreFull:
-    """The same, with what to do once there is room."""
+    """Return the error with the command that resumes the run."""
     folder = str(Path(full.path).parent)
     remedy = f"free space in {folder!r} and run `podium resume {run.id}`"
     return StoreFull(full.path, "the disk is full; the run stays at its checkpoint", remedy)
@@ -118,18 +118,17 @@ def _view_of(door: Door, run: Run) -> RunView:
 
 def _say_how_to_go_on(door: Door, run: Run) -> None:
     door.options.ending_note = (
-        f"ending its processes; run {short_id(run.id)} stays at its checkpoint "
-        "(Ctrl-C again leaves at once)"
+        f"stopping; run {short_id(run.id)} stays at its checkpoint (Ctrl-C again exits at once)"
     )
     door.options.parting_note = (
-        f"run {run.id} stays at its checkpoint: `podium resume {run.id}` goes on, "
-        f"`podium cancel {run.id}` ends it"
+        f"run {run.id} stays at its checkpoint; continue with `podium resume {run.id}`, "
+        f"or end it with `podium cancel {run.id}`"
     )
 
 
 @asynccontextmanager
 async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> AsyncIterator[None]:
-    """While open, events are shown as they come; at its end all that are there have been.
+    """Show events live while open; on exit, all of them have been shown.
 
     A terminal that stands still, or a reader that is slow, does not hold up the run.
     """
@@ -150,20 +149,20 @@ async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> Async
             # A waiting run's events never end, and those of an ended one may lag behind.
             await listening.close()
     for problem in listening.faults:
-        door.screen.stderr_line(f"podium: {problem}; `podium logs {short_id(run.id)}` shows all")
+        door.screen.stderr_line(f"podium: {problem}; see all with `podium logs {short_id(run.id)}`")
     if isinstance(listening.error, AnswerLost):
         raise listening.error
 
 
 async def _meter_at(store: Store, run_id: str, seq: int) -> CostMeter:
-    """What the run had cost when that event was the last."""
+    """Return the run's cost up to that event."""
     query = EventQuery(run_id=run_id, types=METERED_TYPES, limit=100_000)
     events = await store.read(lambda view: view.events(query)) if seq else []
     return CostMeter.of(event.body for event in events if event.seq <= seq)
 
 
 class PlainView:
-    """Every event on a line of stderr, and a record of the run at the end."""
+    """Prints every event on a line of stderr, and a record of the run at the end."""
 
     def __init__(self, door: Door, run: Run) -> None:
         self._screen = door.screen
@@ -192,30 +191,26 @@ class PlainView:
 
 
 def next_steps(status: Standing) -> list[str]:
-    """Why a run stopped short, and what a person can do now."""
+    """Return messages on why a run stopped, and the next commands."""
     run, lines = status.run, []
     if status.interrupted:
-        when = (
-            ""
-            if run.not_before is None
-            else f", worth trying again from {moment(run.not_before)} on"
-        )
+        when = "" if run.not_before is None else f"; retry after {moment(run.not_before)}"
         lines.append(
-            f"it was let go of at its checkpoint{when}: `podium resume {run.id}` goes on, "
-            f"`podium show {run.id}` says why"
+            f"interrupted at a checkpoint{when}: continue with `podium resume {run.id}`, "
+            f"see why with `podium show {run.id}`"
         )
     if run.failure is not None:
         lines.append(f"podium: {run.failure.message}")
     if run.status is RunStatus.WAITING:
         lines.append(
-            f"it waits for {run.waiting_for}; `podium approvals` shows what to answer. A console or "
-            f"worker that runs then continues it, else `podium resume {run.id}` does"
+            f"waiting for {run.waiting_for}; see `podium approvals`. A running console or "
+            f"worker continues it after the answer, otherwise `podium resume {run.id}` does"
         )
     if run.status is RunStatus.FAILED:
         short = short_id(run.id)
         lines.append(
-            f"`podium show {short}` tells more; `podium retry {short}` tries that step again"
+            f"see details with `podium show {short}`; retry the step with `podium retry {short}`"
         )
     if run.status is RunStatus.NEEDS_HUMAN:
-        lines.append(f"it needs a person; `podium show {run.id}` says why")
+        lines.append(f"needs a person; see why with `podium show {run.id}`")
     return lines

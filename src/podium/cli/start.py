@@ -59,7 +59,7 @@ def end_process(code: int) -> None:
 
 
 def _printed_version() -> bool:
-    """False: it could not be written, and the edge knows how to say so."""
+    """Print the version; False when it could not be written, and the caller reports it."""
     try:
         os.write(1, f"podium {__version__}\n".encode())
     except OSError:
@@ -68,7 +68,7 @@ def _printed_version() -> bool:
 
 
 def _open_what_is_closed() -> None:
-    """Let a closed stream lead nowhere: else the next file to be opened, the database, takes its place."""
+    """Open closed standard streams on the null device: else the next file to be opened, the database, takes their place."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
     while (nowhere := os.open(os.devnull, os.O_RDWR)) < 3:

@@ -1,4 +1,4 @@
-"""The live screen of `podium top`: it takes the terminal for itself, and gives it back as it was."""
+"""Live screen of `podium top`: uses the whole terminal, and restores it on exit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 FOLDING = frozenset({"HOST", "QUEUES", "LABELS", "QUEUE", "FLOW", "STEP", "TASK"})
-"""Columns that give way when the terminal is narrow."""
+"""Columns that shrink on a narrow terminal."""
 MAX_PROBLEMS = 3
 _BARE_LINES = 8
 """Lines that are no rows: the first and the last, three heads and what is left free between them."""
@@ -53,7 +53,7 @@ class TopScreen:
             self._open.close()
 
     def show(self, snapshot: WorkSeen, away: str = "") -> None:
-        """Draw a frame. `away` says why it is an old one."""
+        """Draw a frame. `away` says why its data is old."""
         self._live.update(self._frame(snapshot, away), refresh=True)
 
     def _frame(self, snapshot: WorkSeen, away: str) -> RenderableType:
@@ -82,11 +82,11 @@ class TopScreen:
             *(self._drawn(workers, share), Text("")),
             *(self._drawn(queues, share), Text("")),
             self._drawn(runs, max(1, rest)),
-            _line("q ends", "dim"),
+            _line("q quits", "dim"),
         )
 
     def _drawn(self, rows: Rows, most: int) -> Table:
-        """At most so many lines beneath the head; the last says how many are left out."""
+        """Draw at most that many rows below the header; the last says how many are omitted."""
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style=_style("bold"))
@@ -102,7 +102,7 @@ class TopScreen:
 
 
 def listen_for_quit(quit_: Callable[[], None], listen: Callable[..., None]) -> Callable[[], None]:
-    """Call `quit_` when a person presses q, and give what sets the keyboard back.
+    """Call `quit_` when q is pressed; return a function that restores the keyboard.
 
     `listen` is the event loop's `add_reader`. Without a keyboard nothing is listened to.
     """

@@ -21,16 +21,16 @@ from podium.core.work import Run
 from podium.render.approval import what_line
 
 PROVENANCE = ("mcp",)
-"""What comes in here was said by a program: it raises tiers, and is nobody's yes."""
+"""Provenance of requests from MCP clients: it raises tiers, and approves nothing."""
 MAX_TASK_CHARACTERS = 500
 
 Served = Callable[[Podium, Run], Awaitable[str]]
-"""Sees to it that somebody serves the run's queue, and says who."""
+"""Makes sure that a worker serves the run's queue, and describes it."""
 
 
 @dataclass(frozen=True)
 class McpContext:
-    """The open Podium, and who is at this door."""
+    """Context of MCP tools: the open Podium, and a function that gets runs served."""
 
     podium: Podium
     served: Served
@@ -41,7 +41,7 @@ class McpContext:
 
 
 class RunLine(FrozenModel):
-    """A run, told shortly."""
+    """A run in short."""
 
     run_id: str
     flow: str
@@ -60,7 +60,7 @@ class RunLine(FrozenModel):
 
 
 class ApprovalLine(FrozenModel):
-    """What a person is asked, and how they answer."""
+    """A pending or answered approval, and how a person answers it."""
 
     approval_id: str
     run_id: str
@@ -72,15 +72,15 @@ class ApprovalLine(FrozenModel):
     deadline: UtcDatetime
     answered_by: tuple[str, ...]
     why: str
-    """Why it was rejected."""
+    """Reason of a rejection."""
     said: str
-    """What people said with their yes."""
+    """Comment of the approvers."""
     how: str
-    """What a person does to decide, or to continue the answered run. No tool of this door approves."""
+    """Next step for a person to decide, or to continue the run. No MCP tool approves."""
 
 
 async def run_lines(context: McpContext, runs: list[Run]) -> list[RunLine]:
-    """The runs as they really stand, with what each waits for people to say."""
+    """Return the runs with live status and pending approvals."""
     if not runs:
         return []
     podium = context.podium
@@ -115,7 +115,7 @@ def _line(status: Standing, approvals: tuple[str, ...]) -> RunLine:
 
 
 def approval_line(approval: Approval, goes_on: str = "") -> ApprovalLine:
-    """The approval for a client; `goes_on` is what a person does for the run once it is answered."""
+    """Describe the approval; `goes_on` is the next step for a person once it is answered."""
     open_ = approval.status is ApprovalStatus.PENDING
     return ApprovalLine(
         approval_id=approval.id,
@@ -144,23 +144,23 @@ def how_people_decide(approval_id: str) -> str:
 
 
 def bounded(value: Json, longest: int) -> Json:
-    """The value, or the beginning of its JSON as text where it is longer."""
+    """Return the value, or the beginning of its JSON as text when it is longer."""
     text = told_result(value)
     return value if len(text) <= longest else cut_to(longest, text)
 
 
 MAX_TEXT = 100_000
-"""Characters of one answer: a model reads it."""
+"""Maximum characters of one answer."""
 
 Changes = Literal["nothing", "something", "much"]
-"""`nothing` is only looked at, `much` may destroy."""
+"""Effect of a tool: `nothing` is read-only, `much` may be destructive."""
 
 A = TypeVar("A", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class DoorTool(Generic[A]):
-    """One of Podium's own tools."""
+    """One of Podium's own MCP tools."""
 
     name: str
     title: str
@@ -168,7 +168,7 @@ class DoorTool(Generic[A]):
     arguments: type[A]
     answer: type[BaseModel]
     handler: Callable[[McpContext, A], Awaitable[BaseModel]]
-    """What it answers; a result of the protocol is passed on as it is."""
+    """Handler; a protocol result is passed on unchanged."""
     changes: Changes = "nothing"
     idempotent: bool = True
 
@@ -183,7 +183,7 @@ class DoorTool(Generic[A]):
         )
 
     async def called(self, context: McpContext, values: dict[str, Json]) -> types.CallToolResult:
-        """The answer. Raises `BadInput` that names every argument which does not fit."""
+        """Call the tool. Raises `BadInput` that names every invalid argument."""
         try:
             arguments = self.arguments.model_validate(values)
         except ValidationError as error:
@@ -203,7 +203,7 @@ def hints(title: str, changes: Changes, *, idempotent: bool) -> types.ToolAnnota
 
 
 def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
-    """An answer for programs, and the same as text for models."""
+    """Build a result with structured content, and the same as text for models."""
     text = cut_to(MAX_TEXT, answer.model_dump_json())
     return types.CallToolResult(
         content=[types.TextContent(text=text)],
@@ -213,7 +213,7 @@ def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
 
 
 def failed(message: str) -> types.CallToolResult:
-    """Nothing came of a call; the words say why and what to do."""
+    """Build an error result; the message says why and what to do."""
     text = cut_to(MAX_TEXT, message)
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 

@@ -44,11 +44,11 @@ RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.
 
 
 class Submitted(FrozenModel):
-    """A run that goes on without the client."""
+    """A submitted run; it continues without the client."""
 
     run: RunLine
     served: str
-    """Who works on it."""
+    """Worker that takes the run."""
     next: str
 
 
@@ -70,13 +70,13 @@ class RunArguments(FrozenModel):
 
 
 class Result(FrozenModel):
-    """What came of a run."""
+    """Result of a run."""
 
     run: RunLine
     result: Json
     """None while it has not ended. A long one is the beginning of its JSON, as text."""
     receipts: int
-    """How many calls were performed and sealed."""
+    """Number of performed, sealed calls."""
 
 
 class LogsArguments(FrozenModel):
@@ -86,13 +86,13 @@ class LogsArguments(FrozenModel):
 
 
 class Logs(FrozenModel):
-    """What happened, in words, oldest first."""
+    """Events as text, oldest first."""
 
     lines: tuple[str, ...]
     next_after_seq: int
-    """To be handed in as `after_seq` for what comes then."""
+    """Pass as `after_seq` to read on."""
     ended: bool
-    """Nothing more will come."""
+    """The run has ended; no more events follow."""
 
 
 class CancelArguments(FrozenModel):
@@ -159,7 +159,7 @@ async def _cancel(context: McpContext, request: CancelArguments) -> RunLine:
 
 
 async def find_run(context: McpContext, run_id: str) -> Run:
-    """The run that is meant. Raises `UnknownId` also where nothing was ever recorded, and makes no record."""
+    """Find the run. Raises `UnknownId` also where nothing was ever recorded, without creating a record."""
     if not context.podium.has_record:
         raise UnknownId("run", run_id)
     return (await show_run(await context.podium.store(), run_id, last_events=0)).run
@@ -226,7 +226,7 @@ class PlanArguments(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """What the operator would do. Nothing was done."""
+    """Plan of the operator. Nothing was done."""
 
     status: str
     """planned, clarify, refused, quality_gate_failed or error."""
@@ -248,7 +248,7 @@ class Approvals(FrozenModel):
     approvals: tuple[ApprovalLine, ...]
     """Newest first."""
     more: int = 0
-    """Older ones that are left out."""
+    """Number of older ones left out."""
 
 
 class ReceiptsArguments(FrozenModel):
@@ -271,7 +271,7 @@ class ReceiptLine(FrozenModel):
 
 
 class Proof(FrozenModel):
-    """Receipts, the newest first, and whether all chains are whole."""
+    """Receipts, newest first, with the verdict on their chains."""
 
     receipts: tuple[ReceiptLine, ...]
     total: int

@@ -41,7 +41,7 @@ INSTRUCTIONS = (
 
 
 def build_server(mcp_context: McpContext) -> Server[Any]:
-    """A server for any number of connections, over one open Podium."""
+    """Build a server for any number of connections, over one open Podium."""
     toolbox = GatedToolbox(mcp_context)
     own: dict[str, DoorTool[Any]] = {
         tool.name: tool for tool in (*WORK, *PEOPLE, request_approval(toolbox))
@@ -99,11 +99,11 @@ def _refuse_huge(arguments: Mapping[str, Any]) -> None:
 MAX_LINE_BYTES = 4_000_000
 _CHUNK_BYTES = 1 << 16
 _TOO_LONG = "the line is too long\n"
-"""No JSON, so that the client is told that it cannot be read."""
+"""Not valid JSON, so that the client gets a parse error."""
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Answer until the client closes the line, or is gone. Stdout carries the protocol alone."""
+    """Serve until the client closes the connection, or is gone. Stdout carries only the protocol."""
     stdin = _Lines(sys.stdin.fileno()) if _can_be_waited_for() else None
     input_stream = cast("anyio.AsyncFile[str] | None", stdin)
     async with stdio_server(stdin=input_stream) as (read, write):
@@ -111,7 +111,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 def _can_be_waited_for() -> bool:
-    """Pipes, sockets and terminals. Files, `/dev/null` and what is no file at all are left to the SDK."""
+    """True for pipes, sockets and terminals. Files, `/dev/null` and other streams are left to the SDK."""
     try:
         source = sys.stdin.fileno()
         mode = os.fstat(source).st_mode
@@ -121,7 +121,7 @@ def _can_be_waited_for() -> bool:
 
 
 class _Lines:
-    """Lines of a pipe. Waiting for one can be cut short, which reading in a thread cannot."""
+    """Lines of a pipe; waiting for one can be cancelled, unlike reading in a thread."""
 
     def __init__(self, source: int) -> None:
         self._source = os.dup(source)
@@ -170,7 +170,7 @@ class _Server(uvicorn.Server):
 
 
 class TokenAsked:
-    """Lets pass whoever shows the token. Nothing is told to anybody else, nor read from them."""
+    """Middleware that requires the bearer token. Requests without it are not read."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -196,7 +196,7 @@ class TokenAsked:
 async def served_over_http(
     server: Server[Any], host: str, port: int, token: str
 ) -> AsyncIterator[str]:
-    """Serve while open, and give the URL. `host` must be this machine's own, port 0 any free one.
+    """Serve while open; yield the URL. `host` must be a loopback address; port 0 picks a free one.
 
     Raises `BadInput` for a token that could be guessed, `UserMustAct` when nothing can listen there.
     """

@@ -35,14 +35,14 @@ ASK_HUMAN = "ask_human"
 MAX_NAME = 48
 MAX_RESULT = 60_000
 MAX_WAITING = 50
-"""Calls that have not come to their end."""
+"""Limit of unfinished calls."""
 PATIENCE_SECONDS = 25.0
-"""Clients give a call a minute or so; what takes longer is asked for again."""
+"""Seconds before a call answers `running`: clients give a call about a minute."""
 REFUSED = "CallRefused"
 
 
 class CallAnswer(FrozenModel):
-    """How a call stands."""
+    """State of a call."""
 
     status: Literal["done", "waiting", "running"]
     """`waiting`: a person is asked, and nothing was done yet. Call again with the same arguments afterwards."""
@@ -53,7 +53,7 @@ class CallAnswer(FrozenModel):
     """With `done`: its number in the run's chain of receipts."""
     approval_id: str = ""
     say: str = ""
-    """What to do next."""
+    """Next step."""
 
 
 class Question(FrozenModel):
@@ -66,14 +66,14 @@ class Question(FrozenModel):
 
 
 class GatedToolbox:
-    """The project's tools for clients. Calls wait for people without holding up the client."""
+    """Tools of the project for clients. Calls wait for approval without blocking the client."""
 
     def __init__(self, context: McpContext) -> None:
         self._context = context
         specs = {spec.name: spec for spec in callable_specs() if spec.name != ASK_HUMAN}
         self._specs = {name: specs[real] for name, real in offered_names(specs, MAX_NAME).items()}
         self._pending_runs: dict[str, str] = {}
-        """Fingerprint of a call → its run, until its end was told."""
+        """Digest of a call → its run, until its result was returned."""
 
     def listed(self) -> list[types.Tool]:
         return [_listed(name, spec) for name, spec in self._specs.items()]
@@ -85,7 +85,7 @@ class GatedToolbox:
         return await self._called(self._specs[name].name, dict(arguments))
 
     async def asked(self, question: Question) -> types.CallToolResult:
-        """Put a question to a person. What they say is the result."""
+        """Ask a person. Their answer is the result."""
         return await self._called(
             ASK_HUMAN, question.model_dump(mode="json", exclude_defaults=True)
         )
@@ -108,7 +108,7 @@ class GatedToolbox:
         return await self._answer(run)
 
     async def _run(self, key: str, tool: str, arguments: dict[str, Json]) -> Run:
-        """The run that sees to this very call, hosted: the one whose end was not told yet, or a new one."""
+        """Return the hosted run of this call: the pending one, or a new one."""
         podium = self._context.podium
         engine, store = await podium.hosting_engine(), await podium.store()
         earlier = self._pending_runs.get(key, "")
@@ -140,7 +140,7 @@ class GatedToolbox:
         )
 
     async def _refuse_too_many(self) -> None:
-        """Raises `NotPossibleNow` where people owe so many answers that another question helps nobody."""
+        """Raise `NotPossibleNow` when too many calls are pending."""
         if len(self._pending_runs) < MAX_WAITING:
             return
         store = await self._context.podium.store()
@@ -210,7 +210,7 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
 
 
 def request_approval(toolbox: GatedToolbox) -> DoorTool[Question]:
-    """The tool by which a client puts a question to a person."""
+    """Build the tool by which a client asks a person."""
 
     async def asked(context: McpContext, question: Question) -> types.CallToolResult:
         return await toolbox.asked(question)

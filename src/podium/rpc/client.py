@@ -29,12 +29,12 @@ from podium.rpc.messages import SIDES, picture_in, raising_errors, state_in, ter
 _HELLO_SECONDS = 10.0
 _QUICK_SECONDS = 30.0
 _START_SECONDS = 300.0
-"""Two programs come up and are told their parts."""
+"""Timeout of starting two programs with their roles."""
 
 
 @asynccontextmanager
 async def reach(socket: Path) -> AsyncIterator[RemoteTerminals]:
-    """The terminals of the Podium that answers at this socket.
+    """Connect to the Podium at this socket.
 
     Raises `AgentLost` when there is none, `BadInput` for a socket of somebody else, who would be told all keys.
     """
@@ -59,21 +59,21 @@ def _own(socket: Path) -> str:
 async def reach_tls(
     host: str, port: int, certificates: Certificates
 ) -> AsyncIterator[RemoteTerminals]:
-    """The terminals of a Podium on another machine. Both ends show certificates."""
+    """Connect to a Podium on another machine. Both ends present certificates."""
     where = f"{host}:{port}"
     async with aio.secure_channel(where, certificates.for_client()) as channel:
         yield RemoteTerminals(channel, where)
 
 
 class RemoteTerminals:
-    """Fits the port `Terminals`. What the other Podium raises is raised here."""
+    """Implements the port `Terminals`. Errors of the other Podium are raised here."""
 
     def __init__(self, channel: aio.Channel, where: str) -> None:
         self._stub = TerminalsStub(channel)
         self._where = where
 
     async def hello(self) -> Greeting:
-        """Who answers. Raises `AgentLost` or `TimedOut` when nobody does, `NotPossibleNow` for one that knows no greeting."""
+        """Greet the server. Raises `AgentLost` or `TimedOut` when nothing answers, `NotPossibleNow` for a version without greeting."""
         with raising_errors(self._where):
             response = await self._stub.Hello(pb.HelloRequest(), timeout=_HELLO_SECONDS)
         return Greeting(version=response.version, settings=response.settings)

@@ -1,4 +1,4 @@
-"""The server: terminals for whoever may reach its socket, or has a certificate. Nothing else is listened on."""
+"""Server of terminals, for processes that may open its socket or have a certificate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podium.rpc.generated.podium_pb2_grpc import (
 from podium.rpc.messages import DEFAULT_PAIR, picture_out, reporting_errors, state_out, terminal_in
 
 _MAX_CALLS = 100
-"""At once. Whoever comes then is told so."""
+"""Concurrent calls; more are refused."""
 _GRACE_SECONDS = 1.0
 
 Context = aio.ServicerContext[Any, Any]
@@ -34,7 +34,7 @@ _SOME_PODIUM = Greeting()
 async def serve(
     terminals: TerminalPairs, socket: Path, greeting: Greeting = _SOME_PODIUM
 ) -> AsyncIterator[None]:
-    """Answer at this socket, which this user alone can reach, until left.
+    """Serve at this socket, which only this user can open, while open.
 
     Raises `LockHeld` when another process does, `BadInput` for a path that is too long or open to others.
     """
@@ -55,7 +55,7 @@ async def serve_tls(
     certificates: Certificates,
     greeting: Greeting = _SOME_PODIUM,
 ) -> AsyncIterator[int]:
-    """Answer whoever has a certificate of the authority, until left. Gives the port, a free one for 0.
+    """Serve clients with a certificate of the authority, while open. Yields the port; 0 picks a free one.
 
     Raises `BadInput` for certificates that will not do, `NotPossibleNow` when the address cannot be had.
     """
@@ -87,7 +87,7 @@ async def _running(server: aio.Server) -> AsyncIterator[None]:
 
 
 class _TerminalsDoor(TerminalsServicer):
-    """Turns calls into the port's words and back. Decides nothing."""
+    """Translates calls to the port `TerminalPairs` and back."""
 
     def __init__(self, terminals: TerminalPairs, greeting: Greeting) -> None:
         self._terminals = terminals

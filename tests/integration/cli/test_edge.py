@@ -102,7 +102,7 @@ def test_a_traceback_is_shown_only_when_asked_for(
 @pytest.mark.parametrize(
     ("raised", "code", "words"),
     [
-        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; say it again"),
+        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; run it again"),
         (KeyboardInterrupt(), 130, "podium: interrupted\n"),
         (Interrupted("asked to end"), 130, "podium: interrupted\n"),
         (LockHeld("held"), 7, "podium: held\n"),

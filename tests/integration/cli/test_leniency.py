@@ -47,4 +47,4 @@ def test_what_needs_a_policy_refuses_as_before(desk: Desk, command: tuple[str, .
     said = desk.run(*({"RUN": run.id, "ID": asked.id}.get(word, word) for word in command))
     assert said.code == 2
     assert "podium.yaml:2:1: agnets: unknown key" in said.err
-    assert "going on" not in said.err
+    assert "using the defaults" not in said.err

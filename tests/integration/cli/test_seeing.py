@@ -93,7 +93,7 @@ def test_a_dead_worker_is_listed_with_what_it_owns_and_what_is_next(desk: Desk) 
     run = put_left_behind(desk)
     said = desk.run("workers")
     assert said.code == 0
-    assert "no worker is alive; `podium worker` starts one" in said.err
+    assert "no workers; start one with `podium worker`" in said.err
     assert f"worker {short_id(run.owner or '')} is gone, and still owns:\n" in said.out
     assert f"  {short_id(run.id)}  demo  wipe the disk\n" in said.out
     assert f"    next: `podium resume {short_id(run.id)}` goes on with it\n" in said.out

@@ -232,7 +232,7 @@ def test_a_trace_that_cannot_be_written_is_read_as_it_is(desk: Desk, run: Run) -
     path.symlink_to(kept)  # the writer does not go through links, whoever runs the test
     said = desk.run("trace", run.id, "--json")
     assert len(said.json["events"]) == len(STORY)
-    assert "could not be brought up to date" in said.err
+    assert "could not be updated" in said.err
 
 
 def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:

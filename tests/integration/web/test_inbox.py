@@ -55,7 +55,7 @@ async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light
             added = await page.locator(".diff .add").all_inner_texts()
             assert any("Prices are in cents." in line for line in added)
             assert await page.locator(".why-not").first.inner_text() == (
-                "The next yes must come from somebody of leads, and you are not one of them."
+                "The next approval must come from a member of leads, and you are not one."
             )
             await refuse_barriers(page)
             await refuse_sideways(page)
@@ -323,7 +323,7 @@ async def test_a_chain_is_noted_yes_by_yes_and_one_person_counts_once(tmp_path: 
         async with stage.client(**headers) as sam, stage.client(kim, **headers) as other:
             assert (await other.post(path, data=yes)).status_code == 409
             noted = await sam.post(path, data=yes)
-            assert "It still waits for somebody of owners." in noted.text
+            assert "It still needs an approval by owners." in noted.text
             assert "You already approved this." in noted.text
             assert (await sam.post(path, data=yes)).status_code == 409
             assert "yes from sam" in (await other.get(f"/cards/{asked.id}")).text

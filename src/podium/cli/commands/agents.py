@@ -44,9 +44,9 @@ def list_(context: typer.Context) -> None:
         headers = ("AGENT", "KIND", "INSTALLED", "LOGGED IN", "TOOL DOOR")
         door.screen.table(headers, [_row(status) for status in statuses])
         if not any(status.configured for status in statuses):
-            door.screen.stderr_line("podium.yaml names no agent yet; add one under `agents:`")
+            door.screen.stderr_line("podium.yaml has no agents yet; add one under `agents:`")
         door.screen.stderr_line(
-            "`podium agents check NAME` checks one; with `--ask` it must answer a question"
+            "check one with `podium agents check NAME`; `--ask` also sends it a question"
         )
 
     door.screen.answer({"agents": [_record(status) for status in statuses]}, render)
@@ -55,12 +55,12 @@ def list_(context: typer.Context) -> None:
 @app.command()
 def check(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An agent of podium.yaml, or a kind.")],
+    name: Annotated[str, typer.Argument(help="Agent in podium.yaml, or a kind.")],
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask it for one word. This spends a few tokens.")
+        bool, typer.Option("--ask", help="Send it a one-word question; costs a few tokens.")
     ] = False,
 ) -> None:
-    """Check one agent: program, version, login, tool door. Exit 1 when something stands in its way.
+    """Check one agent: program, version, login, tool door. Exits with 1 when it cannot be used.
 
     \b
     Example:
@@ -72,7 +72,7 @@ def check(
     async def work(podium: Podium) -> tuple[Standing, Reply | PodiumError | None]:
         if ask:
             door.screen.stderr_line(
-                f"looking at {name!r} and asking it for one word; this may take a while"
+                f"checking {name!r} and asking it for one word; this may take a while"
             )
         status = await standing(podium, name)
         if not ask or status.troubles:
@@ -107,7 +107,7 @@ def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> Non
             filter(None, (status.logged_in, status.login and f"({status.login})"))
         ),
         "tool door": status.door,
-        "model": status.model or "its own choice",
+        "model": status.model or "its default",
     }
     if not status.configured:
         rows["configured"] = "no; add it under `agents:` in podium.yaml"
@@ -116,16 +116,16 @@ def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> Non
         rows["answered"] = shown_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
             f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
-            f"${used.usd:.4f}{'' if used.complete else ' (not all is known)'}, {reply.model}"
+            f"${used.usd:.4f}{'' if used.complete else ' (incomplete)'}, {reply.model}"
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
     for label, value in rows.items():
         door.screen.line(f"{label:<10} {shown_line(value)}")
-    for label, lines in (("warning", status.warnings), ("trouble", status.troubles)):
+    for label, lines in (("warning", status.warnings), ("problem", status.troubles)):
         for line in lines:
             door.screen.line(f"{label:<10} {shown_line(line)}")
     if asked and reply is None:
-        door.screen.line(f"{'asked':<10} no: mend the trouble first")
+        door.screen.line(f"{'asked':<10} no: fix the problem first")
 
 
 def _row(status: Standing) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ MAX_MESSAGE = 300
 
 
 def print_approval(screen: Screen, approval: Approval) -> None:
-    """Everything a yes would be bound to, and who may say it until when."""
+    """Print everything an approval is bound to, with its approvers and deadline."""
     question = plan_question_in(approval)
     asked = shown_line(question.message, MAX_MESSAGE) if question else ""
     screen.facts(
@@ -44,21 +44,21 @@ def print_approval(screen: Screen, approval: Approval) -> None:
             ("tool", "" if question else shown_line(approval.tool)),
             ("plan for", asked),
             ("tier", str(approval.tier)),
-            ("why asked", shown_line(approval.reason)),
+            ("reason", shown_line(approval.reason)),
             ("approvers", ", then ".join(approval.approvers) or "anybody"),
             ("approved by", ", ".join(map(_grant_text, approval.grants))),
-            ("said", shown_line(approval.said)),
-            ("waits for", waits_for(approval) if approval.approvers else ""),
+            ("comment", shown_line(approval.said)),
+            ("waiting for", waits_for(approval) if approval.approvers else ""),
             ("rejected by", _rejected_text(approval)),
             ("because", shown_line(approval.why)),
             ("deadline", moment(approval.deadline)),
         ]
     )
     if approval.arithmetic:
-        screen.line("\nhow the tier adds up")
+        screen.line("\ntier")
         for term in approval.arithmetic:
             screen.line(f"  {term.tier}: {shown_line(term.because)}")
-    screen.line(f"\nwhat will happen{_how_many(question)}")
+    screen.line(f"\nwhat will run{_how_many(question)}")
     for line in what_lines(approval):
         # What is hidden is written out in it already, and joined emoji are to stay joined.
         screen.pass_on(f"  {line}\n".encode(errors="replace"))
@@ -88,15 +88,15 @@ def approvals(
     context: typer.Context,
     approval: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="Show this one in full.", show_default=False),
+        typer.Argument(metavar="[ID]", help="Approval to show in full.", show_default=False),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Answered, used and expired ones too.")
+        bool, typer.Option("--all", help="Include answered, used and expired ones.")
     ] = False,
 ) -> None:
-    """List what waits for a person, or show one approval in full.
+    """List approvals that wait for a person, or show one in full.
 
-    Characters that cannot be seen are written out, as in \\x1b or \\u202e.
+    Invisible characters are escaped, as in \\x1b or \\u202e.
 
     \b
     Example:
@@ -118,13 +118,13 @@ def approvals(
 
     def render() -> None:
         if not newest.shown:
-            door.screen.stderr_line("nothing waits for a person")
+            door.screen.stderr_line("no approvals are waiting")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
         door.screen.table(headers, [_row(approval) for approval in newest.shown])
         if newest.more:
-            door.screen.stderr_line(f"… and {newest.more} more, which are older")
-        door.screen.stderr_line("`podium approvals ID` shows one in full")
+            door.screen.stderr_line(f"and {newest.more} older ones")
+        door.screen.stderr_line("show one in full with `podium approvals ID`")
 
     listed = [one.model_dump(mode="json") for one in newest.shown]
     door.screen.answer({"approvals": listed, "more": newest.more}, render)
@@ -159,9 +159,9 @@ class Answered(FrozenModel):
     approval: Approval
     hosted: bool = False
     continues: bool = False
-    """The run goes on by itself."""
+    """The run continues by itself."""
     next: str = ""
-    """How the run goes on; empty when it does so by itself, or not at all."""
+    """Next step for the run; empty when it continues by itself, or not at all."""
 
     def record(self) -> dict[str, Json]:
         return {
@@ -173,7 +173,7 @@ class Answered(FrozenModel):
 
 
 async def answered(podium: Podium, approval: Approval) -> Answered:
-    """How things stand with the run of an approval that was just answered."""
+    """Return the answered approval with the state of its run."""
     store = await podium.store()
     run = await store.read(lambda view: view.run(approval.run_id))
     if run is not None and run.flow == CANDIDATE and approval.status is not ApprovalStatus.PENDING:
@@ -198,7 +198,7 @@ def approve(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of the approval, a short form, APPROVE: ID, or of the work order.",
+            help="Id of the approval, a short form, APPROVE: ID, or a work order.",
         ),
     ],
     say: Annotated[
@@ -206,13 +206,13 @@ def approve(
         typer.Option(
             "--say",
             metavar="WORDS",
-            help="Words for the agent: the answer to its question. Where it has choices, one of them, its number, or "
-            "your own words.",
+            help="Comment for the agent, or the answer to its question: with choices, one of them, its number, or "
+            "your own answer.",
         ),
     ] = "",
     root: RootToo = None,
 ) -> None:
-    """Say yes to an approval. It holds once, for exactly what it shows, until its deadline.
+    """Approve a call, or answer an agent's question. The approval holds once, for exactly what it shows, until its deadline.
 
     \b
     Example:
@@ -241,7 +241,7 @@ def approve(
             door.screen.line(f"approved {granted.id}\n")
         else:
             group = waits_for(granted)
-            door.screen.line(f"noted; {granted.id} still waits for somebody of {group!r}\n")
+            door.screen.line(f"recorded; {granted.id} still needs an approval by {group!r}\n")
         if granted.tool == DELIVERY:
             # `podium candidates show` has the order whole.
             door.screen.line(what_line(granted))
@@ -261,14 +261,12 @@ def reject(
     context: typer.Context,
     approval: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", help="Id of the approval, a short form, or of the work order."
-        ),
+        typer.Argument(metavar="ID", help="Id of the approval, a short form, or a work order."),
     ],
-    why: Annotated[str, typer.Option("--why", help="The reason, which the agent is told.")],
+    why: Annotated[str, typer.Option("--why", help="Reason, which the agent is told.")],
     root: RootToo = None,
 ) -> None:
-    """Say no to an approval. That is final, and the agent hears why.
+    """Reject a call, with the reason. This is final, and the agent is told the reason.
 
     \b
     Example:
@@ -304,7 +302,7 @@ def reject(
 
 
 def _print_undelivered(screen: Screen, refused: Approval) -> None:
-    """Of an order that nobody will see; `podium candidates show` has it whole."""
+    """Print a rejected order in short; `podium candidates show` has all of it."""
     screen.facts(
         [
             ("what", what_line(refused)),
@@ -317,12 +315,12 @@ def _print_undelivered(screen: Screen, refused: Approval) -> None:
 async def _with_a_way(
     store: Store, podium: Podium, meant: str, too_late: NotPossibleNow
 ) -> NotPossibleNow:
-    """The same refusal; of a candidate that has its yes and is not delivered yet, with how to stop it."""
+    """Return the error; for an approved candidate that is not delivered yet, with the command that stops it."""
     granted = await store.read(lambda view: _undelivered(view, meant))
     if granted is None:
         return too_late
     command = f"podium cancel {short_id(granted.run_id)}{root_option(podium.folders.project)}"
-    return NotPossibleNow(f"{too_late}; it is not delivered yet: `{command}` stops it")
+    return NotPossibleNow(f"{too_late}; it is not delivered yet: stop it with `{command}`")
 
 
 def _undelivered(view: StoreView, meant: str) -> Approval | None:

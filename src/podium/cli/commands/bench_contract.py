@@ -34,14 +34,14 @@ def contract(
         str | None, typer.Option("--family", metavar="F", help="Only replies of this family.")
     ] = None,
     show_wrong: Annotated[
-        bool, typer.Option("--show-wrong", help="Show each reply that was read wrongly.")
+        bool, typer.Option("--show-wrong", help="Show each reply that was misread.")
     ] = False,
 ) -> None:
-    """Read a corpus of real replies, whole and broken; say how well that went, and what long ones take.
+    """Read a corpus of real replies, complete and broken; report accuracy, and the time long ones take.
 
-    Exits with 1 when anything but the answer was taken for it. An answer that was not taken costs
-    one more question; a wrong one would be acted on. Of a long text only the end is read for an
-    answer, so its time says little of its length.
+    Exits with 1 when anything else was taken for the answer. A missed answer costs
+    one more question; a wrong one would be acted on. Only the end of a long text is read for an
+    answer, so its time does not grow with its length.
 
     \b
     Example:
@@ -66,7 +66,7 @@ def _cases(family: str | None) -> list[ReplyCase]:
     cases = reply_cases(family)
     if not cases:
         families = ", ".join(dict.fromkeys(case.family for case in reply_cases()))
-        raise BadInput(f"no family {family!r}; families: {families}")
+        raise BadInput(f"unknown family {family!r}; families: {families}")
     return cases
 
 
@@ -103,7 +103,7 @@ def _print(
     )
     screen.line(
         f"payload at the end of {took}; 10 times the text takes {_ratio(sizes):.2f} times as long "
-        f"(an answer is looked for in the last {LOOKED_AT:,} characters alone)"
+        f"(answers are searched in the last {LOOKED_AT:,} characters only)"
     )
     for reading in wrong:
         _show(screen, reading)
@@ -115,7 +115,7 @@ def _row(line: FamilyScore) -> tuple[str, ...]:
 
 
 def _ratio(sizes: Sequence[Length]) -> float:
-    """What the last tenfold in length cost. Linear is ten at most; less when only the end is looked at."""
+    """Time ratio of the last tenfold increase in length. Linear is ten at most; less when only the end is read."""
     return sizes[-1].seconds / sizes[-2].seconds
 
 

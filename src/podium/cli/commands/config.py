@@ -34,13 +34,13 @@ def config() -> None:
 def show(
     context: typer.Context,
     origin: Annotated[
-        bool, typer.Option("--origin", help="Say where each value came from.")
+        bool, typer.Option("--origin", help="Show the origin of each value.")
     ] = False,
 ) -> None:
     """Show every setting in force.
 
-    A flag wins over PODIUM_*, that over podium.yaml, that over your own file, that over the
-    default; of what guards, the stricter holds.
+    Precedence: flag, PODIUM_*, podium.yaml, your own file,
+    default; for safety settings, the stricter value holds.
 
     \b
     Example:
@@ -92,7 +92,7 @@ def schema(context: typer.Context) -> None:
 
 
 def _database(configuration: Configuration) -> tuple[str, str]:
-    """Where the record is, without a password, and what says so."""
+    """Return the database in use, without a password, and the origin of that setting."""
     podium = Podium(configuration, os.environ)
     origin = "PODIUM_DATABASE_URL" if podium.database_url else "default"
     return Databases(podium).in_use_shown, origin
@@ -104,13 +104,13 @@ trust_app = command_app()
 @trust_app.command()
 def trust(
     context: typer.Context,
-    show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show the status.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Stop trusting it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces, sense sources, notices and chats in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces, sense sources, notices and chats in this project's podium.yaml as they are now. Any edit revokes the trust.
 
-    They are shown first, and you are asked. Without a terminal, and with --json, --yes is needed.
+    They are shown first, and you are asked to confirm. Without a terminal, or with --json, --yes is required.
 
     \b
     Example:
@@ -121,12 +121,12 @@ def trust(
     configuration = door.configuration
     file = configuration.folders.project_file
     if not configuration.project_digest:
-        raise NotPossibleNow(f"there is no {str(file)!r} to trust; `podium init` makes one")
+        raise NotPossibleNow(f"no {str(file)!r} to trust; create one with `podium init`")
     book = TrustBook(configuration.folders.user_state)
     asks = not (show or forget or yes)
     if asks and (door.screen.json or not _somebody_is_there()):
         raise BadInput(
-            f"trusting {str(file)!r} needs a person at a terminal, or --yes; `podium trust --show` tells what it wants"
+            f"not a terminal; pass --yes to trust {str(file)!r}, or review it with `podium trust --show`"
         )
     if asks:
         _show_steering(door.screen, configuration)
@@ -168,7 +168,7 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
 
 
 def _show_steering(screen: Screen, configuration: Configuration) -> None:
-    """Everything in the project's file that counts only when it is trusted."""
+    """Print everything in podium.yaml that needs trust."""
     for name, command in configuration.project_commands().items():
         screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
     for name, lines in configuration.project_variables().items():
@@ -182,7 +182,7 @@ def _show_steering(screen: Screen, configuration: Configuration) -> None:
     for key, wished in project_steering(configuration).items():
         screen.line(f"{key}: {shown_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
-        screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
+        screen.line(f"network: processes of agents may reach {shown_line(', '.join(hosts))}")
     for key, value in configuration.project_set_up().items():
         for line in value if isinstance(value, list) else [value]:
             text = line if isinstance(line, str) else canonical_json(line)

@@ -23,14 +23,14 @@ from podium.render.text import counted, moment
 app = command_app(group=True)
 
 PROGRESS_SECONDS = 1.0
-"""How often long work says how far it is."""
+"""Interval of progress reports."""
 
 DatabaseOption = Annotated[
     str,
     typer.Option(
         "--database",
         metavar="URL|PATH",
-        help="Another one than the project's own: postgresql://…, a SQLite file or a project.",
+        help="Database other than the project's own: postgresql://…, a SQLite file or a project.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ DatabaseOption = Annotated[
 
 @app.callback()
 def db() -> None:
-    """Look after the database that holds the record: SQLite, or PostgreSQL (PODIUM_DATABASE_URL)."""
+    """Migrate, check, copy or prune the database: SQLite, or PostgreSQL (PODIUM_DATABASE_URL)."""
 
 
 @app.command()
@@ -46,10 +46,11 @@ def migrate(
     context: typer.Context,
     database: DatabaseOption = "",
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; leave with 1 when it is behind.")
+        bool,
+        typer.Option("--check", help="Change nothing; exit with 1 when a migration is needed."),
     ] = False,
 ) -> None:
-    """Bring the database to this Podium's schema. It is safe while others do the same.
+    """Migrate the database to this Podium's schema. Safe to run concurrently.
 
     \b
     Example:
@@ -67,10 +68,10 @@ def migrate(
 
     def render() -> None:
         if not is_behind:
-            door.screen.line(f"{label}: schema {current}, as it should be")
+            door.screen.line(f"{label}: schema {current}, up to date")
         elif check:
             door.screen.line(
-                f"{label}: {_version(before)}, this Podium's is {current}; run `podium db migrate`"
+                f"{label}: {_version(before)}, needs {current}; run `podium db migrate`"
             )
         else:
             door.screen.line(f"{label}: {_version(before)} → schema {current}")
@@ -82,10 +83,10 @@ def migrate(
 
 @app.command()
 def check(context: typer.Context, database: DatabaseOption = "") -> None:
-    """Read everything and say what is not as it was written. Exits with 1 when something is not.
+    """Verify every record in the database. Exits with 1 when a problem is found.
 
-    Every record is read, events and steps are counted through, receipts are proved with their key, and
-    the database looks at its own files. Nothing is changed, and work may go on.
+    Every record is read, events and steps are checked for gaps, receipts are verified with their key, and
+    the database checks its own files. Nothing is changed, and work may continue.
 
     \b
     Example:
@@ -102,7 +103,7 @@ def check(context: typer.Context, database: DatabaseOption = "") -> None:
             where = f"{problem.table} {problem.row}".strip()
             door.screen.line(f"{where + ': ' if where else ''}{problem.problem}; {problem.remedy}")
         if done.more_faults:
-            door.screen.line(f"and {done.more_faults} more like these")
+            door.screen.line(f"and {done.more_faults} more")
         state = "sound" if done.sound else counted(len(done.faults) + done.more_faults, "fault")
         door.screen.line(f"{done.database}: {counted(done.rows, 'row')} read: {state}")
 
@@ -126,10 +127,10 @@ def copy(
         ),
     ] = "",
 ) -> None:
-    """Move a project to another database, either way, and prove that all of it arrived.
+    """Copy a project to another database, in either direction, and verify the copy.
 
-    The target must be empty, and nobody may be at work in either. It is one transaction: every row is
-    read back and compared before it is committed. The source stays as it is.
+    The target must be empty, and neither may be in use. It is one transaction: every row is
+    read back and compared before the commit. The source is not changed.
 
     \b
     Example:
@@ -139,10 +140,8 @@ def copy(
     door = Door(context.obj, lenient=True)
     databases = _databases(door)
     if not source and not target:
-        raise BadInput(
-            "say at least one of --from and --to; the other is the project's own database"
-        )
-    door.options.parting_note = "nothing was copied, the target is as it was; run it again"
+        raise BadInput("pass --from or --to; the other defaults to the project's own database")
+    door.options.parting_note = "nothing was copied and the target is unchanged; run it again"
     with _reporting() as progress:
         started = time.monotonic()
         done = databases.copy(source or databases.in_use, target or databases.in_use, progress)
@@ -154,11 +153,10 @@ def copy(
                 f"{table.name.ljust(10)} {str(table.rows).rjust(10)}  {table.digest[:16]}"
             )
         for problem in done.chain_faults:
-            door.screen.line(f"receipts, before as now: {problem}")
+            door.screen.line(f"receipts, also in the source: {problem}")
         door.screen.line(_proof_text(done.chains, done.proved, len(done.chain_faults)))
         door.screen.line(
-            f"{done.source} → {done.target}: {counted(done.rows, 'row')} in {took:.1f} s, "
-            "every one the same on both sides"
+            f"{done.source} → {done.target}: {counted(done.rows, 'row')} in {took:.1f} s, verified"
         )
 
     record = {"rows": done.rows, "seconds": round(took, 3), **done.model_dump(mode="json")}
@@ -169,13 +167,18 @@ def copy(
 def prune_(
     context: typer.Context,
     older_than: Annotated[
-        str, typer.Option("--older-than", help="Runs that ended longer ago than this: 12h, 30d.")
+        str,
+        typer.Option(
+            "--older-than", help="Runs that ended longer ago than this, such as 12h or 30d."
+        ),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count what would be deleted.")
+    ] = False,
 ) -> None:
-    """Forget runs that ended long ago, with their events, steps and calls; work goes on meanwhile.
+    """Delete old ended runs with their events, steps and calls; work continues meanwhile.
 
-    Receipts and approvals stay, so that what was done can still be proved.
+    Receipts and approvals are kept as proof of what was done.
 
     \b
     Example:
@@ -193,7 +196,7 @@ def prune_(
                     await podium.store(),
                     least,
                     dry_run=dry_run,
-                    tell=lambda runs: progress("forgetting runs", runs, 0),
+                    tell=lambda runs: progress("deleting runs", runs, 0),
                 )
 
             done = door.run(work)
@@ -201,9 +204,9 @@ def prune_(
 
     def render() -> None:
         if done is None or not done.runs:
-            door.screen.line("no runs ended so long ago")
+            door.screen.line("no runs ended that long ago")
         else:
-            verb = "would be forgotten" if dry_run else "forgotten"
+            verb = "would be deleted" if dry_run else "deleted"
             door.screen.line(
                 f"{counted(done.runs, 'run')} {verb} that ended before {moment(done.before)}"
             )
@@ -213,10 +216,10 @@ def prune_(
 
 @app.command("begin-anew")
 def begin_anew(context: typer.Context) -> None:
-    """Start with an empty record where the old one is lost; the old chain heads and database are kept aside.
+    """Start with an empty record where the old one is lost; the old chain heads and database are archived.
 
-    A record that was rolled back to an older state stays as it is, and only the heads go aside. The key stays, so
-    that receipts of a backup found later can still be proved: put the heads back with it.
+    A record that was rolled back to an older state is kept, and only the heads are archived. The key stays, so
+    that receipts of a backup found later can still be verified: restore the heads with it.
 
     \b
     Example:
@@ -227,13 +230,9 @@ def begin_anew(context: typer.Context) -> None:
     archived = door.run(Podium.begin_anew)
 
     def render() -> None:
-        details = f"; the old heads are in {str(archived.heads)!r}" if archived.heads else ""
-        details += (
-            f"; the database that was there is {str(archived.database)!r}"
-            if archived.database
-            else ""
-        )
-        begun = "the older record goes on" if archived.rolled_back else "a new record begins"
+        details = f"; old heads in {str(archived.heads)!r}" if archived.heads else ""
+        details += f"; old database in {str(archived.database)!r}" if archived.database else ""
+        begun = "kept the older record" if archived.rolled_back else "started a new record"
         door.screen.line(f"{begun}{details}")
 
     record = {
@@ -249,29 +248,27 @@ def _databases(door: Door) -> Databases:
 
 
 def _version(number: int) -> str:
-    return f"schema {number}" if number else "nothing of Podium's"
+    return f"schema {number}" if number else "no Podium schema"
 
 
 def _proof_text(chains: int, proved: bool, problems: int) -> str:
     if not chains:
         return "no receipts"
     if not proved:
-        return (
-            f"receipts of {counted(chains, 'run')}: the same, but not proved: their key is not here"
-        )
-    state = "proved" if not problems else f"{counted(problems, 'fault')}, which the source has, too"
+        return f"receipts of {counted(chains, 'run')}: equal, but not verified: the key is missing"
+    state = "verified" if not problems else f"{counted(problems, 'problem')}, also in the source"
     return f"receipts of {counted(chains, 'run')}: {state}"
 
 
 @contextmanager
 def _reporting() -> Iterator[ProgressReport]:
-    """How far long work is, on stderr: live on a terminal, a line in a while when piped."""
+    """Report progress on stderr: live on a terminal, occasional lines when piped."""
     with Progress(sys.stderr) as progress:
         yield ProgressReport(progress)
 
 
 class ProgressReport:
-    """Says how far it is, not more often than people can read."""
+    """Progress callback, limited to one report per interval."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -33,7 +33,7 @@ def doctor(
 ) -> None:
     """Check the environment and suggest fixes.
 
-    Exits with 0 when nothing failed that every command needs; a warning concerns some commands only.
+    Exits with 0 when no required check failed; a warning concerns some commands only.
 
     \b
     Example:
@@ -63,12 +63,10 @@ def _settings(door: Door) -> tuple[Configuration, Finding]:
         configuration = door.configuration
     except ConfigInvalid as invalid:
         configuration, _ = load_readable(os.environ, project=door.options.project)
-        finding = Finding(
-            name="settings", state="fail", says=str(invalid), mend="put the file right as said"
-        )
+        finding = Finding(name="settings", state="fail", says=str(invalid), mend="fix the file")
         return configuration, finding
     names = [layer.located.file for layer in configuration.layers if layer.located.digest]
-    says = ", ".join(names) or "no files; the defaults hold"
+    says = ", ".join(names) or "no files; the defaults apply"
     return configuration, Finding(name="settings", state="ok", says=says)
 
 

@@ -68,11 +68,13 @@ def help_(
     topic: Annotated[
         str,
         typer.Argument(
-            metavar="[TOPIC]", help="What to read about. Left out: list.", autocompletion=_complete
+            metavar="[TOPIC]",
+            help="Topic to read; without it, list them.",
+            autocompletion=_complete,
         ),
     ] = "",
 ) -> None:
-    """Read about a job or a task: the pages of the documentation, offline.
+    """Read tutorials and guides offline.
 
     `podium COMMAND --help` shows the options of a command.
 
@@ -101,5 +103,5 @@ def _unknown(topic: str, available: dict[str, Topic]) -> str:
     near = get_close_matches(topic.lower(), available, n=1) or [
         n for n in available if topic.lower() in n
     ]
-    proposal = f"did you mean `podium help {near[0]}`?" if near else "`podium help` lists them"
-    return f"there is no topic {topic!r}; {proposal}"
+    proposal = f"did you mean `podium help {near[0]}`?" if near else "list them with `podium help`"
+    return f"unknown topic {topic!r}; {proposal}"

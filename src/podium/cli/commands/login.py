@@ -41,13 +41,13 @@ def login(
     """
     if argument not in (None, STDIN):
         raise BadInput(
-            "a token is never an argument, where every process of this machine can read it: revoke this one with "
-            "`podium serve tokens revoke ID`, then pipe a new one to `podium login --token`"
+            "a token must not be an argument, which other processes can read; revoke this one with "
+            "`podium serve tokens revoke ID`, and pipe a new one to `podium login --token`"
         )
     door = Door(context.obj, lenient=True)
     if not door.has_folder:
         raise NotPossibleNow(
-            "this project has no tokens yet; `podium serve tokens add NAME --role approver` makes one"
+            "this project has no tokens yet; create one with `podium serve tokens add NAME --role approver`"
         )
     session = Login(door)
     text = _read(from_stdin=token or argument == STDIN)
@@ -73,7 +73,7 @@ def _read(*, from_stdin: bool) -> str:
     else:
         text = getpass.getpass("Token: ").strip()
     if not text:
-        raise BadInput("no token was given; paste it, or pipe it to `podium login --token`")
+        raise BadInput("no token; paste it, or pipe it to `podium login --token`")
     return text
 
 
@@ -92,7 +92,7 @@ def logout(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
     was_in = door.has_folder and Login(door).forget()
-    text = "signed out" if was_in else "nobody was signed in"
+    text = "signed out" if was_in else "not signed in"
     line = f"{text}; you answer as {os_user_name()}"
     door.screen.answer({"signed_out": was_in}, lambda: door.screen.line(line))
 
@@ -118,7 +118,7 @@ def whoami(context: typer.Context) -> None:
         door.screen.line(f"{who.name} ({who.how})")
         if label:
             door.screen.stderr_line(
-                f"PODIUM_USER or `user` says {label!r}: that labels what you submit, and approves nothing"
+                f"PODIUM_USER or `user` names {label!r}: it labels what you submit, and approves nothing"
             )
 
     record = {

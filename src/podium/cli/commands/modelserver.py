@@ -34,12 +34,14 @@ KEY_VARIABLE = "PODIUM_MODELSERVER_KEY"
 def modelserver(
     context: typer.Context,
     script: Annotated[
-        Path | None, typer.Option("--script", metavar="FILE", help="Answer as this file says.")
+        Path | None, typer.Option("--script", metavar="FILE", help="Answer from this script.")
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
-            "--record", metavar="FILE", help="Hand requests on, and add the answers to this file."
+            "--record",
+            metavar="FILE",
+            help="Forward requests, and append the answers to this file.",
         ),
     ] = None,
     upstream: Annotated[
@@ -47,7 +49,7 @@ def modelserver(
         typer.Option(
             "--upstream",
             metavar="URL",
-            help="Where --record hands them to; NAME=URL for one of gemini, openai, anthropic.",
+            help="Where --record forwards to; NAME=URL for one of gemini, openai, anthropic.",
         ),
     ] = None,
     replay: Annotated[
@@ -56,7 +58,7 @@ def modelserver(
     by_hand: Annotated[
         bool,
         typer.Option(
-            "--by-hand", help="Show each request and wait for the answer of a person or a program."
+            "--by-hand", help="Show each request and wait for an answer by a person or a program."
         ),
     ] = False,
     folder: Annotated[
@@ -64,8 +66,8 @@ def modelserver(
         typer.Option(
             "--folder",
             metavar="DIR",
-            help="With --by-hand: where requests are written and answers awaited. "
-            "Without it: a new folder for temporary files.",
+            help="With --by-hand: folder for requests and answers. "
+            "Default: a new temporary folder.",
         ),
     ] = None,
     timeout: Annotated[
@@ -74,33 +76,33 @@ def modelserver(
             "--timeout",
             metavar="SECONDS",
             min=0.001,
-            help="With --by-hand: fail a request that nobody has answered by then. "
-            "Without it: wait until the client leaves.",
+            help="With --by-hand: fail a request without an answer after this time. "
+            "Default: wait until the client disconnects.",
         ),
     ] = None,
-    paced: Annotated[
-        bool, typer.Option("--paced", help="Replay as slowly as it was recorded.")
-    ] = False,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 0,
+    paced: Annotated[bool, typer.Option("--paced", help="Replay at the recorded speed.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 picks a free port.")] = 0,
     key: Annotated[
         str | None,
         typer.Option(
             "--key",
             metavar="KEY",
             envvar=KEY_VARIABLE,
-            help="With --script or --by-hand: refuse clients that bring another key, or none.",
+            help="With --script or --by-hand: refuse clients with another key, or none.",
         ),
     ] = None,
     log: Annotated[
         Path | None,
-        typer.Option("--log", metavar="FILE", help="Add every request to this file, without keys."),
+        typer.Option(
+            "--log", metavar="FILE", help="Append every request to this file, without keys."
+        ),
     ] = None,
 ) -> None:
-    """Stand in for a model provider on this machine, until Ctrl-C.
+    """Serve a model without a provider: scripted, recorded or replayed, until Ctrl-C.
 
     Speaks Gemini, OpenAI Responses and Chat, and Anthropic Messages on 127.0.0.1. A script answers
-    without spending a token; a recorded file answers as the real provider once did; by hand, each
-    request waits on a page and as files until somebody has answered it.
+    without spending tokens; a recorded file answers as the real provider did; by hand, each
+    request waits on a page and as files until it is answered.
 
     \b
     Example:
@@ -113,16 +115,16 @@ def modelserver(
     ways = (script is not None, record is not None, replay is not None, by_hand)
     if sum(ways) != 1:
         raise typer.BadParameter(
-            "give one of --script FILE, --record FILE, --replay FILE or --by-hand"
+            "pass one of --script FILE, --record FILE, --replay FILE or --by-hand"
         )
     if (record is None) != (not upstream):
-        raise typer.BadParameter("--record and --upstream belong together")
+        raise typer.BadParameter("--record and --upstream must be used together")
     if not by_hand and (folder is not None or timeout is not None):
-        raise typer.BadParameter("--folder and --timeout are for --by-hand; leave them out")
+        raise typer.BadParameter("--folder and --timeout require --by-hand")
     if key is not None and script is None and not by_hand:
         raise typer.BadParameter(
-            f"--key (or {KEY_VARIABLE}) is for --script and --by-hand: --record hands each client's "
-            "own key on to the provider, and --replay asks for none; leave it out"
+            f"--key (or {KEY_VARIABLE}) requires --script or --by-hand: --record forwards each client's "
+            "own key to the provider, and --replay needs none"
         )
     from podium.testing.modelserver import ModelServer, Script
 
@@ -175,7 +177,7 @@ def _relay(
 
 
 class _Session:
-    """Serves, and tells the person what comes in."""
+    """Serves until interrupted, and reports each request."""
 
     def __init__(self, options: Options, printed_key: str | None) -> None:
         self._screen = Screen(json=options.json)
@@ -188,7 +190,7 @@ class _Session:
         log: Path | None,
         relay: Relay | None = None,
     ) -> None:
-        """Never returns; ends when it is interrupted."""
+        """Serve until interrupted; never returns."""
         from podium.testing.modelserver import SeenRequest
 
         # Half a character in a request is written as JSON writes it.
@@ -204,8 +206,8 @@ class _Session:
                         self._report(event, file, by_hand=relay is not None)
 
     def part(self, requests: int) -> None:
-        """Somebody ended it, which is how a server ends when all is well."""
-        text = f"podium: ended; {counted(requests, 'request')} came"
+        """Report the number of requests on interruption."""
+        text = f"podium: stopped after {counted(requests, 'request')}"
         self._screen.answer(
             {"ended": True, "requests": requests}, lambda: self._screen.stderr_line(text)
         )
@@ -218,12 +220,12 @@ class _Session:
         self._screen.answer(record, lambda: self._print_greeting(url, lines, relay))
 
     def _print_greeting(self, url: str, lines: Mapping[str, str], relay: Relay | None) -> None:
-        self._screen.line(f"listening on {url}; Ctrl-C ends it")
+        self._screen.line(f"listening on {url}; Ctrl-C stops it")
         for name, value in lines.items():
             self._screen.line(f"  export {name}={value}")
         self._screen.line(f"  codex {codex_arguments(url)}")
         if relay is not None:
-            self._screen.line(f"answer on {url}{relay.page_path}")
+            self._screen.line(f"answer at {url}{relay.page_path}")
             self._screen.line(f"or in {relay.folder}, as NNNN-answer.json or NNNN-answer.md")
 
     def _report(self, request: SeenRequest, file: TextIO | None, *, by_hand: bool) -> None:
@@ -234,7 +236,7 @@ class _Session:
             self._screen.answer(_record(request), lambda: self._screen.line(_request_text(request)))
 
     def _report_exchange(self, exchange: Exchange) -> None:
-        """JSON has one line for each request, when it comes: `closed.json` tells the end."""
+        """Report an exchange. JSON has one line for each request, when it arrives."""
         if exchange.state == "waiting" or not self._screen.json:
             self._screen.answer(
                 _exchange_record(exchange), lambda: self._screen.line(_exchange_text(exchange))
@@ -242,7 +244,7 @@ class _Session:
 
 
 def environment(url: str, key: str | None) -> dict[str, str]:
-    """What each client reads. None: the person's own keys stay as they are."""
+    """Return the variables each client reads. Without a key, the person's own keys stay as they are."""
     urls = {
         "GOOGLE_GEMINI_BASE_URL": url,
         "ANTHROPIC_BASE_URL": url,
@@ -257,7 +259,7 @@ def environment(url: str, key: str | None) -> dict[str, str]:
 
 
 def codex_arguments(url: str) -> str:
-    """codex reads no such variable; a provider of its own is the way."""
+    """Return arguments that define a provider: codex reads no such variable."""
     provider = (
         f'{{name="podium", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses"}}'
     )
@@ -268,7 +270,7 @@ def _upstreams(values: list[str]) -> str | dict[str, str]:
     named = dict(value.split("=", 1) for value in values if "=" in value.split("://")[0])
     plain = [value for value in values if "=" not in value.split("://")[0]]
     if len(plain) > 1 or (plain and named):
-        raise BadInput("give one --upstream URL, or one --upstream NAME=URL for each provider")
+        raise BadInput("pass one --upstream URL, or one --upstream NAME=URL per provider")
     return plain[0] if plain else named
 
 

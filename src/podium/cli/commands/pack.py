@@ -33,7 +33,7 @@ Name = Annotated[str, typer.Argument(metavar="PACK", help="A pack's name, or its
 
 @app.callback()
 def pack() -> None:
-    """Check, list, show, trust or begin tool packs: what the operator can do, and how risky it is."""
+    """Check, list, show, trust or create tool packs: what the operator can do, and how risky it is."""
 
 
 @app.command()
@@ -41,10 +41,10 @@ def check(
     context: typer.Context,
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A pack's folder, or its name.")],
 ) -> None:
-    """Check a pack whole: its registry, schemas, words and handlers. None of its code is run.
+    """Check a pack: its registry, schemas, vocabulary and handlers. None of its code is run.
 
-    Every fault stands on a line of its own with file, line and JSON pointer. Exits with 0 when there
-    is none, else with 2.
+    Every problem is a line with file, line and JSON pointer. Exits with 0 when there
+    is none, otherwise with 2.
 
     \b
     Example:
@@ -65,7 +65,7 @@ def check(
 
 @app.command("list")
 def list_(context: typer.Context) -> None:
-    """List the packs of this project and those that come with Podium.
+    """List the packs of this project and those shipped with Podium.
 
     \b
     Example:
@@ -77,7 +77,7 @@ def list_(context: typer.Context) -> None:
 
     def render() -> None:
         if not rows:
-            door.screen.line("no packs; `podium pack new packs/NAME` begins one")
+            door.screen.line("no packs; create one with `podium pack new packs/NAME`")
             return
         headers = ("NAME", "VERSION", "TOOLS", "FROM", "STANDS", "FOLDER")
         keys = ("name", "version", "tools", "origin", "stands", "folder")
@@ -88,7 +88,7 @@ def list_(context: typer.Context) -> None:
 
 @app.command()
 def show(context: typer.Context, name: Name) -> None:
-    """Show a pack's tools: tier and why, domain, what takes each back, who must approve, an example.
+    """Show a pack's tools: tier and reason, domain, undo, approvers, an example.
 
     \b
     Example:
@@ -110,11 +110,11 @@ def show(context: typer.Context, name: Name) -> None:
 def trust(
     context: typer.Context,
     name: Name,
-    forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Stop trusting it.")] = False,
 ) -> None:
-    """Trust a pack's code with its files as they are now. Any edit ends the trust.
+    """Trust a pack's code with its files as they are now. Any edit revokes the trust.
 
-    Packs that come with Podium need none.
+    Packs shipped with Podium need no trust.
 
     \b
     Example:
@@ -144,9 +144,9 @@ def trust(
 @app.command()
 def new(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there yet.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
 ) -> None:
-    """Begin a pack: a registry with three tools that work, and their handlers, to be changed from there.
+    """Create a pack: a registry with three working tools and their handlers, to start from.
 
     \b
     Example:
@@ -158,14 +158,14 @@ def new(
 
     def render() -> None:
         for file in files:
-            door.screen.line(f"made {folder / file}")
+            door.screen.line(f"created {folder / file}")
         door.screen.line(f"next: `podium pack check {folder}`, then `podium pack trust {folder}`")
 
     door.screen.answer({"folder": str(folder), "files": files}, render)
 
 
 def _pack_folder(door: Door, name: str) -> Path:
-    """The folder, written as the person would: from here when it lies beneath here."""
+    """Return the pack's folder, relative when it is below the current one."""
     project = door.configuration.folders.project
     folder = find_pack(name, project=project, shipped=shipped_packs())
     here = Path.cwd()
@@ -177,7 +177,7 @@ def _book(door: Door) -> TrustBook:
 
 
 def _performers(pack: Pack) -> list[str]:
-    """What the pack's tools would run or call: modules, addresses, commands; each once."""
+    """Return what the pack's tools run or call: modules, addresses, commands; each once."""
     written = [tool.handler for tool in pack.registry.tools]
     return list(dict.fromkeys(performer(handler) for handler in written))
 
@@ -198,7 +198,7 @@ def _print_problems(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
         for problem in invalid.faults:
             screen.line(shown_line(str(problem)))
         screen.stderr_line(
-            f"podium: {folder} has {counted(len(problems), 'fault')}; it does not load"
+            f"podium: {folder} has {counted(len(problems), 'problem')}; it does not load"
         )
 
     screen.answer(record, render)
@@ -264,7 +264,7 @@ def _print_pack(screen: Screen, pack: Pack, tools: list[dict[str, Json]]) -> Non
     screen.facts(
         [
             ("pack", f"{pack.name} {safe_line(registry.version)}"),
-            ("is", safe_line(registry.description)),
+            ("about", safe_line(registry.description)),
             ("folder", pack.folder),
             ("settings", ", ".join(setting.name for setting in registry.settings)),
         ]

@@ -37,7 +37,7 @@ EXIT_CODES = {Effect.ALLOW: 0, Effect.ASK: 3, Effect.DENY: 4}
 
 @app.callback()
 def policy() -> None:
-    """Ask the gate what it would say."""
+    """Show what the gate decides about a command, and why."""
 
 
 @app.command()
@@ -54,15 +54,15 @@ def check(
         bool | None,
         typer.Option(
             "--confined/--unconfined",
-            help="Judge with or without the kernel's confinement, instead of as it is set.",
+            help="Judge with or without the kernel's confinement, instead of as configured.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Print what the gate says of a command or a tool call, by which rule, and why.
+    """Show what the gate decides about a command or a tool call, by which rule, and why.
 
-    It is judged as an agent's call in a workspace, under the confinement that is set; the answer
-    says which. Several words are one program with its arguments; a single one is a shell line.
+    It is judged as an agent's call in a workspace, under the configured confinement; the answer
+    shows which. Several words are a program with its arguments; a single one is a shell line.
     Exits with 0 for allow, 3 for ask, 4 for deny.
 
     \b
@@ -95,14 +95,14 @@ def check(
 
 
 def _toolbox(podium: Podium) -> Toolbox:
-    """The tools, to be looked at: every call is refused, so workspaces and the sandbox are not loaded."""
+    """Return the tools for inspection: every call is refused, so workspaces and the sandbox are not loaded."""
     return podium.toolbox_behind(
         ClosedDoor("only looking"), launcher=NoLauncher(), enclosures=NoEnclosures()
     )
 
 
 def _held(podium: Podium, confined: bool | None) -> FolderConfinement | None:
-    """How commands are held: as it is set, unless the person asks for something else."""
+    """Return the confinement of commands: as configured, unless the person asks for another."""
     if confined is False:
         return None
     sandbox = podium.configuration.sandbox
@@ -119,7 +119,7 @@ def _confinement(held: FolderConfinement | None) -> dict[str, Json]:
 
 def _confinement_text(held: FolderConfinement | None) -> str:
     if held is None:
-        return "no: only the words are judged, and nothing holds what they do"
+        return "no: only the command line is judged, and nothing confines what it does"
     hosts = f" ({', '.join(held.hosts)})" if held.hosts else ""
     return f"by the kernel, as in a workspace; network {held.network}{hosts}"
 
@@ -132,11 +132,11 @@ def try_cases(
         typer.Argument(metavar="[FILE]", help="A YAML list of cases.", show_default=False),
     ] = None,
 ) -> None:
-    """Try a list of commands on the gate and compare what it says with what the list expects.
+    """Test the gate with a list of commands and expected decisions.
 
-    FILE is a list of cases, each with `command` and `decision` (allow, ask or deny), and perhaps
-    `rule`, `confined`, `network`, `hosts`, `mode` and `why`. Without FILE the lists that come with
-    Podium are tried. Exits with 0 only when every case holds, else with 1. Nothing is started.
+    FILE is a list of cases, each with `command` and `decision` (allow, ask or deny), and optionally
+    `rule`, `confined`, `network`, `hosts`, `mode` and `why`. Without FILE the lists shipped with
+    Podium are used. Exits with 0 only when every case holds, otherwise with 1. Nothing is started.
 
     \b
     Example:
@@ -186,7 +186,7 @@ def _outcome(tried: list[Tried], wrong: list[Tried]) -> dict[str, Json]:
 
 
 def _stopped_share(tried: list[Tried]) -> float:
-    """Of what should pass, how much does not."""
+    """Return the share of allowed cases that were stopped."""
     passing = [one for one in tried if one.case.decision is Effect.ALLOW]
     stopped = sum(one.decision is not Effect.ALLOW for one in passing)
     return round(stopped / len(passing), 4) if passing else 0.0
@@ -202,22 +202,22 @@ def _print_results(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> No
         )
         screen.line(f"  {shown_line(one.reason)}")
         if one.case.why:
-            screen.line(f"  the case says: {shown_line(one.case.why)}")
+            screen.line(f"  why: {shown_line(one.case.why)}")
     screen.line(f"{len(tried) - len(wrong)} of {len(tried)} cases hold")
     if any(one.case.decision is Effect.ALLOW for one in tried):
-        screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of what should pass")
+        screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of allowed cases")
 
 
 def _requested_call(
     command: list[str], tool: str | None, args: str | None
 ) -> tuple[str, dict[str, Json]]:
     if bool(command) == (tool is not None):
-        raise typer.BadParameter("give either `-- COMMAND…` or `--tool NAME --args JSON`")
+        raise typer.BadParameter("pass either `-- COMMAND…` or `--tool NAME --args JSON`")
     if tool is None:
         if args is not None:
-            raise typer.BadParameter("--args belongs to --tool")
+            raise typer.BadParameter("--args requires --tool")
         if not "".join(command).strip():
-            raise typer.BadParameter("the command is empty; write it behind `--`")
+            raise typer.BadParameter("the command is empty; write it after `--`")
         return "run_command", {"command": command if len(command) > 1 else command[0]}
     try:
         arguments = json.loads(args or "{}")

@@ -19,13 +19,14 @@ from podium.render.text import counted, moment
 app = command_app(group=True)
 
 RunArgument = Annotated[
-    str | None, typer.Argument(metavar="[RUN]", help="Only of this run.", show_default=False)
+    str | None,
+    typer.Argument(metavar="[RUN]", help="Only receipts of this run.", show_default=False),
 ]
 
 
 @app.callback()
 def receipts() -> None:
-    """List, verify or follow receipts: the sealed proof of every call that was performed."""
+    """List, verify or follow receipts: the sealed proof of every performed call."""
 
 
 @app.command("list")
@@ -59,7 +60,7 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
 
 @app.command()
 def verify(context: typer.Context, run: RunArgument = None) -> None:
-    """Prove that no receipt was edited, removed, reordered or cut off. Exits with 1 when one was.
+    """Verify that no receipt was edited, removed, reordered or cut off. Exits with 1 otherwise.
 
     \b
     Example:
@@ -93,7 +94,7 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
 
 @app.command()
 def follow(context: typer.Context, run: RunArgument = None) -> None:
-    """Print every receipt from now on, until interrupted. With --json one object for each.
+    """Print every new receipt until interrupted; with --json one object per receipt.
 
     \b
     Example:
@@ -103,7 +104,7 @@ def follow(context: typer.Context, run: RunArgument = None) -> None:
     if run is not None:
         door.must_have_state("run", run)
     if not door.has_state:
-        raise NotPossibleNow("nothing was ever recorded here; start a run first, then follow")
+        raise NotPossibleNow("no runs yet; start a run first, then follow")
 
     async def work(podium: Podium) -> None:
         receipts = follow_receipts(await podium.store(), run)

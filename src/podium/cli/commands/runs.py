@@ -27,10 +27,12 @@ app = command_app()
 def runs(
     context: typer.Context,
     status: Annotated[
-        list[ShownStatus] | None, typer.Option("--status", help="Only runs in this state.")
+        list[ShownStatus] | None, typer.Option("--status", help="Only runs with this status.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", help="Only runs of this flow.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=10_000, help="Maximum number of runs.")
+    ] = 20,
 ) -> None:
     """List runs, newest first.
 
@@ -71,7 +73,7 @@ def runs(
         left = [short_id(run_status.run.id) for run_status in listed if run_status.interrupted]
         if left:
             door.screen.stderr_line(
-                f"nobody hosts {', '.join(left)}: `podium resume {left[0]}` goes on"
+                f"not hosted: {', '.join(left)}; continue with `podium resume {left[0]}`"
             )
         for run_status in listed:
             if says := answered.get(run_status.run.id):
@@ -79,7 +81,7 @@ def runs(
         for collision in collide:
             door.screen.stderr_line(
                 f"{short_id(collision.run)} and {short_id(collision.other)} change the same lines of "
-                f"{shown_line(', '.join(collision.paths[:5]))}: whichever is merged second will conflict"
+                f"{shown_line(', '.join(collision.paths[:5]))}: the one merged second will conflict"
             )
 
     record = {

@@ -39,7 +39,7 @@ MAX_LENGTH = timedelta(days=3660)
 
 @tokens_app.callback(invoke_without_command=True)
 def tokens(context: typer.Context) -> None:
-    """List who may come in to the console, or add and revoke tokens.
+    """List, add or revoke the console's tokens.
 
     \b
     Example:
@@ -54,9 +54,9 @@ def tokens(context: typer.Context) -> None:
 
     def render() -> None:
         if not records:
-            door.screen.stderr_line("nobody may come in yet; `podium serve` makes the first token")
+            door.screen.stderr_line("no tokens yet; `podium serve` creates the first one")
             return
-        headers = ("ID", "NAME", "ROLES", "MADE", "BY", "EXPIRES")
+        headers = ("ID", "NAME", "ROLES", "CREATED", "BY", "EXPIRES")
         door.screen.table(headers, [_row(record) for record in records])
 
     door.screen.answer({"tokens": [_record(record) for record in records]}, render)
@@ -65,20 +65,24 @@ def tokens(context: typer.Context) -> None:
 @tokens_app.command()
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Who it is for; stands beside all they decide.")],
+    name: Annotated[
+        str, typer.Argument(help="Person it is for; recorded with all their decisions.")
+    ],
     role: Annotated[
         list[ConsoleRole] | None,
         typer.Option(
             "--role",
-            help="May be repeated. A viewer only looks; an operator starts and steers; an approver decides.",
+            help="viewer, operator (start and steer) or approver (decide); may be repeated.",
         ),
     ] = None,
     expires: Annotated[
         str,
-        typer.Option("--expires", metavar="TIME", help="After 12h, 30d or 8w, say; else never."),
+        typer.Option(
+            "--expires", metavar="TIME", help="Lifetime such as 12h, 30d or 8w; default: never."
+        ),
     ] = "",
 ) -> None:
-    """Make a token and show it, once. Only a hash of it is kept.
+    """Create a token and show it once. Only its hash is stored.
 
     \b
     Example:
@@ -96,7 +100,7 @@ def add(
     def render() -> None:
         door.screen.line(token)
         door.screen.stderr_line(
-            f"{record.name} comes in with it at the console's /login, or by `podium login`; it is shown only now"
+            f"{record.name} signs in with it at the console's /login, or with `podium login`; it is not shown again"
         )
 
     door.screen.answer({"token": token, **_record(record)}, render)
@@ -109,7 +113,7 @@ def revoke(
         str, typer.Argument(metavar="ID", help="As `podium serve tokens` shows it.")
     ],
 ) -> None:
-    """Let nobody in by this token any more, nor by the sessions that began with it.
+    """Revoke a token and all sessions that began with it.
 
     \b
     Example:
@@ -117,7 +121,7 @@ def revoke(
     """
     door = Door(context.obj, lenient=True)
     record = _book(door).revoke(token_id)
-    text = f"token {record.id} of {record.name} is revoked; its sessions and streams end"
+    text = f"revoked token {record.id} of {record.name}; its sessions and streams end"
     door.screen.answer({"revoked": record.id}, lambda: door.screen.line(text))
 
 
@@ -132,7 +136,7 @@ def _until(expires: str, now: datetime) -> UtcDatetime | None:
     length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta()
     if not timedelta() < length <= MAX_LENGTH:
         raise BadInput(
-            f"{expires!r} is no time to expire after; say 12h, 30d or 8w, at most ten years"
+            f"{expires!r} is not a valid lifetime; use 12h, 30d or 8w, at most ten years"
         )
     return now + length
 
@@ -163,39 +167,39 @@ PORT = 8765
 def serve(
     context: typer.Context,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen at this address.")
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen on this address.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 picks a free port.")
     ] = PORT,
     socket: Annotated[
         Path | None,
-        typer.Option("--socket", metavar="PATH", help="Listen at this unix socket instead."),
+        typer.Option("--socket", metavar="PATH", help="Listen on this unix socket instead."),
     ] = None,
     cert: Annotated[
-        Path | None, typer.Option("--cert", metavar="FILE", help="TLS by this certificate (PEM).")
+        Path | None, typer.Option("--cert", metavar="FILE", help="Certificate for TLS (PEM).")
     ] = None,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key (PEM).")
+        Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate (PEM).")
     ] = None,
     behind_proxy: Annotated[
         bool,
-        typer.Option("--behind-proxy", help="A proxy of yours on this machine ends TLS in front."),
+        typer.Option("--behind-proxy", help="A reverse proxy on this machine terminates TLS."),
     ] = False,
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="HOST", help="Browsers may ask for it by this name; may be repeated."
+            "--name", metavar="HOST", help="Additional host name for browsers; may be repeated."
         ),
     ] = None,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Only show and decide; others host the runs.")
+        bool, typer.Option("--no-worker", help="Only show and decide; other workers host the runs.")
     ] = False,
 ) -> None:
-    """Serve the console of this project until Ctrl-C: every run and every approval, in a browser or on a phone.
+    """Start the web console until Ctrl-C: every run and approval, in a browser or on a phone.
 
-    The first start makes a token for you and shows a link with it, once; `podium serve tokens add`
-    makes more. It serves this machine alone unless it has TLS, and hosts queued runs and schedules
+    The first start creates a token for you and shows a link with it, once; `podium serve tokens add`
+    creates more. Without TLS it serves this machine only. It hosts queued runs and schedules
     as `podium worker` does.
 
     \b
@@ -217,7 +221,7 @@ def serve(
         behind_proxy=behind_proxy,
         names=tuple(name or ()),
     )
-    door.options.ending_note = "ending processes; every run stays at its checkpoint"
+    door.options.ending_note = "stopping; every run stays at its checkpoint"
     door.options.parting_note = "every run stays at its checkpoint, for the next worker"
     queues = () if no_worker else select_queues(queue_specs(door), (), ())
     door.run(lambda podium: _serve(door, podium, settings, queues))
@@ -260,7 +264,7 @@ async def _serve(
 
 
 def _public_url(url: str, settings: ConsoleSettings) -> str:
-    """Where people reach it: by its first name, where it has one."""
+    """Return the public URL: by its first name, where it has one."""
     if not settings.names:
         return url
     if settings.behind_proxy:
@@ -271,13 +275,13 @@ def _public_url(url: str, settings: ConsoleSettings) -> str:
 
 
 def _announce(door: Door, console: WebContext, url: str) -> None:
-    """The first time with a token, which nobody sees again."""
+    """Print the console's URL, on the first start with a token that is not shown again."""
     if console.settings.socket is not None and not console.settings.names:
         where = f"curl --unix-socket {url} http://localhost/api/v1/runs"
     else:
         where = url
     if console.tokens.all():
-        text = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
+        text = f"console at {where}; create a token with `podium serve tokens add NAME`"
         door.screen.answer({"url": url}, lambda: door.screen.line(text))
         return
     from podium.web.access.tokens import ConsoleRole
@@ -290,7 +294,7 @@ def _announce(door: Door, console: WebContext, url: str) -> None:
     def human() -> None:
         door.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
         door.screen.stderr_line(
-            f"this is {name}'s token for the console, with every role; it is shown only now, and kept as a hash"
+            f"this is {name}'s console token, with every role; it is not shown again"
         )
 
     door.screen.answer({"url": url, "token": token, "link": link}, human)

@@ -43,7 +43,7 @@ app = command_app()
 def show(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
-    events: Annotated[int, typer.Option("--events", min=0, help="How many last events.")] = 10,
+    events: Annotated[int, typer.Option("--events", min=0, help="Number of last events.")] = 10,
 ) -> None:
     """Show a run: its steps, calls, approvals and last events.
 
@@ -69,7 +69,7 @@ def show(
     door.screen.answer(record, lambda: _print(door.screen, report, status, section))
     if status.interrupted and not door.screen.json:
         door.screen.stderr_line(
-            f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on"
+            f"not hosted; continue with `podium resume {short_id(report.run.id)}`"
         )
     if answered and not door.screen.json:
         door.screen.stderr_line(f"answered, but {answered}")
@@ -152,7 +152,7 @@ def _facts(report: RunReport, status: Standing) -> list[tuple[str, str]]:
 
 
 def _cost(report: RunReport) -> str:
-    """What was used, by how many answers and calls, and by whom where there were several."""
+    """Summarise usage, answers and calls, with shares where there were several agents."""
     work = report.work
     if work.usage == Usage():
         return ""
@@ -179,16 +179,16 @@ def logs(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
+        bool, typer.Option("--follow", "-f", help="Keep printing until the run has ended.")
     ] = False,
     tail: Annotated[
         int | None,
-        typer.Option("--tail", min=0, metavar="N", help="Only the last N that are there."),
+        typer.Option("--tail", min=0, metavar="N", help="Only the last N events."),
     ] = None,
 ) -> None:
     """Print a run's events, or follow them live.
 
-    With --json one object, or one for each event when following.
+    With --json, one object, or one per event when following.
 
     \b
     Example:
@@ -229,7 +229,7 @@ def logs(
 
 
 def _note_interrupted(screen: Screen, status: Standing) -> None:
-    """Say of a run that nobody hosts why nothing more is to be seen of it."""
+    """Note that an interrupted run has no more events until it is resumed."""
     if status.interrupted:
         name = short_id(status.run.id)
-        screen.stderr_line(f"run {name} is interrupted: `podium resume {name}` goes on")
+        screen.stderr_line(f"run {name} is interrupted; continue with `podium resume {name}`")

@@ -22,11 +22,11 @@ from podium.render.text import moment
 from podium.render.work_tables import queue_rows, run_rows, summary, troubles, worker_rows
 
 PATIENCE_SECONDS = 2.0
-"""How long a look may take before the person is told that nothing new comes."""
+"""Seconds a refresh may take before the screen says that the data is old."""
 
 
 class LiveSnapshot:
-    """The newest that was snapshot, and why it is not newer."""
+    """Latest snapshot, and the reason when it is not current."""
 
     def __init__(
         self, watch: WorkWatch, snapshot: WorkSeen, *, patience_seconds: float = PATIENCE_SECONDS
@@ -38,7 +38,7 @@ class LiveSnapshot:
         self.away = ""
 
     async def look(self, *, unless: asyncio.Event) -> None:
-        """Look, or go on looking when the last look has not ended. Gives up early when `unless` is set.
+        """Refresh, or keep waiting for the last refresh. Gives up early when `unless` is set.
 
         A store waits by itself for a database that is away, for much longer than a person would.
         """
@@ -51,16 +51,16 @@ class LiveSnapshot:
         )
         leaving.cancel()
         if not self._looking.done():
-            self.away = f"the database does not answer; this is from {moment(self.snapshot.at)}"
+            self.away = f"the database does not respond; data is from {moment(self.snapshot.at)}"
             return
         looked, self._looking = self._looking, None
         try:
             self.snapshot, self.away = looked.result(), ""
         except Passing as error:
-            self.away = f"{error}; this is from {moment(self.snapshot.at)}"
+            self.away = f"{error}; data is from {moment(self.snapshot.at)}"
 
     def close(self) -> None:
-        """Give up on a look that has not ended."""
+        """Cancel a refresh that has not ended."""
         if self._looking is not None:
             self._looking.cancel()
 
@@ -68,22 +68,22 @@ class LiveSnapshot:
 app = command_app()
 
 FRAME_SECONDS = 0.25
-"""The least time between two frames on a terminal."""
+"""Minimum time between two frames on a terminal."""
 LINES_SECONDS = 1.0
-"""The same where lines are printed."""
+"""Minimum time between two prints of lines."""
 LOOK_SECONDS = 1.0
-"""How long nothing may be looked at: a worker that was killed tells nobody."""
+"""Maximum time between two refreshes: a worker that is killed emits no event."""
 
 
 @app.command()
 def top(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and leave.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit.")] = False,
 ) -> None:
-    """Watch workers, queues and running runs live. q ends it, and so does Ctrl-C.
+    """Watch workers, queues and running runs live; q or Ctrl-C quits.
 
-    IN STEP is how long the run's current step has taken, COST what the run has cost so far. Where
-    the output is piped, plain lines are printed whenever something changed; --json is one object.
+    IN STEP is the time in the current step, COST the cost of the run so far. When
+    piped, plain lines are printed whenever something changed; --json prints one object.
 
     \b
     Example:
@@ -93,7 +93,7 @@ def top(
     door = Door(context.obj, lenient=True)
     if not door.has_state:
         nothing = WorkSeen(at=datetime.now(UTC))
-        text = "nothing was recorded here yet; `podium run` begins"
+        text = "no runs yet; start one with `podium run`"
         door.screen.answer(_record(nothing), lambda: door.screen.stderr_line(text))
         return
     with suppress(Interrupted):
@@ -138,7 +138,7 @@ async def _draw(store: Store, watch: WorkWatch) -> None:
 
 
 async def _print_on(screen: Screen, store: Store, watch: WorkWatch) -> None:
-    """Lines whenever what matters has changed, until nobody reads them any more."""
+    """Print lines whenever the snapshot changed, until the reader is gone."""
     before: Hashable = None
     async with _woken(store) as woken:
         eye = LiveSnapshot(watch, await watch.look())
@@ -171,7 +171,7 @@ async def _woken(store: Store) -> AsyncIterator[asyncio.Event]:
 
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it was set within that time."""
+    """Wait for the event; True when it was set within that time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -195,7 +195,7 @@ def _print(screen: Screen, snapshot: WorkSeen, away: str = "") -> None:
 
 
 def _what_matters(snapshot: WorkSeen) -> Hashable:
-    """A frame without what changes by itself: times, load, cost."""
+    """Return the snapshot without times, load and cost, which change by themselves."""
     return (
         tuple((worker.id, worker.alive) for worker in snapshot.workers),
         tuple((queue.tally, queue.served_by) for queue in snapshot.queues),

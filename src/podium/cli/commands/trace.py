@@ -39,7 +39,7 @@ LATER_PAGE = 500
 
 
 class TraceView:
-    """Shows events as somebody wants them, in words or as JSON."""
+    """Prints selected events, as text or as JSON."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class TraceView:
         self.totals = Totals()
         self.printed = 0
         self.enough = False
-        """Whether nothing more is to be printed."""
+        """True when nothing more is to be printed."""
         self._screen = screen
         self._filter = row_filter
         self._shows_all = row_filter == Wanted()
@@ -69,7 +69,7 @@ class TraceView:
         self._json_lines = json_lines
 
     def read(self, reading: TraceReader, after_seq: int = 0) -> None:
-        """Tell what is in a trace. Nothing is said before the first of it could be read."""
+        """Print a trace. Nothing is printed before the first event could be read."""
         coming = reading.events(after_seq)
         first = next(coming, None)
         if reading.first:
@@ -88,7 +88,7 @@ class TraceView:
             self._page.append('{"events": [')
 
     def watch(self) -> None:
-        """From now on everything is printed at once, beginning with the calls that go on."""
+        """Print everything at once from now on, beginning with calls in progress."""
         self._at_once = self._folding.live = True
         if not self._screen.json:
             self._show_all(row._replace(outcome=BEGUN) for row in self._folding.rest())
@@ -139,7 +139,7 @@ class TraceView:
 
 
 def _json_line(data: Data, line: bytes) -> str:
-    """The event as the trace has it, with what cannot be seen written out."""
+    """Return the event as the trace has it, with invisible characters escaped."""
     if not line:
         return shown_json(json.dumps(data, ensure_ascii=False, default=str))
     text = line.decode().strip()
@@ -153,7 +153,7 @@ _ID = re.compile(r"(run_)?[0-9a-f]{4,32}")
 
 
 def names_a_file(text: str) -> bool:
-    """Whether this is a file rather than a run. What looks like an id is a run; `./` before it helps."""
+    """True for a file name rather than a run. An id is a run; a leading `./` makes it a file."""
     if text == STDIN or "/" in text:
         return True
     if _ID.fullmatch(text):
@@ -165,14 +165,14 @@ def names_a_file(text: str) -> bool:
 
 
 def piped_trace() -> BinaryIO:
-    """What is piped in. Raises `BadInput` on a terminal, where nobody would type a trace."""
+    """Return the piped trace. Raises `BadInput` on a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise BadInput("nothing is piped in; say `podium trace RUN`, or pipe a trace into this")
+        raise BadInput("no input; use `podium trace RUN`, or pipe a trace in")
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 async def bring_up_to_date(store: Store, runs_folder: Path, run_id: str) -> str:
-    """Append to a run's trace what the journal has behind it. Gives the reason when that cannot be done."""
+    """Append newer events of the journal to a run's trace. Returns the reason when that fails."""
     writer = TraceWriter(runs_folder)
     try:
         await store.read(lambda view: writer.catch_up(run_id, partial(_events, view, run_id)))
@@ -194,31 +194,29 @@ def trace(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|FILE", help="Id of a run or a short form; or a trace, `-` for stdin."
+            metavar="RUN|FILE", help="Id of a run, or a short form; or a trace file, `-` for stdin."
         ),
     ],
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
+        bool, typer.Option("--follow", "-f", help="Keep printing until the run has ended.")
     ] = False,
     tool: Annotated[
         str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool.")
     ] = "",
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Only what failed or was denied.")
-    ] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Only failed or denied calls.")] = False,
     events: Annotated[
-        bool, typer.Option("--events", help="Every event, calls not folded into one line.")
+        bool, typer.Option("--events", help="Every event, without folding calls into one line.")
     ] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N.")
     ] = None,
     after: Annotated[
-        int, typer.Option("--after", min=0, metavar="SEQ", help="Only what is behind this event.")
+        int, typer.Option("--after", min=0, metavar="SEQ", help="Only events after this one.")
     ] = 0,
 ) -> None:
-    """Read a run's trace as a timeline: every event, call by call, with totals.
+    """Show a run as a timeline: every event, call by call, with totals.
 
-    A call is one line, where it ended. With --json the events as they are: one object, or one for
+    A call is one line, where it ended. With --json, raw events: one object, or one for
     each event when following.
 
     \b
@@ -253,7 +251,7 @@ def _show_run(door: Door, view: TraceView, source: str, after: int, *, follow: b
     status, path = door.run(lambda podium: _prepared(door, podium, source))
     name = short_id(status.run.id)
     if status.interrupted:
-        door.screen.stderr_line(f"run {name} is interrupted: `podium resume {name}` goes on")
+        door.screen.stderr_line(f"run {name} is interrupted; continue with `podium resume {name}`")
     # Outside of the event loop, which Ctrl-C would have to wait for.
     _show_file(door, view, open_trace(path), f"the trace of run {name}", after, growing=True)
     if follow and not status.run.status.ended and not view.enough:
@@ -263,7 +261,7 @@ def _show_run(door: Door, view: TraceView, source: str, after: int, *, follow: b
 
 
 async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, Path]:
-    """How the run stands, and its trace, brought up to date where that can be done."""
+    """Return the run's status and its trace, brought up to date where possible."""
     store: Store = await podium.store()
     run_id = await store.read(lambda view: find_id(view, "run", source))
     run = await store.read(lambda view: view.run(run_id))
@@ -273,8 +271,8 @@ async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, 
     folder = podium.folders.state / "runs"
     if problem := await bring_up_to_date(store, folder, run_id):
         door.screen.stderr_line(
-            f"podium: the trace could not be brought up to date: {problem}; "
-            f"`podium logs {short_id(run_id)}` reads the journal itself"
+            f"podium: the trace could not be updated: {problem}; "
+            f"read the journal with `podium logs {short_id(run_id)}`"
         )
     return status, TraceWriter(folder).path(run_id)
 
@@ -288,10 +286,10 @@ def _show_file(
     for problem in reading.faults:
         door.screen.stderr_line(f"podium: {problem}")
     if (others := reading.fault_count - len(reading.faults)) > 0:
-        door.screen.stderr_line(f"podium: {name}: {others} more like it")
+        door.screen.stderr_line(f"podium: {name}: {others} more")
     # Of a run it is what another process is writing just now: what a crash tore has been mended.
     if reading.torn and not growing:
-        door.screen.stderr_line(f"podium: {name}: the last line is torn and left out")
+        door.screen.stderr_line(f"podium: {name}: the last line is incomplete and was skipped")
 
 
 async def _follow(podium: Podium, view: TraceView, run_id: str, after: int) -> None:
@@ -305,16 +303,16 @@ async def _follow(podium: Podium, view: TraceView, run_id: str, after: int) -> N
 
 
 def _print_hints(door: Door, view: TraceView, source: str, tool: str, limit: int) -> None:
-    """Say what a person may want to type next."""
+    """Print hints for the next command."""
     totals = view.totals
     if limit and view.printed >= limit:
         door.screen.stderr_line(
-            f"there may be more: `podium trace {source} --after {totals.last_seq}`"
+            f"limit reached; continue with `podium trace {source} --after {totals.last_seq}`"
         )
     elif not totals.events:
         door.screen.stderr_line("no events")
     elif not view.printed and tool and tool not in totals.tools:
         called = ", ".join(shown_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
-        door.screen.stderr_line(f"no call of {tool!r}; tools that were called: {called}")
+        door.screen.stderr_line(f"no call of {tool!r}; called tools: {called}")
     elif not view.printed:
-        door.screen.stderr_line("nothing of it fits")
+        door.screen.stderr_line("no matching events")

@@ -35,8 +35,8 @@ def worker(
         typer.Option(
             "--label",
             metavar="LABEL",
-            help="What this worker offers to queues that ask for it, such as gpu or repo=app; "
-            "several by commas or repeated.",
+            help="Label this worker offers to queues that need it, such as gpu or repo=app; "
+            "separate several by commas, or repeat.",
         ),
     ] = None,
     concurrency: Annotated[
@@ -45,7 +45,7 @@ def worker(
             "--concurrency",
             metavar="N",
             min=1,
-            help="Work on at most N runs of each queue at once, instead of what podium.yaml says.",
+            help="Run at most N runs of each queue at once, overriding podium.yaml.",
         ),
     ] = None,
     metrics: Annotated[
@@ -53,25 +53,25 @@ def worker(
         typer.Option(
             "--metrics",
             metavar="ADDRESS",
-            help="Show Prometheus metrics at this address, such as 127.0.0.1:9464.",
+            help="Serve Prometheus metrics at this address, such as 127.0.0.1:9464.",
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Leave when nothing goes on by itself any more.")
+        bool, typer.Option("--once", help="Exit when no run can continue by itself.")
     ] = False,
 ) -> None:
-    """Host the runs of this project's queues, perform its work orders, and fire its schedules, until Ctrl-C.
+    """Host queued runs, perform work orders and fire schedules until Ctrl-C.
 
     Any number of workers may serve one project, on one machine or, with a PostgreSQL in
-    PODIUM_DATABASE_URL, on many; limits hold over all of them. Runs of a worker that died are taken
-    over. Without --queue it serves every queue whose labels it has.
+    PODIUM_DATABASE_URL, on many; limits apply across all of them. Runs of a dead worker are taken
+    over. Without --queue it serves every queue whose labels it offers.
 
     Queue orders is the inbox: every file in bridge/inbox/CLC is performed operation by operation
-    through the gate, answered in bridge/outbox/LIAM and put away. Queue sense delivers what the
-    sense loop proposed and people approved. With --once neither is waited for longer than a minute.
+    through the gate, answered in bridge/outbox/LIAM and archived. Queue sense delivers what the
+    sense loop proposed and people approved. With --once it waits at most a minute for either.
 
-    With --once it exits with 1 when a run that it worked on failed or was cancelled, with 3 when one
-    waits for a person, else with 0.
+    With --once it exits with 1 when a run it worked on failed or was cancelled, with 3 when one
+    waits for a person, otherwise with 0.
 
     \b
     Example:
@@ -85,7 +85,7 @@ def worker(
     queues = select_queues(queue_specs(door), queue or [], labels)
     if concurrency is not None:
         queues = [queue.model_copy(update={"worker_concurrency": concurrency}) for queue in queues]
-    door.options.ending_note = "ending processes; every run stays at its checkpoint"
+    door.options.ending_note = "stopping; every run stays at its checkpoint"
     door.options.parting_note = "every run stays at its checkpoint, for the next worker"
 
     def on_serving() -> None:

@@ -22,7 +22,7 @@ app = command_app()
 def workers(context: typer.Context) -> None:
     """List workers, the runs of each, and runs whose worker is gone.
 
-    RUNS is how many it works on and has room for; LOAD is of its host, for each core.
+    RUNS is the number of runs and slots; LOAD is the load of its host per core.
 
     \b
     Example:
@@ -45,7 +45,7 @@ def _print_workers(door: Door, overview: WorkersSeen) -> None:
     if living.rows:
         door.screen.table(*living)
     else:
-        door.screen.stderr_line("no worker is alive; `podium worker` starts one")
+        door.screen.stderr_line("no workers; start one with `podium worker`")
     held = held_rows(overview.workers, overview.at)
     if held.rows:
         door.screen.line()
@@ -64,8 +64,8 @@ queues_app = command_app()
 def queues(context: typer.Context) -> None:
     """List queues: waiting runs, throughput, limits and workers.
 
-    RUNNING is shown against the queue's limit where it has one. /MIN counts the runs that ended
-    within the last minute; OLDEST is how long the first that could start has waited.
+    RUNNING is shown with the queue's limit if any. /MIN counts the runs that ended
+    in the last minute; OLDEST is the waiting time of the first run that could start.
 
     \b
     Example:
@@ -106,5 +106,7 @@ def _print_queues(door: Door, overview: QueuesSeen) -> None:
             door.screen.stderr_line(queue.trouble)
     people = sum(queue.tally.needs_human for queue in overview.queues)
     if people:
-        which = "`podium runs --status needs_human` lists them"
-        door.screen.stderr_line(f"{counted(people, 'run')} for a person: {which}")
+        which = "list them with `podium runs --status needs_human`"
+        door.screen.stderr_line(
+            f"{counted(people, 'run')} {'needs' if people == 1 else 'need'} a person; {which}"
+        )

@@ -27,7 +27,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class CapturedOutput:
-    """The beginning of an output, up to a number of bytes."""
+    """Beginning of an output, up to a number of bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left_bytes = most_bytes
@@ -53,7 +53,7 @@ def redacted(output: bytes, redact: Callable[[str], str]) -> bytes:
 async def joined(
     process: Process, pass_on: Callable[[bytes], None], has_reader: Callable[[], bool]
 ) -> ProcessExit:
-    """Feed it what comes in here, pass on what it writes, and wait for its end.
+    """Feed the process our input, pass on its output, and wait for its end.
 
     It is ended when nobody hears it any more, and when this is cancelled.
     """
@@ -89,7 +89,7 @@ async def _feed(process: Process, source: int | None) -> None:
 
 
 def _piped_input() -> int | None:
-    """Where input comes from. Not from a terminal: there is none inside."""
+    """Return the input to pass in; None for a terminal, since there is none inside."""
     try:
         return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
     except (io.UnsupportedOperation, ValueError):
@@ -111,23 +111,23 @@ async def _next_chunk(source: int) -> bytes:
 
 
 NameArgument = Annotated[
-    str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
+    str, typer.Argument(metavar="WORKSPACE", help="Id of the workspace, a short form, or its task.")
 ]
 _OUTPUT_BYTES = 1_000_000
 _WAITS = 3
 _NOT_THERE = 127
-"""As shells have it for a program that is not there."""
+"""Exit code of shells for a missing program."""
 
 
 def create(
     context: typer.Context,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A short name for it.")],
-    base: Annotated[str, typer.Option("--base", help="Where it starts from.")] = "HEAD",
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Short name of the task.")],
+    base: Annotated[str, typer.Option("--base", help="Commit or branch to start from.")] = "HEAD",
     branch: Annotated[
-        str, typer.Option("--branch", help="Its branch; without it podium/TASK.")
+        str, typer.Option("--branch", help="Name of its branch; default podium/TASK.")
     ] = "",
 ) -> None:
-    """Make a workspace: a worktree with a branch of its own, set up as podium.yaml says.
+    """Create a workspace: a worktree with its own branch, set up as in podium.yaml.
 
     \b
     Example:
@@ -159,16 +159,14 @@ def exec_(
     context: typer.Context,
     name: NameArgument,
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="What to run, and its arguments.")
+        list[str], typer.Argument(metavar="-- COMMAND...", help="Command with its arguments.")
     ],
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="How long it may take.", min=0.1)
-    ] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="Time limit.", min=0.1)] = None,
 ) -> None:
-    """Run a command in a workspace, confined as an agent is, and leave with its exit code.
+    """Run a command in a workspace, confined like an agent, and exit with its code.
 
-    There is no terminal inside; what is piped in here is its input. Refused, this exits with 4, for a program
-    that is not there with 127, after a signal with 128 and its number, and when the time is up with 6.
+    There is no terminal inside; piped input is passed on. Exits with 4 when refused, with 127 for a
+    missing program, with 128 and its number after a signal, and with 6 after the time limit.
 
     \b
     Example:
@@ -227,18 +225,20 @@ def exec_(
     if not door.options.json:
         door.screen.pass_on_stderr(errors)
     if ended.timed_out:
-        door.screen.stderr_line(f"podium: ended after {seconds:g} s; give it more with --seconds")
+        door.screen.stderr_line(
+            f"podium: stopped after {seconds:g} s; raise the limit with --seconds"
+        )
     _print_refusals(door, ended, end)
     raise typer.Exit(_exit_code(ended))
 
 
 def deliver(context: typer.Context, name: NameArgument) -> None:
-    """Bring a workspace's commits into your repository, through the import gate, onto its branch.
+    """Import a workspace's commits into your repository, through the import gate, onto its branch.
 
-    Nothing changes, and this exits with 4, when they are not what may come back: secrets in what they add,
-    forbidden paths, objects that git finds wrong. Changes of files that guard the project or run by themselves
-    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, and this exits with 3;
-    once it is granted, the same command brings them in.
+    Refused with exit code 4, without any change: secrets in added lines,
+    forbidden paths, invalid git objects. Changes of files that guard the project or run by themselves
+    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, with exit code 3;
+    once it is granted, run the same command again.
 
     \b
     Example:
@@ -269,16 +269,14 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
             door.screen.line(f"{branch}: nothing new")
             return
         if not done.commits:
-            door.screen.line(
-                f"{branch}: now at {done.after[:12]}, which another branch has already"
-            )
+            door.screen.line(f"{branch}: now at {done.after[:12]}, already on another branch")
             return
         brought = counted(len(done.commits), "commit")
         changed = counted(len(done.paths), "file")
         door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
         for lookalike in done.lookalikes:
             door.screen.stderr_line(
-                f"podium: in test data, check that it is no secret: {shown_line(lookalike)}"
+                f"podium: looks like a secret in test data, please check: {shown_line(lookalike)}"
             )
 
     door.screen.answer({"delivery": done.model_dump(mode="json")}, render)
@@ -286,14 +284,14 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
 
 def _print_waiting(door: Door, waiting: WaitingDelivery) -> None:
     door.screen.line(
-        f"{waiting.branch}: nothing came back yet; files that guard the project or run by themselves are changed:"
+        f"{waiting.branch}: nothing was delivered yet; these changed files guard the project or run by themselves:"
     )
     for file in waiting.files:
         door.screen.line(f"  {shown_line(file)}")
     approval = short_id(waiting.approval_id)
     door.screen.stderr_line(
-        f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
-        f"then `podium workspaces deliver {waiting.task}`"
+        f"review the diff with `podium approvals {approval}`; then `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
+        f"and `podium workspaces deliver {waiting.task}`"
     )
 
 
@@ -301,14 +299,14 @@ def _print_refusals(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
         door.screen.stderr_line(f"podium: refused: {shown_line(what)}")
     for host in ended.refused_hosts:
-        door.screen.stderr_line(f"podium: refused: no way to {shown_line(host)}")
+        door.screen.stderr_line(f"podium: refused host: {shown_line(host)}")
     for path in end.moved_away:
         door.screen.stderr_line(
-            f"podium: moved away, it would have run as yours: {shown_line(path)}"
+            f"podium: moved away, since it would have run as you: {shown_line(path)}"
         )
     if end.violations:
         changes = ", ".join(violation.what for violation in end.violations)
-        raise WorkspaceTampered(f"something outside the workspace was changed: {changes}")
+        raise WorkspaceTampered(f"files outside the workspace were changed: {changes}")
 
 
 def _exit_code(ended: ProcessExit) -> int:
