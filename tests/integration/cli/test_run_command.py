@@ -433,7 +433,7 @@ def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(des
     run_id = run_id_of(said)
     worker = re.search(rf"run {run_id} continues in the background: worker .*?(\d+)", said.out)
     assert worker, said.out
-    assert re.search(r"`podium logs \w{8} -f` follows it", said.out)
+    assert re.search(r"follow it with `podium logs \w{8} -f`", said.out)
     retry_until_blocking(lambda: stored(desk, run_id).status is RunStatus.SUCCEEDED, seconds=60)
     retry_until_blocking(lambda: not is_there(int(worker[1])))
     log = desk.project / ".podium" / "worker.log"
