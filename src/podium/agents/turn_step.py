@@ -551,7 +551,7 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
         reply = await player.agent.ask(turn)
         with _using(reply.usage):
             # What an agent says that met a full disk is not taken: it is asked again when there is room.
-            purse.store.must_have_room()
+            purse.store.require_space()
         return reply
     except (PodiumError, asyncio.CancelledError) as error:
         # Agents leave what was used on whatever ends their turn, a cancellation too.

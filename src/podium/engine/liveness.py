@@ -44,10 +44,10 @@ class FolderPresence:
             os.close(file)
 
     def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
-        return {worker.id for worker in workers if self._stands(worker.id)}
+        return {worker.id for worker in workers if self._is_alive(worker.id)}
 
     def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
-        return worker is None or not self._stands(worker.id)
+        return worker is None or not self._is_alive(worker.id)
 
     def sweep(self) -> None:
         for path in self._folder.glob("*.lock"):
@@ -55,7 +55,7 @@ class FolderPresence:
                 with suppress(FileNotFoundError):
                     path.unlink()
 
-    def _stands(self, worker_id: str) -> bool:
+    def _is_alive(self, worker_id: str) -> bool:
         return is_locked(self._folder / f"{worker_id}.lock")
 
 
@@ -67,14 +67,14 @@ class WorkerRoster:
     """
 
     def __init__(
-        self, myself: str, presence: Presence, lease_seconds: float, heard_seconds: float = 0.0
+        self, myself: str, presence: Presence, lease_seconds: float, responsive_seconds: float = 0.0
     ) -> None:
-        """Whoever was heard within `heard_seconds` lives, with or without a mark: one that hangs on a
+        """Whoever was heard within `responsive_seconds` lives, with or without a mark: one that hangs on a
         connection is lost with it, and taken again."""
         self._myself = myself
         self._presence = presence
         self._lease = timedelta(seconds=lease_seconds)
-        self._heard = timedelta(seconds=heard_seconds)
+        self._responsive = timedelta(seconds=responsive_seconds)
 
     def alive(self, view: StoreView) -> set[str]:
         return {heartbeat.id for heartbeat in self.alive_workers(view)} | {self._myself}
@@ -82,14 +82,14 @@ class WorkerRoster:
     def alive_workers(self, view: StoreView) -> list[WorkerHeartbeat]:
         """The beats of those alive; this process's own only once it has beaten."""
         now = view.now()
-        heard = [
+        recent = [
             heartbeat for heartbeat in view.workers() if heartbeat.beat_at + self._lease >= now
         ]
-        silent = [heartbeat for heartbeat in heard if self._heard <= now - heartbeat.beat_at]
+        silent = [heartbeat for heartbeat in recent if self._responsive <= now - heartbeat.beat_at]
         gone = {heartbeat.id for heartbeat in silent} - self._presence.present(view, silent)
         mine = [heartbeat for heartbeat in view.workers() if heartbeat.id == self._myself]
         return mine + [
-            heartbeat for heartbeat in heard if heartbeat.id not in gone | {self._myself}
+            heartbeat for heartbeat in recent if heartbeat.id not in gone | {self._myself}
         ]
 
     def is_gone(self, view: StoreView, worker_id: str) -> bool:
@@ -120,21 +120,21 @@ class Heartbeat:
         presence: Presence,
         says: Callable[[], dict[str, Any]],
         *,
-        beat_seconds: float,
+        heartbeat_seconds: float,
         lease_seconds: float,
     ) -> None:
         self._store = store
         self._clock = clock
         self._presence = presence
         self._says = says
-        self._beat_seconds = beat_seconds
+        self._heartbeat_seconds = heartbeat_seconds
         self._lease_seconds = lease_seconds
         now = clock.now()
         self._life = WorkerHeartbeat(
             id=worker_id, host=host, pid=os.getpid(), started_at=now, beat_at=now
         )
         self._last = clock.monotonic()
-        self._heard_since = self._last
+        self._uninterrupted_since = self._last
         self._beginning = asyncio.Lock()
         self.begun = False
         """Whether others are told of this process."""
@@ -160,16 +160,16 @@ class Heartbeat:
         )
         now = self._clock.monotonic()
         if now - self._last >= self._lease_seconds:
-            self._heard_since = now
+            self._uninterrupted_since = now
         self._last = now
 
     @property
     def is_due(self) -> bool:
-        return self._clock.monotonic() - self._last >= self._beat_seconds
+        return self._clock.monotonic() - self._last >= self._heartbeat_seconds
 
-    def heard_for(self, seconds: float) -> bool:
+    def uninterrupted_for(self, seconds: float) -> bool:
         """Whether beats were kept for so long without a break that others could take for death."""
-        return self._clock.monotonic() - self._heard_since >= seconds
+        return self._clock.monotonic() - self._uninterrupted_since >= seconds
 
     async def end(self, *, say_so: bool = True) -> None:
         """Stop being there, with or without a word to the others."""

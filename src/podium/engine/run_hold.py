@@ -167,7 +167,7 @@ class RunHold:
             self.waits.remove(wait)
             self._weigh()
 
-    def mark_waiting(self, tx: Transaction) -> None:
+    def record_waiting(self, tx: Transaction) -> None:
         """Keep that the whole run waits, for people to see and for its queue's limits."""
         run = self.stored(tx)
         asking = next((wait for wait in self.waits if wait.reason), None)
@@ -183,7 +183,7 @@ class RunHold:
             tx.save_run(run.model_copy(update={**update, "wake_at": deadline}))
             tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
 
-    def mark_running(self, tx: Transaction) -> None:
+    def record_running(self, tx: Transaction) -> None:
         """Take that back, within the transaction that ends the wait."""
         run = self.stored(tx)
         if run.status is RunStatus.RUNNING:

@@ -292,18 +292,18 @@ def default_policy() -> Policy:
     """
     text = (resources.files("podium.policy") / "default_policy.yaml").read_text("utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    given = yaml.load(text, Loader=loader)["policy"]  # noqa: S506 - both loaders are safe ones
-    zones = {**_protected_zones(), **given["zones"]}
+    document = yaml.load(text, Loader=loader)["policy"]  # noqa: S506 - both loaders are safe ones
+    zones = {**_protected_zones(), **document["zones"]}
     zones["automation"]["paths"] = zone_globs(AUTOMATION)
     zones["podium-settings"]["paths"] = zone_globs(SETTINGS)
-    return Policy.model_validate({**given, "zones": zones})
+    return Policy.model_validate({**document, "zones": zones})
 
 
 def _protected_zones() -> dict[str, Any]:
     return {
-        known.zone: {
-            "paths": (f"**/{known.name}",),
-            "kind": "read-only" if known.readable else "forbidden",
+        protected.zone: {
+            "paths": (f"**/{protected.name}",),
+            "kind": "read-only" if protected.readable else "forbidden",
         }
-        for known in PROTECTED_NAMES
+        for protected in PROTECTED_NAMES
     }

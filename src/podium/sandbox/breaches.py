@@ -15,23 +15,25 @@ def breaches_of(order: GuardOrder, beyond: int, exit_code: int, signum: int) -> 
 
     -1: no such code or signal. What a program prints counts for nothing: it may be about anything.
     """
-    told: list[str] = []
+    breaches: list[str] = []
     if beyond & PROCESSES:
-        told.append(f"stopped: more than {order.processes} processes (`sandbox: processes:`)")
+        breaches.append(f"stopped: more than {order.processes} processes (`sandbox: processes:`)")
     if beyond & MEMORY:
         most = _megabytes(order.tree_memory_bytes)
-        told.append(f"stopped: more than {most} MB of memory (`sandbox: memory_mb:`)")
+        breaches.append(f"stopped: more than {most} MB of memory (`sandbox: memory_mb:`)")
     if order.file_bytes and signal.SIGXFSZ in (signum, exit_code - _BY_SIGNAL):
         most = _megabytes(order.file_bytes)
-        told.append(f"stopped: a file grew to more than {most} MB (`sandbox: file_mb:`)")
+        breaches.append(f"stopped: a file grew to more than {most} MB (`sandbox: file_mb:`)")
     most = _megabytes(order.temporary_bytes)
     if beyond & TEMPORARY_TOTAL:
-        told.append(f"stopped: more than {most} MB of temporary files (`sandbox: temporary_mb:`)")
+        breaches.append(
+            f"stopped: more than {most} MB of temporary files (`sandbox: temporary_mb:`)"
+        )
     elif beyond & TEMPORARY_FULL:
-        told.append(
+        breaches.append(
             f"temporary files filled the {most} MB they may take (`sandbox: temporary_mb:`)"
         )
-    return tuple(told)
+    return tuple(breaches)
 
 
 def _megabytes(amount: int | None) -> str:

@@ -66,10 +66,10 @@ class DiskReserve:
         if size >= RESERVE_BYTES:
             return True
         try:
-            wanted = min(RESERVE_BYTES, (size + free_bytes(self._path.parent)) // 2)
-            if wanted < size or wanted <= LAST_BYTES:
+            target_bytes = min(RESERVE_BYTES, (size + free_bytes(self._path.parent)) // 2)
+            if target_bytes < size or target_bytes <= LAST_BYTES:
                 return size > LAST_BYTES
-            _allocate(self._path, wanted)
+            _allocate(self._path, target_bytes)
         except OSError as error:
             # Where it cannot be made for another reason, nobody is kept from working.
             return error.errno not in NO_SPACE

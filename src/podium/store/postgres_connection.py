@@ -87,8 +87,8 @@ class PostgresConnection:
 def connect(url: str, *, longest_statement_seconds: int = 0) -> PostgresConnection:
     """A connection set up for Podium. Raises the driver's errors; 0 seconds: as long as it takes."""
     psycopg = _driver()
-    given = _parts(url)
-    raw = psycopg.connect(autocommit=True, prepare_threshold=2, **{**_DEFAULTS, **given})
+    parameters = _parts(url)
+    raw = psycopg.connect(autocommit=True, prepare_threshold=2, **{**_DEFAULTS, **parameters})
     try:
         if raw.info.server_version < OLDEST_SERVER * 10_000:
             raise StoreUnusable(

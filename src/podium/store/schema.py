@@ -47,7 +47,7 @@ class Table(NamedTuple):
     def statements(self, dialect: SqlDialect) -> Iterator[str]:
         """Statements that make the table and its indexes."""
         columns = (
-            " ".join(dialect.types.get(word, word) for word in definition.split())
+            " ".join(dialect.types.get(token, token) for token in definition.split())
             for definition in self.definitions
         )
         lines = ",\n  ".join((*columns, *self.constraints))

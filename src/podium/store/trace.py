@@ -146,8 +146,8 @@ def _last_newline(handle: int, stop: int) -> int:
     """Offset of the last newline before `stop`, or -1."""
     while stop > 0:
         start = max(0, stop - _BLOCK_BYTES)
-        found = os.pread(handle, stop - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found
+        offset = os.pread(handle, stop - start, start).rfind(b"\n")
+        if offset >= 0:
+            return start + offset
         stop = start
     return -1

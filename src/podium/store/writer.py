@@ -60,9 +60,9 @@ class StoreDriver(Protocol):
         """End the transaction without a trace. Never raises."""
         ...
 
-    def set_mark(self) -> None: ...
-    def back_to_mark(self) -> None: ...
-    def drop_mark(self) -> None: ...
+    def set_savepoint(self) -> None: ...
+    def rollback_to_savepoint(self) -> None: ...
+    def release_savepoint(self) -> None: ...
 
     def explained(self, error: BaseException) -> BaseException:
         """The error in Podium's words, if it is the driver's; else itself."""
@@ -80,7 +80,7 @@ class StoreDriver(Protocol):
         """Whether nothing was kept and the same may go through in a while."""
         ...
 
-    def made_room(self, error: BaseException) -> bool:
+    def freed_reserve(self, error: BaseException) -> bool:
         """Whether it failed for want of space, and some that was kept back is free now."""
         ...
 
@@ -165,7 +165,7 @@ class Writer:
                     return None
                 [outcome] = self._commit(transaction, [work])
             except BaseException as error:
-                if self._driver.made_room(error):
+                if self._driver.freed_reserve(error):
                     return None
                 return WriteFailure(self._driver.explained(error))
             self._delivered(transaction)
@@ -260,7 +260,7 @@ class Writer:
             except Exception as error:
                 if len(batch) > 1 and self._driver.blames_one_work(error):
                     return self._commit_one_by_one(batch, transactions)
-                if self._driver.made_room(error):
+                if self._driver.freed_reserve(error):
                     continue
                 pause = next(pauses, None) if self._driver.may_pass(error) else None
                 if pause is None or time.monotonic() > self._give_up_at:
@@ -321,18 +321,18 @@ class Writer:
 
     def _perform_apart(self, work: Work, transaction: SqlTransaction) -> WriteResult | WriteFailure:
         """Within a shared commit, a work that raises takes back its own writes only."""
-        mark = transaction.mark()
-        self._driver.set_mark()
+        savepoint = transaction.savepoint()
+        self._driver.set_savepoint()
         outcome: WriteResult | WriteFailure
         try:
             outcome = WriteResult(work(transaction))
         except Exception as error:
             if self._driver.is_own(error):
                 raise
-            self._driver.back_to_mark()
-            transaction.rewind(mark)
+            self._driver.rollback_to_savepoint()
+            transaction.rewind(savepoint)
             outcome = WriteFailure(error)
-        self._driver.drop_mark()
+        self._driver.release_savepoint()
         return outcome
 
 

@@ -51,7 +51,7 @@ class GuardedListener(Generic[P]):
             self.error = error
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """What it did not take, and why."""
         if self.error is None:
             return ()
@@ -114,13 +114,13 @@ class ListenerThread:
         self._following = asyncio.create_task(keep_up(store, self._catch_up, self._not_read))
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """What the listener missed, and why. Complete once this is closed."""
         if not self.dropped:
-            return self._take.faults
+            return self._take.problems
         why = "the journal could not be read" if self._unread else "it took nothing any more"
-        told = f"{self._name} was not told of {_events(self.dropped)}: {why}"
-        return (*self._take.faults, told)
+        drop_notice = f"{self._name} was not told of {_events(self.dropped)}: {why}"
+        return (*self._take.problems, drop_notice)
 
     @property
     def error(self) -> Exception | None:
@@ -273,7 +273,7 @@ class HostedFollower:
         self._turn = asyncio.Lock()
         self.position = position
         """Behind which nothing has been read yet."""
-        self.fault = ""
+        self.problem = ""
         """Why it is behind; empty once it could read again."""
 
     async def follow(self) -> None:
@@ -281,12 +281,12 @@ class HostedFollower:
         await keep_up(self._store, self.catch_up, self._not_read)
 
     def _not_read(self, error: Exception) -> None:
-        self.fault = f"{type(error).__name__}: {error}"
+        self.problem = f"{type(error).__name__}: {error}"
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """Events that were handed on in vain, and why."""
-        return self._take.faults
+        return self._take.problems
 
     async def catch_up(self) -> None:
         """Read all there is now."""
@@ -296,7 +296,7 @@ class HostedFollower:
                     self.position = event.position
                     self._note_owner(event, run)
                     self._hand_on(event)
-            self.fault = ""
+            self.problem = ""
 
     def unread(self, view: StoreView) -> Event | None:
         """The first event that it has not come to."""

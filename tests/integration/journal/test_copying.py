@@ -163,7 +163,7 @@ async def test_a_copy_that_fails_in_the_middle_leaves_the_target_empty(
             raise RuntimeError("out of the blue")
 
     with pytest.raises(RuntimeError, match="out of the blue"):
-        copy_database(source, target, tell=fail)
+        copy_database(source, target, progress=fail)
     assert not any(everything(target).values())
     copy_database(source, target)
     assert everything(target) == everything(source)

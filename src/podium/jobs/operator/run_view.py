@@ -132,7 +132,7 @@ async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[S
             for each in listening:
                 await each.close()
     for each in listening:
-        for fault in each.faults:
+        for fault in each.problems:
             door.screen.aside(f"podium: {fault}")
 
 

@@ -28,16 +28,16 @@ class PathSet:
     """Some places, and what they hold and lie in."""
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
-        self._reals = [real_place(path) for path in paths if str(path)]
-        self._marks = {mark for path in self._reals if (mark := _mark(path))}
+        self._reals = [real_path(path) for path in paths if str(path)]
+        self._identities = {identity for path in self._reals if (identity := _identity(path))}
         above = {folder for path in self._reals for folder in (path, *path.parents)}
-        self._above = above, {mark for path in above if (mark := _mark(path))}
+        self._above = above, {identity for path in above if (identity := _identity(path))}
         # Most that is asked for lies in few folders.
         self.are_at = cache(self._are_at)
 
     def _are_at(self, real: Path) -> bool:
         """Whether this is one of the places."""
-        return real in self._reals or _mark(real) in self._marks
+        return real in self._reals or _identity(real) in self._identities
 
     def hold(self, real: Path) -> bool:
         """Whether this is one of the places, or lies in one."""
@@ -45,8 +45,8 @@ class PathSet:
 
     def lie_in(self, real: Path) -> bool:
         """Whether this is one of the places, or holds one."""
-        paths, marks = self._above
-        return real in paths or _mark(real) in marks
+        paths, identities = self._above
+        return real in paths or _identity(real) in identities
 
 
 class Workplaces:
@@ -55,7 +55,7 @@ class Workplaces:
     def __init__(self, project: str, home: Path) -> None:
         # A home may be kept under version control, or be the project: what lies in it is judged by itself.
         self._beyond = {home, *home.parents}
-        self._project = PathSet([project] if real_place(project) not in self._beyond else [])
+        self._project = PathSet([project] if real_path(project) not in self._beyond else [])
         self._names = cache(_names)
 
     def hold(self, real: Path) -> bool:
@@ -74,8 +74,8 @@ class Workplaces:
     def are_marked(self, real: Path) -> bool:
         """Whether this folder itself holds what a person keeps for himself."""
         names = self._names(real)
-        marks = _OF_WORK | _OF_HOMES | _KEYS
-        return bool(names & marks) or any(name.startswith(".env") for name in names)
+        work_names = _OF_WORK | _OF_HOMES | _KEYS
+        return bool(names & work_names) or any(name.startswith(".env") for name in names)
 
     def _is_checkout(self, folder: Path) -> bool:
         names = self._names(folder)
@@ -87,7 +87,7 @@ def is_guarded(real: Path) -> bool:
     return any(comparable(part) in _HISTORIES | _KEYS for part in real.parts)
 
 
-def real_place(path: str | Path) -> Path:
+def real_path(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
@@ -106,12 +106,12 @@ def _folders_in(folder: Path) -> list[Path]:
         return []
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 PROGRAM_FOLDERS = ("bin", "sbin", "shims", ".bin")
@@ -239,8 +239,8 @@ def parts_of_manager(folder: Path, layout: MountLayout) -> Iterator[Path]:
 
 def named_parts(prefix: Path, names: Iterable[str]) -> Iterator[Path]:
     """Those that are there. A link that leads out of the installation names no part of it."""
-    real = real_place(prefix)
+    real = real_path(prefix)
     for name in dict.fromkeys(names):
-        for place in sorted(prefix.glob(name)):
-            if real_place(place).is_relative_to(real):
-                yield place
+        for path in sorted(prefix.glob(name)):
+            if real_path(path).is_relative_to(real):
+                yield path

@@ -57,13 +57,13 @@ def path_of(descriptor: int) -> str:
 
 def _open_in(root: int, path: str, flags: int) -> int:
     how = struct.pack("=QQQ", flags, 0, _IN_ROOT | _NO_MAGICLINKS)
-    found = LIBC.syscall(
+    descriptor = LIBC.syscall(
         ctypes.c_long(_OPENAT2), ctypes.c_int(root), os.fsencode(path), how, ctypes.c_size_t(24)
     )
-    if found < 0:
+    if descriptor < 0:
         number = ctypes.get_errno() or errno.EACCES
         raise OSError(number, os.strerror(number), path)
-    return int(found)
+    return int(descriptor)
 
 
 def copy_of_descriptor(pid: int, descriptor: int) -> int:

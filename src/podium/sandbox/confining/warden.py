@@ -97,8 +97,8 @@ class TreeConfinement:
         """Refusals that Podium was not told of yet."""
         if self._supervisor is None:
             return []
-        told, self._supervisor.untold = self._supervisor.untold, []
-        return told
+        untold_lines, self._supervisor.untold = self._supervisor.untold, []
+        return untold_lines
 
     def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
         return SyscallSupervisor(listener, self._plan, pid, self._on_program)

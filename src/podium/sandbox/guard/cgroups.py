@@ -98,10 +98,10 @@ def _hands_on(path: str) -> bool:
 
 def _count_of(path: str, name: bytes) -> int:
     try:
-        words = _read(path).split()
+        fields = _read(path).split()
     except OSError:
         return 0
-    return int(words[words.index(name) + 1]) if name in words else 0
+    return int(fields[fields.index(name) + 1]) if name in fields else 0
 
 
 def _read(path: str) -> bytes:

@@ -44,7 +44,7 @@ class TreeWatch:
         return bool(order.processes or order.tree_memory_bytes or self.temporary)
 
     @property
-    def next_moment(self) -> float:
+    def next_check(self) -> float:
         """When to look again, by the monotonic clock."""
         return self._next
 

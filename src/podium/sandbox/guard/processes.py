@@ -85,9 +85,9 @@ def status_of(handle: int) -> int | None:
         fcntl.ioctl(handle, _GET_FACTS, facts)
     except OSError:
         return None
-    (known,) = struct.unpack_from("=Q", facts)
+    (mask,) = struct.unpack_from("=Q", facts)
     (status,) = struct.unpack_from("=i", facts, _FACTS_BYTES - 4)
-    return int(status) if known & _HOW_IT_ENDED else None
+    return int(status) if mask & _HOW_IT_ENDED else None
 
 
 def all_entries() -> list[ProcessEntry]:
@@ -101,13 +101,13 @@ def descendants_of(*ancestors: int) -> list[ProcessEntry]:
     children: dict[int, list[ProcessEntry]] = {}
     for entry in all_entries():
         children.setdefault(entry.parent, []).append(entry)
-    found: list[ProcessEntry] = []
+    entries: list[ProcessEntry] = []
     parents = list(ancestors)
     while parents:
         for entry in children.pop(parents.pop(), ()):
-            found.append(entry)
+            entries.append(entry)
             parents.append(entry.pid)
-    return found
+    return entries
 
 
 def freeze_and_kill(look: Callable[[], list[ProcessEntry]]) -> set[tuple[int, int]]:

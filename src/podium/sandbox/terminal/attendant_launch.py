@@ -22,7 +22,7 @@ class PreparedTerminalStart(PreparedStart):
         super().__init__(spawn, None)
         self._folder = folder
 
-    def outer_env(self, mark: str) -> dict[str, str]:
+    def outer_env(self, tag: str) -> dict[str, str]:
         """The program's own: the guard itself keeps them from a sandbox around it."""
         return self.env
 
@@ -42,7 +42,7 @@ def prepare_for_terminal(
     return prepared
 
 
-def papers_for(
+def launch_spec_for(
     spawn: ProcessSpec, order: GuardOrder, mechanism: Mechanism | None, environ: Mapping[str, str]
 ) -> LaunchSpec:
     """What the attendant is told. `environ` may name a proxy that the machine itself has to use."""

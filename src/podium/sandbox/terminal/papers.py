@@ -48,10 +48,10 @@ class LaunchFolder:
         made.mkdir(mode=0o700)
         return str(made)
 
-    def write(self, papers: LaunchSpec) -> None:
+    def write(self, spec: LaunchSpec) -> None:
         descriptor = os.open(self.path / _ORDER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(marshal.dumps(asdict(papers)))
+            file.write(marshal.dumps(asdict(spec)))
 
     def take(self) -> LaunchSpec:
         """The papers, which are then gone. Raises `OSError` when they were taken before."""
@@ -67,7 +67,7 @@ class LaunchFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def remove_stale_papers() -> None:
+def remove_stale_launch_folders() -> None:
     """Remove folders of this user that nobody came for, or whose attendant was killed."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if _is_stale(path):

@@ -202,14 +202,14 @@ class WatchedSource(ABC):
             condition=condition,
             why=redact(whole_text(why)),
             content=redacted(named_hidden(content), redact),
-            seen_at=moment_of(found.changed_ns) if found.signature else None,
+            seen_at=datetime_of(found.changed_ns) if found.signature else None,
         )
 
     def _now_ns(self) -> int:
         return int(self._kit.clock.now().timestamp() * SECOND_NS)
 
 
-def moment_of(nanoseconds: int) -> datetime:
+def datetime_of(nanoseconds: int) -> datetime:
     return _FIRST + timedelta(microseconds=max(0, min(nanoseconds, _LAST_NS)) // 1000)
 
 
