@@ -60,7 +60,7 @@ class FolderPresence:
 
 
 class WorkerRoster:
-    """Which of the workers on this store still own what they claimed.
+    """The workers on this store that still own what they claimed.
 
     `myself` is always one of them: after a laptop's sleep the lease has run out, but who is awake to
     look at it is alive, and if another process has taken a run meanwhile the fence says so.
@@ -69,7 +69,7 @@ class WorkerRoster:
     def __init__(
         self, myself: str, presence: Presence, lease_seconds: float, responsive_seconds: float = 0.0
     ) -> None:
-        """Whoever was heard within `responsive_seconds` lives, with or without a mark: one that hangs on a
+        """A worker heard within `responsive_seconds` lives, with or without a lock: one that hangs on a
         connection is lost with it, and taken again."""
         self._myself = myself
         self._presence = presence
@@ -93,7 +93,7 @@ class WorkerRoster:
         ]
 
     def is_gone(self, view: StoreView, worker_id: str) -> bool:
-        """Whether a worker's process has ended, and all that it started with it."""
+        """Tell whether a worker's process has ended, and all that it started with it."""
         if worker_id == self._myself:
             return False
         heartbeat = next((worker for worker in view.workers() if worker.id == worker_id), None)
@@ -137,7 +137,7 @@ class Heartbeat:
         self._uninterrupted_since = self._last
         self._beginning = asyncio.Lock()
         self.begun = False
-        """Whether others are told of this process."""
+        """True if others are told of this process."""
 
     async def begin(self) -> None:
         """Be there from now on, or, when that cannot be told, raise and not be there."""
@@ -168,7 +168,7 @@ class Heartbeat:
         return self._clock.monotonic() - self._last >= self._heartbeat_seconds
 
     def uninterrupted_for(self, seconds: float) -> bool:
-        """Whether beats were kept for so long without a break that others could take for death."""
+        """Tell whether beats were kept for so long without a break that others could take for death."""
         return self._clock.monotonic() - self._uninterrupted_since >= seconds
 
     async def end(self, *, say_so: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""How runs change hands: every function here is one part of one transaction.
+"""Changes of a run's owner: every function here is one part of one transaction.
 
 start ──► queued ──claim──► running ◄──resume── (nobody's)
             ▲                 │ ▲                    ▲
@@ -273,7 +273,7 @@ class Ownership:
         return is_supported and set(run.needs) <= set(self._offers) and not run.cancel_requested
 
     def served(self, view: StoreView, run: Run) -> bool:
-        """Whether somebody works on the run, or will when its turn comes."""
+        """Tell whether somebody works on the run, or will when its turn comes."""
         if run.queue is not None:
             return True
         return run.owner is not None and run.owner in self._roster.alive(view)

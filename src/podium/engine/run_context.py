@@ -413,7 +413,7 @@ class RunContext:
 
 
 def _is_closed(tx: Transaction, signal: str) -> bool:
-    """Whether what is waited for is an approval that takes no answer any more, as one whose run had ended."""
+    """Tell whether what is waited for is an approval that takes no answer any more, as one whose run had ended."""
     if not signal.startswith(APPROVAL_SIGNAL):
         return False
     approval = tx.approval(signal.removeprefix(APPROVAL_SIGNAL))

@@ -29,30 +29,30 @@ T = TypeVar("T")
 
 
 class EngineSettings(FrozenModel):
-    """How often a process says that it lives, and how long others believe it."""
+    """Intervals of a process's heartbeats, and the time for which others believe them."""
 
     lease_seconds: float = Field(default=15.0, gt=0)
     """An owner that has not been heard of for so long has lost its runs."""
     heartbeat_seconds: float = Field(default=4.0, gt=0)
     tick_seconds: float = Field(default=1.0, gt=0)
-    """How often deadlines and the dead are looked at when nothing else happens."""
+    """Interval at which deadlines and the dead are looked at when nothing else happens."""
     gather_seconds: float = Field(default=0.02, ge=0)
     """Changes within so long are looked at together, unless a run here waits for one."""
     doubt_seconds: float = Field(default=0.0, ge=0)
-    """How long this process must have been heard without a break before it calls others dead.
+    """Time for which this process must have been heard without a break before it calls others dead.
 
     After an outage of the database nobody has been heard for a while, and everybody lives.
     """
     responsive_seconds: float = Field(default=0.0, ge=0)
-    """How long after its last beat a process counts as alive although its mark is missing."""
+    """Time after its last heartbeat for which a process counts as alive although its lock is missing."""
     pin_seconds: float = Field(default=30.0, ge=0)
-    """How long a host may be unheard of, as when its worker is restarted, before others get its runs."""
+    """Time for which a host may be unheard of, as when its worker is restarted, before others get its runs."""
     labels: tuple[str, ...] = ()
-    """What this process offers to queues that ask for it."""
+    """Labels that this process offers to queues that ask for them."""
     podium: str = ""
     """The version others are told."""
     offers: tuple[str, ...] = ()
-    """What this process has and others may lack; runs that it starts in the foreground need it, too."""
+    """Means that this process has and others may lack; runs that it starts in the foreground need them, too."""
 
 
 class RunEngine(ABC):
@@ -84,7 +84,7 @@ class RunEngine(ABC):
         self._host_name = host or socket.gethostname()
         self._hosts: dict[str, RunHost] = {}
         self._unrecorded: dict[str, BaseException] = {}
-        """Why the end of a run that was hosted here could not be stored."""
+        """Errors for which the end of a run that was hosted here could not be stored."""
         self._reported = ""
         """The last trouble that was told of: one that stays is not told of every second."""
         self._queues: dict[str, QueueSpec] = {}
@@ -109,7 +109,7 @@ class RunEngine(ABC):
 
     @abstractmethod
     def _make_dispatch(self) -> Dispatch:
-        """Whoever hands out the runs of queues."""
+        """Make the dispatch that hands out the runs of queues."""
 
     # --- what doors call -------------------------------------------------------------------
 
@@ -354,7 +354,7 @@ class RunEngine(ABC):
         self._watching = []
 
     def _about_itself(self) -> dict[str, Any]:
-        """What others may know of this worker."""
+        """The facts that others may know of this worker."""
         queues = tuple(self._queues.values())
         return {
             "queues": tuple(queue.name for queue in queues),
@@ -511,7 +511,7 @@ class RunEngine(ABC):
                     slots = min(slots - len(runs), self._free_slots(queue)) if runs else 0
 
     def _free_slots(self, queue: QueueSpec) -> int:
-        """How many more runs of it would be hosted here, just now."""
+        """The number of further runs of it that would be hosted here, just now."""
         if queue.name not in self._queues or self._disk_full():
             return 0
         here = sum(host.hold.run.queue == queue.name for host in self._hosts.values())

@@ -30,7 +30,7 @@ class Wait:
     deadline: datetime | None
     turn: asyncio.Event
     reason: str = ""
-    """Why only a person can help; empty for everything else that is waited for."""
+    """The reason why only a person can help; empty for everything else that is waited for."""
 
 
 class RunHold:
@@ -49,7 +49,7 @@ class RunHold:
         self.clock = clock
         self.deadlines = deadlines
         self.host = host
-        """What this machine is called where runs are pinned to machines."""
+        """This machine's name where runs are pinned to machines."""
         self.stopping = False
         """Set when the body must end: cancelled, unloaded or let go of."""
         self.quiet = asyncio.Event()

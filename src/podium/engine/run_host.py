@@ -44,7 +44,7 @@ _SPINS = 5
 
 
 class StopReason(Enum):
-    """Why a body is ended from outside."""
+    """Reasons for ending a body from outside."""
 
     CANCELLED = auto()
     UNLOADED = auto()

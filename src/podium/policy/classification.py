@@ -142,13 +142,13 @@ class CommandUse:
     touches: tuple[TouchedPath, ...]
     factors: tuple[TierTerm, ...]
     perhaps: CommandKind | None = None
-    """What it may do in a form that is not understood: allow rules do not go by it, others do."""
+    """Its possible kind in a form that is not understood: allow rules do not go by it, others do."""
     computed: bool = False
     """Something in it is only known when it runs."""
 
     @property
     def open(self) -> bool:
-        """Whether what it does shows only when it runs: by computed words, or by what the program is."""
+        """Tell whether what it does shows only when it runs: by computed words, or by what the program is."""
         return self.computed or self.kind is CommandKind.OTHER
 
     @cached_property
@@ -158,7 +158,7 @@ class CommandUse:
 
     @cached_property
     def readings(self) -> tuple[tuple[str, ...], ...]:
-        """What deny and ask rules see: also the program by its bare name, and any wrapper."""
+        """The readings of deny and ask rules: also the program by its bare name, and any wrapper."""
         plain = (self.command.basename, *self.command.argv[1:])
         return tuple(dict.fromkeys((self.argv, plain, self.command.outer_argv)))
 
@@ -280,7 +280,7 @@ def _is_indirect(name: str, confined: bool) -> bool:
 
 
 def _steady(command: SimpleCommand) -> bool:
-    """Whether a builtin changes nothing but variables, limits and options of its own shell."""
+    """Tell whether a builtin changes nothing but variables, limits and options of its own shell."""
     stateful_flags = programs.STEADY_STATE.get(command.basename)
     if stateful_flags is None:
         return False
@@ -381,7 +381,7 @@ def _installs(name: str, argv: Sequence[str]) -> bool:
 
 
 def _does_more(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a reader is used in a form that also writes or starts something."""
+    """Tell whether a reader is used in a form that also writes or starts something."""
     if program == "find" and any(
         argument.startswith(programs.FIND_ACTIONS) for argument in arguments
     ):
@@ -415,7 +415,7 @@ def _refuse_recursion(command: SimpleCommand) -> None:
 def _kind_factors(
     command: SimpleCommand, kind: CommandKind, context: GateContext
 ) -> Iterator[TierTerm]:
-    """What the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
+    """Yield the factors of its kind: what the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
     name, confined = command.basename, context.confined
     undone = Tier.T1 if confined and context.undoable else Tier.T2
     if kind is CommandKind.NETWORK:

@@ -26,13 +26,13 @@ _BUNDLE = re.compile(r"-([A-Za-z0-9]*)")
 _WHOLE = re.compile(r"[A-Za-z0-9_./~+][A-Za-z0-9_./~+-]*")
 """A word with nothing in it that could part it."""
 _JOINTS = re.compile(r"://(?!/)|[=:@]")
-"""What parts a name from a path in one word. Behind `://` stands a host."""
+"""Separators between a name and a path in one word. Behind `://` stands a host."""
 _ALL_JOINTS = re.compile(r"""://(?!/)|[=:@,;|\s"'(){}\[\]]""")
 """The same for programs that may have a grammar of their own for their words."""
 
 
 class CommandLocation(NamedTuple):
-    """Where a command runs: the workspace, and every folder a `cd` may have led to."""
+    """The folders a command may run in: the workspace, and every folder a `cd` may have led to."""
 
     root: str
     folders: tuple[str, ...]
@@ -54,7 +54,7 @@ class CommandLocation(NamedTuple):
 
 
 def is_computed(token: str) -> bool:
-    """Whether not even the beginning of a path is known."""
+    """Tell whether not even the beginning of a path is known."""
     return token.startswith(COMPUTED)
 
 
@@ -199,7 +199,7 @@ def finds_and_removes(command: SimpleCommand) -> bool:
 
 
 def removed_by_find(command: SimpleCommand, location: CommandLocation) -> Iterator[TouchedPath]:
-    """What `find` itself removes and writes: all it searches, or what its tests let through."""
+    """The files `find` itself removes and writes: all it searches, or what its tests let through."""
     argv = command.argv
     for at, argument in enumerate(argv[:-1]):
         if argument.startswith(_WRITING_ACTIONS) and not is_computed(argv[at + 1]):
@@ -269,7 +269,7 @@ _RECURSIVE = frozenset({"-r", "-R", "-a"})
 
 
 def understood(command: SimpleCommand) -> bool:
-    """Whether the command's words show for certain what it writes."""
+    """Tell whether the command's words show for certain what it writes."""
     accepted_options = programs.WRITERS[command.program]
     if accepted_options is None:
         return False
@@ -297,7 +297,7 @@ def writer_touches(command: SimpleCommand, location: CommandLocation) -> Iterato
 
 
 def moved(operands: Sequence[str], location: CommandLocation) -> Iterator[TouchedPath]:
-    """What moving touches: the last operand is the target, which may be a folder."""
+    """The files that moving touches: the last operand is the target, which may be a folder."""
     *sources, target = operands
     for source in sources:
         yield location.touch(source, Access.DELETE, whole=True)
@@ -317,7 +317,7 @@ def _copied(
 
 
 def _landing(source: str, target: str) -> str:
-    """Where a source comes to lie when the target is a folder."""
+    """The path of a source in a target that is a folder."""
     name = _last_part(source)
     return target if name in (".", "..") else posixpath.join(target or ".", name)
 

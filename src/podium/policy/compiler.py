@@ -61,7 +61,7 @@ def _fits(rule: PolicyRule, compiled: CompiledRule, example: PolicyExample) -> b
 
 
 def _completed(rule: PolicyRule, example: PolicyExample) -> PolicyExample:
-    """What the example leaves open is as the rule wants it."""
+    """The example with what it leaves open filled in as the rule wants it."""
     changes: dict[str, Any] = {}
     if example.mode is None and rule.modes:
         changes["mode"] = rule.modes[0]
@@ -251,7 +251,7 @@ def find_problems(layers: Sequence[PolicyLayer]) -> Iterator[InvalidPolicy]:
 
 @cache
 def _default_problems() -> tuple[InvalidPolicy, ...]:
-    """What is wrong with our own layer, tried once: it comes first, so that no other can change what its rules mean."""
+    """The problems of the built-in layer, computed once: it comes first, so that no other can change what its rules mean."""
     layer = PolicyLayer(origin="built-in", policy=default_policy())
     return tuple(_layer_problems(layer, _zones(layer.policy)))
 

@@ -53,7 +53,7 @@ class CommandRoute:
         self._folders: tuple[str, ...] = (folder,)
 
     def location(self, command: SimpleCommand) -> CommandLocation:
-        """Where the command runs. After `cd` both places count: it may fail."""
+        """The folders the command may run in. After `cd` both count: it may fail."""
         return CommandLocation(self._root, self._folders)
 
     def passed(self, command: SimpleCommand) -> None:
@@ -165,7 +165,7 @@ class CallFacts:
     """Real paths by the argument that names them."""
     uses: tuple[CommandUse, ...]
     refusal: CallDenied | None
-    """What a built-in check has against the call's commands."""
+    """The objection of a built-in check to the call's commands."""
 
     @property
     def starts_commands(self) -> bool:
@@ -287,7 +287,7 @@ def _path_touch(path: PathUse, root: str) -> TouchedPath:
 
 
 def refuse_paths(facts: CallFacts, zones: ZoneSet, writable: WritablePaths) -> CallDenied | None:
-    """What zones and the workspace's edge have against the call."""
+    """The objection of zones and of the workspace's edge to the call."""
     root = facts.context.root
     confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():

@@ -32,12 +32,12 @@ class GitUse(NamedTuple):
 
     writes: bool
     folder: str | None
-    """Where `-C` takes it, as given."""
+    """The folder of `-C`, as given."""
     factors: tuple[TierTerm, ...]
     path_arguments: tuple[str, ...]
     """Words that may name paths."""
     moved: tuple[str, ...] = ()
-    """What `git mv` moves, and last where to."""
+    """Operands of `git mv`, the target last."""
 
 
 def read_git(
@@ -189,7 +189,7 @@ def _lists_only(name: str, options: set[str], plain: Sequence[str]) -> bool:
 
 
 def _option_factors(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[TierTerm]:
-    """What makes a write more than adding to the branch."""
+    """Yield what makes a write more than adding to the branch."""
     for option in options:
         if not _is_modest(name, option):
             because = f"git {name} {option.partition('=')[0]} may do more than add to the branch"
@@ -296,7 +296,7 @@ def scratch_target(
 
 
 def scratch_touches(target: GitTarget, where: CommandLocation) -> Iterator[TouchedPath]:
-    """What the command reads and makes. Raises `CallDenied` for settings and options that start programs."""
+    """Yield what the command reads and makes. Raises `CallDenied` for settings and options that start programs."""
     for setting in target.settings:
         check_setting(setting)
     check_options(

@@ -125,7 +125,7 @@ _STARTED_BY_GIT = {
     "pack-objects": SubcommandRules(),
     "upload-pack": SubcommandRules(),
 }
-"""What git starts by itself when it commits or packs what it stored."""
+"""Programs that git starts by itself when it commits or packs what it stored."""
 
 _CHANGING: dict[str, str] = {
     "branch": "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --edit-description --track "

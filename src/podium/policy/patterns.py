@@ -54,7 +54,7 @@ class CommandPattern:
         return all(token == REST for token in self._tests[at_pattern:])
 
     def may_fit(self, command: Sequence[str]) -> bool:
-        """Whether it could fit once words that are only known when they run are known."""
+        """Tell whether it could fit once words that are only known when they run are known."""
         prefix: list[str] = []
         for token in command:
             if COMPUTED in token or ANY in token:

@@ -14,7 +14,7 @@ def names(text: str) -> frozenset[str]:
 
 
 class CommandKind(StrEnum):
-    """What a simple command does, as far as its words show. Rules may match on it."""
+    """The kind of a simple command, as far as its words show. Rules may match on it."""
 
     GIT_READ = "git-read"
     GIT_WRITE = "git-write"
@@ -212,7 +212,7 @@ _PROGRAMS = (
 
 
 def is_listed(name: str) -> bool:
-    """Whether a name stands for a program or builtin that something is known of here."""
+    """Tell whether a name stands for a program or builtin that something is known of here."""
     return name in _PROGRAMS
 
 

@@ -16,7 +16,7 @@ class CallDenied(Exception):
         self.rule = rule
         self.reason = reason
         self.tier = tier
-        """How risky the refused thing is; what cannot be seen through is taken for the worst."""
+        """The risk of the refused thing; what cannot be seen through is taken for the worst."""
 
 
 class InvalidPolicy(BadInput):

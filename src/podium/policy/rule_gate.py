@@ -44,7 +44,7 @@ _SECRET = re.compile(r"secret://(\w*)")
 
 
 class TierComputation:
-    """How risky a call is, and why."""
+    """The risk of a call, and the reasons."""
 
     def __init__(self, factors: tuple[TierTerm, ...], provenance: tuple[str, ...] = ()) -> None:
         self.factors = factors
@@ -97,7 +97,7 @@ def _factors(facts: CallFacts, zones: ZoneSet) -> Iterator[TierTerm]:
 
 
 def _handed_on(tier: Json) -> TierTerm:
-    """What is handed on is as risky as it was found to be; what was not found out is the worst."""
+    """The factor of what is handed on: as risky as it was found to be; what was not found out is the worst."""
     if isinstance(tier, str) and tier in Tier.__members__:
         return TierTerm(tier=Tier[tier], because=f"what it hands on adds up to {tier}")
     return TierTerm(tier=Tier.T4, because="what it hands on adds up to nobody knows what")
@@ -192,7 +192,7 @@ class RuleGate:
             return tuple(quota for _, quota in self._quotas)
 
     def passed_over(self, real_path: str, root: str) -> bool:
-        """Whether a tool that walks through folders must leave this file out.
+        """Tell whether a tool that walks through folders must leave this file out.
 
         A walk is judged by the folder it starts in; what lies in a zone that is forbidden, or that
         has a tier of its own for reading, has to be asked for by name.
@@ -205,7 +205,7 @@ class RuleGate:
 
     @property
     def closed_paths(self) -> tuple[str, ...]:
-        """What zones keep from being changed, as far as it has plain names: the kernel can hold those.
+        """The files that zones keep from being changed, as far as they have plain names: the kernel can hold those.
 
         From the workspace on; each covers all beneath it.
         """
@@ -256,7 +256,7 @@ class RuleGate:
     def _within_limits(
         self, facts: CallFacts, verdicts: Sequence[RuleVerdict], risk: TierComputation
     ) -> Decision:
-        """What the rules let through or ask about, held against mode, budgets, quotas and tier."""
+        """Decide a call that the rules let through or ask about, by mode, budgets, quotas and tier."""
         wished = self._wished(facts, verdicts, risk)
         refusal = refuse_by_mode(facts, wished, risk.inherent)
         refusal = refusal or refuse_by_spending(facts.context)
@@ -288,7 +288,7 @@ class RuleGate:
 
 
 def _run_time_reason(facts: CallFacts) -> str:
-    """Which command has words that are only known when it runs; empty when none has."""
+    """Name a command with words that are only known when it runs; empty when none has."""
     for use in facts.uses:
         if use.computed:
             command_line = " ".join(map(printable, use.command.argv))[:200]

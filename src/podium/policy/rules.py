@@ -167,7 +167,7 @@ class CompiledMatcher:
         return self._tools.fit(tool)
 
     def fits(self, facts: CallFacts, use: CommandUse | None) -> bool:
-        """Whether the call is meant; `use` is the one of its commands that is looked at."""
+        """Tell whether the call is meant; `use` is the one of its commands that is looked at."""
         call, context = facts.call, facts.context
         return (
             (self._confined is None or context.confined is self._confined)
@@ -248,7 +248,7 @@ class CompiledRule(CompiledMatcher):
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What the rules of all layers say about a call or one of its commands."""
+    """The verdict of all layers' rules about a call or one of its commands."""
 
     rule: CompiledRule
     approvers: tuple[str, ...] = ()
@@ -305,7 +305,7 @@ class PolicyRules:
 
 
 def _weighed(location: RuleVerdict | None, rule: CompiledRule) -> RuleVerdict:
-    """What holds when a later layer speaks too. A user overrules the built-in policy.
+    """The verdict when a later layer speaks too. A user overrules the built-in policy.
 
     A project overrules it as well, but never the user's: against that it can only add questions.
     """

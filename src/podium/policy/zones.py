@@ -28,7 +28,7 @@ class TouchedPath(NamedTuple):
     access: Access | None
     """None: a command names it, and what it does with it is not known."""
     whole: bool = False
-    """Whatever lies beneath may come along."""
+    """All that lies beneath may come along."""
 
     @property
     def may_write(self) -> bool:
@@ -86,7 +86,7 @@ class PathGlobs:
         return inner is not None and self._relative.fullmatch(inner) is not None
 
     def meets(self, pattern: str, root: str, *, all_names: bool) -> bool:
-        """Whether a path with wildcards (`ANY`) in it may turn out to be one of these places.
+        """Tell whether a path with wildcards (`ANY`) in it may turn out to be one of these places.
 
         `all_names`: a part that is nothing but a wildcard may be any of them.
         """
@@ -99,7 +99,7 @@ class PathGlobs:
         )
 
     def lies_below(self, path: str, root: str) -> bool:
-        """Whether moving or removing `path` would take the place along with it."""
+        """Tell whether moving or removing `path` would take the place along with it."""
         above = self._cased(_composed(path)).rstrip("/") + "/"
         root = self._cased(root)
         return any(
@@ -139,7 +139,7 @@ class CompiledZone:
         return _holds(self.path_globs, touch, root)
 
     def closes(self, touch: TouchedPath, root: str, *, held: bool = False) -> bool:
-        """Whether the zone denies it. `held`: the kernel keeps places with plain names from being written, so that a
+        """Tell whether the zone denies it. `held`: the kernel keeps places with plain names from being written, so that a
         command that only names one, such as a test runner, may read it."""
         if self.kind == "forbidden":
             return self.holds(touch, root)
@@ -194,7 +194,7 @@ def _in_any_case(globs: tuple[str, ...]) -> PathGlobs:
 
 
 class WritablePaths:
-    """Where calls may write: the workspace, or the safe zones that layers declare.
+    """The paths that calls may write: the workspace, or the safe zones that layers declare.
 
     A layer that declares safe zones narrows writing to them. Only layers whose `opens` is True
     can name places outside the workspace.
@@ -274,7 +274,7 @@ def _segment_regex(segment: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _segments_meet(path: tuple[str, ...], zone: tuple[str, ...], all_names: bool) -> bool:
-    """Whether a path with wildcards can lie at or beneath what a zone's glob names."""
+    """Tell whether a path with wildcards can lie at or beneath what a zone's glob names."""
     if not zone or zone == ("**",) or len(path) > _MAX_DEPTH:
         return True
     if not path:
@@ -292,7 +292,7 @@ def _segments_meet(path: tuple[str, ...], zone: tuple[str, ...], all_names: bool
 
 @lru_cache(maxsize=4096)
 def _names_meet(pattern: str, zone: str) -> bool:
-    """Whether wildcards (`ANY`) may stand for a name such as a zone's glob means.
+    """Tell whether wildcards (`ANY`) may stand for a name such as a zone's glob means.
 
     Held against examples of such names: `*.py` and `id_rsa*` do have names in common, which nobody
     means. A shell's wildcard does not stand for the dot that a hidden name begins with.
@@ -326,12 +326,12 @@ _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd", "/dev/tty", "
 
 
 def is_private(path: str) -> bool:
-    """Whether it lies in a place that a confined run may fill as it likes."""
+    """Tell whether it lies in a place that a confined run may fill as it likes."""
     return _lies_below(path, _PRIVATE) or _lies_below(path, _STREAMS)
 
 
 def may_be_visible(path: str) -> bool:
-    """Whether a confined run finds something there although it is outside the workspace."""
+    """Tell whether a confined run finds something there although it is outside the workspace."""
     return path == "/" or is_private(path) or _lies_below(path, _SYSTEM)
 
 

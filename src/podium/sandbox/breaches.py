@@ -11,7 +11,7 @@ _MEGABYTE = 1_000_000
 
 
 def breaches_of(order: GuardOrder, beyond: int, exit_code: int, signum: int) -> tuple[str, ...]:
-    """What the guard measured, and the signal by which the kernel ends a program whose file grows too large.
+    """The limits that were broken: by the guard's measures, and by the signal with which the kernel ends a program whose file grows too large.
 
     -1: no such code or signal. What a program prints counts for nothing: it may be about anything.
     """

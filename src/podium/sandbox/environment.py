@@ -33,13 +33,13 @@ class LauncherSettings(FrozenModel):
     allowed_prefixes: tuple[str, ...] = ("LC_",)
     """Beginnings of names that every child gets as well."""
     grace_seconds: float = 5.0
-    """How long a tree has between TERM and KILL when it is out of time or cancelled."""
+    """Time between TERM and KILL for a tree that is out of time or cancelled."""
     linger_seconds: float = 0.2
-    """How long descendants may go on after the program's own end, to write their last lines."""
+    """Time for which descendants may go on after the program's own end, to write their last lines."""
     start_seconds: float = 30.0
-    """How long a guard may take to come up before the start is given up."""
+    """Time for a guard to come up before the start is given up."""
     overdue_seconds: float = 30.0
-    """How long a guard may be silent beyond its time before it is taken for stopped and killed."""
+    """Time for which a guard may be silent beyond its own before it is taken for stopped and killed."""
 
 
 SECRET_PREFIX = "secret://"  # noqa: S105 — the scheme of a reference, not a secret

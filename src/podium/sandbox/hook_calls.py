@@ -329,7 +329,7 @@ class TurnCalls:
         return allowed is None or tool in allowed
 
     def _may_use(self, asked: str, tool: str, arguments: dict[str, Json], observed: bool) -> bool:
-        """Whether the turn's role has the tool. Agents' own ones must be named by the role."""
+        """Tell whether the turn's role has the tool. Agents' own ones must be named by the role."""
         if not observed and tool in self._observed_only:
             return False
         grant = GRANTED_AS.get(tool)
@@ -403,7 +403,7 @@ class TurnCalls:
 
 
 def _refusal_text(error: Exception) -> str:
-    """What the agent is told. The insides of Podium are kept for people."""
+    """The message for the agent. The insides of Podium are kept for people."""
     if isinstance(error, AgentMustAct | TimedOut):
         return str(error)
     kind = type(error).__name__

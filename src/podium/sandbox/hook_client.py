@@ -127,7 +127,7 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
 
 
 def ask_door(message: dict[str, object]) -> dict[str, object]:
-    """What the door answers. Raises `HookDenied` where it cannot be asked."""
+    """Ask the hook server. Raises `HookDenied` where it cannot be asked."""
     path, token = _door_of_this_turn()
     line = json.dumps({"token": token, **message})
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -146,7 +146,7 @@ def ask_door(message: dict[str, object]) -> dict[str, object]:
 
 
 def _door_of_this_turn() -> tuple[str, str]:
-    """Where the door is, and the token for it."""
+    """The path of the socket, and the token for it."""
     name = os.environ.get("PODIUM_DOOR_FILE")
     if name is None:
         return os.environ.get("PODIUM_DOOR", ""), os.environ.get("PODIUM_DOOR_TOKEN", "")

@@ -29,7 +29,7 @@ class RequestMessage(FrozenModel):
 
 
 class SettleMessage(FrozenModel):
-    """How a permitted call ended. Named by `call`, by `ref`, or by the same tool and arguments."""
+    """The outcome of a permitted call. Named by `call`, by `ref`, or by the same tool and arguments."""
 
     op: Literal["settle"]
     call: str = ""
@@ -50,7 +50,7 @@ class PerformMessage(FrozenModel):
 
 
 class ToolsMessage(FrozenModel):
-    """Which tools are there?"""
+    """A question for the tools there are."""
 
     op: Literal["tools"]
 

@@ -40,19 +40,19 @@ class HookServerSettings(FrozenModel):
     """Settings of a `HookServer`."""
 
     folder: str | None = None
-    """Where the turns' private folders are made. None: the system's folder for temporary files."""
+    """Parent of the turns' private folders. None: the system's folder for temporary files."""
     message_bytes: int = 1_000_000
     """A longer message is refused."""
     connections: int = 32
-    """How many may be open at once in one turn."""
+    """Number of connections that may be open at once in one turn."""
     read_seconds: float = 5.0
-    """How long a connection has to bring its message."""
+    """Time for a connection to bring its message."""
     answer_seconds: float = 30.0
-    """How long a judgement or a settlement may take."""
+    """Longest time of a judgement or a settlement."""
     expect_seconds: float = 5.0
-    """How long a hook waits for its CLI to tell of the use that it asks for."""
+    """Longest wait of a hook for its CLI to tell of the use that it asks for."""
     perform_seconds: float = 3600.0
-    """How long an asker waits for what Podium performs; the tools' own limits come first."""
+    """Longest wait for what Podium performs; the tools' own limits come first."""
 
 
 class HookServer:
@@ -191,7 +191,7 @@ class TurnHookServer:
 
     @property
     def problems(self) -> tuple[Exception, ...]:
-        """What went wrong at the door, newest last, up to a hundred. Each was answered by a denial.
+        """Errors at the server, newest last, up to a hundred. Each was answered by a denial.
 
         On leaving they are noted in the run's journal.
         """
@@ -213,7 +213,7 @@ class TurnHookServer:
         return await self._asked({"op": "perform", "tool": tool, "arguments": arguments})
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
-        """How a permitted call ended. One that is not open is let be: a hook may have settled it."""
+        """Settle a permitted call. One that is not open is let be: a hook may have settled it."""
         try:
             message = {"op": "settle", "ref": ref, "ok": ok, "result": result, "error": error}
             # What a program printed may be no text in parts; that it ended is worth more.
@@ -329,7 +329,7 @@ def remove_stale_doors(parent: str | None = None) -> None:
 
 
 def _is_stale(folder: Path) -> bool:
-    """Whether nobody listens at the door in it. A young one may be about to be opened."""
+    """Tell whether nobody listens at the door in it. A young one may be about to be opened."""
     try:
         status = folder.lstat()
         door = (folder / "door").lstat()

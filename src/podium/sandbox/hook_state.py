@@ -23,7 +23,7 @@ from podium.ports import ANY_USE, EventQuery, Journal
 
 
 class ExpectedUses:
-    """What a CLI has told of on its own line to Podium, and what its hook has asked for of that.
+    """Uses that a CLI has told of on its own line to Podium, and those that its hook has asked for of them.
 
     A command that the gate lets run may find the hook's token. With it, it could ask for something
     else, or once more for the same, and use up the approval of a call that is about to be made.
@@ -162,7 +162,7 @@ class TurnMemory:
 
 
 async def memory_of(journal: Journal, turn: Turn, agent: str) -> TurnMemory:
-    """What the journal tells of earlier attempts at the turn. A person's retry makes it forgotten."""
+    """Earlier attempts at the turn, as the journal tells of them. A person's retry makes them forgotten."""
     memory = TurnMemory()
     after = 0
     while page := await journal.read(

@@ -25,7 +25,7 @@ class DoorUnreachable(Exception):
 
 
 def mcp_server_command() -> tuple[str, ...]:
-    """How a CLI starts its only MCP server. It needs the variables of `TurnDoor.env`."""
+    """The command by which a CLI starts its only MCP server. It needs the variables of `TurnDoor.env`."""
     start = f"{__file__.rpartition('/')[0]}/isolated.py"
     return (sys.executable, "-IS", start, "podium.sandbox.mcp_server")
 
@@ -51,7 +51,7 @@ class McpToolbox:
         return [_listed(name, spec) for name, spec in self._specs.items()]
 
     def performed(self, name: str, arguments: dict[str, object]) -> dict[str, object]:
-        """What Podium made of this call, as the result that the model is as_tool_result."""
+        """Perform a call; the result is as the model is to see it."""
         if self._is_finished:
             return as_tool_result(tool_replies.told_refusal(FINISHED), ok=False)
         spec = self._specs.get(name, {})

@@ -23,7 +23,7 @@ MAX_WAITING = 256
 """Calls that are not answered yet."""
 MAX_LINE_BYTES = 16_000_000
 MAX_CALL_BYTES = 900_000
-"""What still fits into one message at the door."""
+"""Largest call that still fits into one message to the hook server."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 NOT_REACHED = -32000

@@ -123,7 +123,7 @@ def _orphans() -> list[ProcessEntry]:
 
 
 def _is_orphan(tag: str, namespace: str) -> bool:
-    """Whether the owner is dead. Another pid namespace's pids mean nothing here: then no."""
+    """Tell whether the owner is dead. Another pid namespace's pids mean nothing here: then no."""
     parts = tag.split("-")
     if len(parts) != 4 or parts[0] != namespace or not parts[1].isdigit():
         return False

@@ -20,7 +20,7 @@ _LAST_CHUNKS = 64
 
 _LINES_AT_ONCE = 500
 _LINE_COST_BYTES = 64
-"""What a line takes beside its bytes: a flood of empty ones is a flood, too."""
+"""Cost of a line beside its bytes: a flood of empty ones is a flood, too."""
 _MAX_WAITING_BYTES = 1 << 22
 """So much may lie unread before a child that writes lines has to wait for its reader."""
 
@@ -38,7 +38,7 @@ class OutputPipe(ABC):
 
     @property
     def content(self) -> bytes:
-        """What is handed over at the end."""
+        """The bytes that are handed over at the end."""
         return b""
 
     @property
@@ -149,7 +149,7 @@ class LinePipe(OutputPipe):
 
     @property
     def dropped_bytes(self) -> int:
-        """What was cut from lines that were too long."""
+        """Bytes that were cut from lines that were too long."""
         return self._cut
 
     def take(self, chunk: bytes) -> None:

@@ -71,7 +71,7 @@ class GuardedProcess:
             raise self._refusal
 
     def lines(self, *, ends: bool = False) -> AsyncIterator[bytes]:
-        """What an interactive process writes to stdout, line by line, until the tree is dead."""
+        """Yield what an interactive process writes to stdout, line by line, until the tree is dead."""
         if not isinstance(self._stdout, LinePipe):
             raise NotPossibleNow(
                 f"{self._spawn.argv[0]!r} was not started as interactive; its output comes at the end"

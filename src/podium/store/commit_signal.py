@@ -52,7 +52,7 @@ class CommitSignal:
 
     @property
     def owes(self) -> bool:
-        """Whether commits were made that nobody was told of yet."""
+        """Tell whether commits were made that nobody was told of yet."""
         return self._owed
 
     def ring_last(self) -> None:

@@ -45,7 +45,7 @@ class DatabaseProblem(FrozenModel):
 
 
 class DatabaseCheck(FrozenModel):
-    """What was looked at and what was found."""
+    """Result of a check of the database."""
 
     database: str
     version: int
@@ -60,7 +60,7 @@ class DatabaseCheck(FrozenModel):
 
 
 class _TableCheck(NamedTuple):
-    """How the rows of a table are read, which columns name one, and which repeat what its body says."""
+    """The check of a table: its model, the columns that name a row, and those that repeat parts of its body."""
 
     read: Callable[[str], Any]
     key: tuple[str, ...]

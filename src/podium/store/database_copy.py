@@ -29,7 +29,7 @@ from podium.store.view import SqlView
 
 
 class ReceiptKeys(NamedTuple):
-    """What receipts are proved with."""
+    """The keys that receipts are proved with."""
 
     sealer: Sealer
     anchors: Anchors
@@ -147,7 +147,7 @@ class TableCopy(FrozenModel):
 
 
 class DatabaseCopy(FrozenModel):
-    """What was moved, all of it read back and compared before it was committed."""
+    """Result of a copy; all of it was read back and compared before it was committed."""
 
     source: str
     target: str
@@ -155,9 +155,9 @@ class DatabaseCopy(FrozenModel):
     chains: int = 0
     """Runs that have receipts."""
     proved: bool = False
-    """Whether the chains were checked with the key of the receipts, in the target."""
+    """True if the chains were checked with the key of the receipts, in the target."""
     chain_faults: tuple[str, ...] = ()
-    """What is wrong with a chain, and was so before: every row is the same."""
+    """Problems of receipt chains, which were there before: every row is the same."""
 
     @property
     def rows(self) -> int:

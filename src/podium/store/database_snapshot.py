@@ -48,7 +48,7 @@ class SnapshotReader(StoreConnection, Protocol):
         ...
 
     def key_print(self) -> str:
-        """Which key its receipts are sealed with, where the database says so; else empty."""
+        """Fingerprint of the key that seals its receipts, where the database names one; else empty."""
         ...
 
 
@@ -72,7 +72,7 @@ class WholeDatabase(Protocol):
 
     @property
     def to_empty(self) -> str:
-        """What a person does to begin anew in it."""
+        """Instructions for a person to begin anew in it."""
         ...
 
     def version(self) -> int:
@@ -93,7 +93,7 @@ class WholeDatabase(Protocol):
         ...
 
     def damage(self) -> list[DatabaseDamage]:
-        """What the database finds wrong with its own files and indexes."""
+        """Problems that the database finds in its own files and indexes."""
         ...
 
 

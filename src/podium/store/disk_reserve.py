@@ -18,7 +18,7 @@ SLICE_BYTES = 128 * 1024
 LAST_BYTES = 512 * 1024
 """Not given to ordinary writes, which a tree that fills the disk may outrun: for ends of runs alone."""
 LOOK_SECONDS = 0.5
-"""How long it is taken for granted that there is still no room."""
+"""Seconds for which a full disk is taken to be still full."""
 
 
 class DiskReserve:
@@ -77,7 +77,7 @@ class DiskReserve:
 
 
 def free_bytes(folder: Path) -> int:
-    """What this user may still write in the folder's file system."""
+    """Bytes that this user may still write in the folder's file system."""
     about = os.statvfs(folder)
     if not about.f_blocks:
         return sys.maxsize  # it does not say

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 PAUSE_SECONDS = 0.1
-"""How long events are gathered before a trace is brought up to date."""
+"""Seconds for which events are gathered before a trace is brought up to date."""
 
 PAGE = 500
 
@@ -117,7 +117,7 @@ Redact = Callable[[str], str]
 """Takes a JSON document and returns it without secrets."""
 
 NOTE_SECONDS = 0.1
-"""How long a noted event may wait for a commit to travel with."""
+"""Longest wait of a noted event for a commit to travel with."""
 
 MAX_UNREADABLE = 20
 """Rows that cannot be read and are told of one by one."""
@@ -237,7 +237,7 @@ class OpenStore(ABC):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is not kept up beside the record, such as a trace on a full disk, and what in it cannot be read.
+        """Parts beside the record that are not kept up, such as a trace on a full disk, and unreadable parts of it.
 
         Complete once the store is closed.
         """

@@ -46,7 +46,7 @@ _TOO_MUCH = ("54",)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same may go through in a while, on another connection."""
+    """Tell whether the same may go through in a while, on another connection."""
     import psycopg
 
     if not isinstance(error, psycopg.Error):
@@ -59,7 +59,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def blames_statement(error: BaseException) -> bool:
-    """Whether it is the fault of what was asked, and not of the database's state."""
+    """Tell whether it is the fault of what was asked, and not of the database's state."""
     import psycopg
 
     if not isinstance(error, psycopg.Error) or error.sqlstate == "42501":

@@ -35,7 +35,7 @@ class PendingRows:
         self._line = line
         self.rows: list[Any] | None = None
         self.done = ""
-        """What the server calls that which it did; empty before."""
+        """The server's name for what was done; empty before."""
 
     def fetchone(self) -> Any:
         rows = self._fetched()
@@ -67,7 +67,7 @@ class GatheringConnection(PostgresConnection):
         self._gathered: list[tuple[str, PendingRows]] = []
         self._characters = 0
         self.wrote = False
-        """Whether anything may have been changed since this was last set."""
+        """True if anything may have been changed since this was last set."""
 
     def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> PendingRows:
         self.wrote = self.wrote or not statement.startswith("SELECT")
@@ -117,7 +117,7 @@ class GatheringConnection(PostgresConnection):
 
 
 CHANNEL = "podium"
-"""Where commits are told to the listeners of all processes."""
+"""Channel on which the listeners of all processes are told of commits."""
 
 RETENTION_MICROSECONDS = 24 * 3600 * 1_000_000
 """After so long without a commit a writer's row is cleared away by another one that ends."""
@@ -127,7 +127,7 @@ MICROSECONDS_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGI
 
 
 class TransactionStart(NamedTuple):
-    """What a transaction begins with, all of it looked up in one exchange."""
+    """Facts that a transaction begins with, all of them looked up in one exchange."""
 
     now_microseconds: int
     """By the database's clock."""
@@ -277,7 +277,7 @@ class PostgresDriver:
         return TransactionStart(now, position or 0, dict(ends.fetchall()))
 
     def _was_committed(self, error: psycopg.Error) -> bool:
-        """Whether the last commit went through although its answer was lost.
+        """Tell whether the last commit went through although its answer was lost.
 
         Its transaction wrote a number that only it wrote, and held the lock until its end: who has the lock
         after it sees whether the number is there. The server's own numbers for transactions would not do,

@@ -21,7 +21,7 @@ from podium.store.view import SqlView
 from podium.store.writer import growing_pauses
 
 LOOK_SECONDS = 3.0
-"""How often the line is tried although nothing came over it."""
+"""Interval at which a silent connection is tried."""
 
 
 class PersistentConnection:
@@ -106,7 +106,7 @@ class PersistentConnection:
 
 
 def _notices(connection: PostgresConnection) -> list[int]:
-    """Who sent what has arrived. Does not wait. Raises when the line is lost."""
+    """Process numbers of the senders of what has arrived. Does not wait. Raises when the line is lost."""
     raw = connection.raw.pgconn
     raw.consume_input()
     senders = []

@@ -42,7 +42,7 @@ from podium.store.writer import growing_pauses
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
-"""How long reads and writes wait for a server that is away before they fail."""
+"""Longest wait of reads and writes for a server that is away."""
 
 
 class PostgresStore(OpenStore):

@@ -161,7 +161,7 @@ class Anchors:
 
     @property
     def are_begun_anew(self) -> bool:
-        """Whether the record was begun anew, and nothing was sealed since."""
+        """Tell whether the record was begun anew, and nothing was sealed since."""
         return self._begun_anew.exists()
 
     def archive(self, now: datetime) -> Path | None:
@@ -230,7 +230,7 @@ class Sealer:
         return hmac.new(self._key, _sealed_text(receipt), hashlib.sha256).hexdigest()
 
     def sealed(self, receipt: Receipt) -> bool:
-        """Whether the seal it carries is the one this key gives it."""
+        """Tell whether the seal it carries is the one this key gives it."""
         return hmac.compare_digest(receipt.seal.encode(), self.seal_of(receipt).encode())
 
 
@@ -246,7 +246,7 @@ def _sealed_text(receipt: Receipt) -> bytes:
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a chain."""
+    """Kinds of problems of a chain."""
 
     EDITED = "edited"
     """The seal is genuine, the content is no longer what was sealed."""

@@ -42,7 +42,7 @@ _RECORD_VALUE = re.compile(
 
 
 def belongs_to_record(text: str) -> bool:
-    """Whether this whole string is one that Podium itself wrote and must be able to read."""
+    """Tell whether this whole string is one that Podium itself wrote and must be able to read."""
     return text in record_literals() or _RECORD_VALUE.fullmatch(text) is not None
 
 
@@ -85,7 +85,7 @@ def _annotations(thing: type) -> list[Any]:
 
 
 def _annotation_parts(annotation: Any) -> Iterator[Any]:
-    """What an annotation is made of, such as the noun in a tuple of them."""
+    """Yield the parts of an annotation, such as the model in a tuple of them."""
     if arguments := get_args(annotation):
         for argument in arguments:
             yield from _annotation_parts(argument)
@@ -170,7 +170,7 @@ class Redactor:
 
     @property
     def longest(self) -> int:
-        """How many characters a secret may take. Where a text was cut, fewer can be left of one.
+        """Largest number of characters of a secret. Where a text was cut, fewer can be left of one.
 
         Known values are as long as they are; a token shape needs far less to be recognised.
         """
@@ -271,7 +271,7 @@ def _unused(key: str, taken: Mapping[str, Json]) -> str:
 
 
 def _why_unusable(value: str, names: Mapping[str, str]) -> str:
-    """Why hiding this value would destroy more than it protects, or nothing."""
+    """The reason why hiding this value would destroy more than it protects, or nothing."""
     bare = value.strip()
     if len(bare) < SHORTEST_SECRET:
         return f"it is shorter than {SHORTEST_SECRET} characters"

@@ -21,14 +21,14 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class RowCursor(Protocol):
-    """What a driver gives back."""
+    """The cursor that a driver gives back."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
 
 
 class StoreConnection(Protocol):
-    """What is needed of a driver."""
+    """The connection that a driver needs."""
 
     def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> RowCursor: ...
 
@@ -107,7 +107,7 @@ def _named(model: type[FrozenModel], key: str) -> str:
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong, without what stands there: that may be a secret."""
+    """The problem, without the value: that may be a secret."""
     if not isinstance(error, ValidationError):
         return "no JSON" if isinstance(error, ValueError) else "nested too deeply"
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class SqlDialect(NamedTuple):
-    """How a database writes the column types below."""
+    """A database's way of writing the column types below."""
 
     types: Mapping[str, str]
     key_table: str
-    """What follows a table whose key is no row number."""
+    """The clause behind a table whose key is no row number."""
 
 
 SQLITE = SqlDialect(

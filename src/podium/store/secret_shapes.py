@@ -123,7 +123,7 @@ _PREFIX_PROBE = re.compile("|".join(dict.fromkeys(shape.probe.pattern for shape 
 
 
 def may_hold_token(text: str) -> bool:
-    """Whether any shape could match, for plain text and for serialised JSON alike. Cheap."""
+    """Tell whether any shape could match, for plain text and for serialised JSON alike. Cheap."""
     if _PREFIX_PROBE.search(text):
         return True
     return "@" in text and _URL_PASSWORD.probe.search(text) is not None
@@ -179,7 +179,7 @@ _ORDINARY_VALUES = re.compile(
     """,
     re.VERBOSE,
 )
-"""What images, manuals and examples have for a password, and what placeholders are made of. Never with digits in it."""
+"""Passwords of images, manuals and examples, and parts of placeholders. Never with digits in it."""
 _PRONOUNCEABLE = re.compile(r"(?=.*[aeiouy])(?!.*[^aeiouy]{4})(?:[A-Z][a-z]{5,6}|[a-z]{6,7})")
 """Letters that can be spoken, fewer than eight: hiding them would hide words all over ordinary text."""
 _PATH_NAME = re.compile(
@@ -220,7 +220,7 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_ordinary(name: str, value: str) -> bool:
-    """Whether the value is a default such as `changeme`, the name of its own service, or a short word.
+    """Tell whether the value is a default such as `changeme`, the name of its own service, or a short word.
 
     Ordinary text is full of these, and hiding or refusing them protects nothing.
     """
@@ -235,7 +235,7 @@ def _is_ordinary(name: str, value: str) -> bool:
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable of this name holds a secret itself, not a path to one or a word about one."""
+    """Tell whether a variable of this name holds a secret itself, not a path to one or a word about one."""
     if not _SECRET_NAME.search(name) or _HARMLESS_NAME.fullmatch(name):
         return False
     if _HARMLESS_VALUE.fullmatch(value.strip()):

@@ -44,7 +44,7 @@ Migration = Callable[[sqlite3.Connection], None]
 
 _PAGE = 500
 _ENDS = ("-wal", "-shm", "-journal", "")
-"""What the names of a database's files end with. The file itself is the last: a log without it is nobody's."""
+"""Endings of a database's file names. The file itself is the last: a log without it is nobody's."""
 
 
 def _keep_when_runs_ended(connection: sqlite3.Connection) -> None:
@@ -114,7 +114,7 @@ def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> Non
 
 @_with_reserve
 def is_empty(path: Path) -> bool:
-    """Whether the file is missing or holds neither a run nor a receipt. It is not made, nor changed."""
+    """Tell whether the file is missing or holds neither a run nor a receipt. It is not made, nor changed."""
     if not path.exists() or not path.stat().st_size:
         return True
     with explained(path):
@@ -240,7 +240,7 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
 
 
 def is_full(error: BaseException, path: Path) -> bool:
-    """Whether SQLite failed for want of space, which it also calls an I/O error or a file it cannot open."""
+    """Tell whether SQLite failed for want of space, which it also calls an I/O error or a file it cannot open."""
     code = _primary_code(error)
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         with suppress(OSError):
@@ -349,7 +349,7 @@ def _build(connection: sqlite3.Connection, path: Path, migrations: Mapping[int, 
 
 
 def _finished_at(body: str) -> int | None:
-    """When a run ended, as its body says. None also for a body that cannot be read: it stays as it is."""
+    """The end of a run, as its body says. None also for a body that cannot be read: it stays as it is."""
     try:
         text = json.loads(body)["finished_at"]
         return None if text is None else microseconds(datetime.fromisoformat(text))

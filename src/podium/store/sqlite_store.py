@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS = 0.05
-"""How long it is taken for granted that the file is still where it was."""
+"""Seconds for which the file is taken to be still in its place."""
 
 
 class SqliteDriver:
@@ -124,7 +124,7 @@ class SqliteDriver:
         self._connection.close()
 
     def _begun(self) -> bool:
-        """Whether a transaction could be begun right now."""
+        """Tell whether a transaction could be begun right now."""
         self._must_be_the_same_file()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -135,7 +135,7 @@ class SqliteDriver:
         return True
 
     def _must_be_the_same_file(self) -> None:
-        """What is committed to a file that was removed or replaced is lost when it is closed.
+        """Refuse to commit to a file that was removed or replaced: it is lost when it is closed.
 
         Looking costs a tenth of a commit, so that within a burst it is not done each time.
         """
@@ -159,7 +159,7 @@ T = TypeVar("T")
 
 DATABASE_NAME = "podium.db"
 TURN_SECONDS = 0.001
-"""How long commits may follow each other before the event loop's other tasks have a turn."""
+"""Longest stretch of commits before the event loop's other tasks have a turn."""
 
 
 class SqlStore(OpenStore):

@@ -25,10 +25,10 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is passed over: memory must not depend on what a file holds."""
 
 LINES_TRIED = 100
-"""When none of the first so many is an event, the file is no trace."""
+"""Lines that are tried: when none of them is an event, the file is no trace."""
 
 MAX_PROBLEMS = 5
-"""How many are named; the others are counted."""
+"""Problems that are named; the others are counted."""
 
 _READ_BYTES = 1 << 16
 _LINE_START = re.compile(rb'\{"run": "[^"]*", "seq": ([0-9]{1,18}), ')
@@ -106,7 +106,7 @@ class TraceReader:
         return event
 
     def _unread(self, problem: str) -> None:
-        """What stands there may be any number of events: that they are missing is no news."""
+        """Note unreadable text, which may be any number of events: that they are missing is no news."""
         self._before = None
         self._note_problem(problem)
 
@@ -143,7 +143,7 @@ def open_trace(path: Path) -> BinaryIO:
 
 
 def _is_passed(line: bytes, after_seq: int) -> bool:
-    """Whether this is an event that is not wanted, told without reading all of it."""
+    """Tell whether this is an event that is not wanted, told without reading all of it."""
     match = _LINE_START.match(line)
     return match is not None and int(match[1]) <= after_seq
 

@@ -67,7 +67,7 @@ class SqlTransaction(SqlView):
         """The newest receipt of each run, for the anchors."""
 
     def savepoint(self) -> tuple[int | None, dict[str, int], set[str], dict[str, Receipt]]:
-        """What is remembered beside the database, for `rewind` after a partial rollback."""
+        """State beside the database, for `rewind` after a partial rollback."""
         return self._position, dict(self._seqs), set(self.touched_runs), dict(self.new_heads)
 
     def rewind(

@@ -118,7 +118,7 @@ class FileTranscript:
         self._remember(start, raw)
 
     def _is_continued(self, line: str) -> bool:
-        """Whether there is something to hide in this and the lines before it, but not in either alone."""
+        """Tell whether there is something to hide in this and the lines before it, but not in either alone."""
         before = "\n".join(earlier for _, earlier in self._recent)[-_WINDOW:]
         line = line[:_WINDOW]
         alone = f"{self._redact(before)}\n{self._redact(line)}"

@@ -54,7 +54,7 @@ UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
 """The statuses that are no end, as SQL lists them."""
 
 MAX_ROWS = 2**62
-"""What stands for no limit in every database."""
+"""A number that stands for no limit in every database."""
 
 TASK_WITHIN = 20_000
 """Characters of a run's body in which words of its task are looked for."""
@@ -412,7 +412,7 @@ class SqlView:
         return None if row is None else read_or_refuse(model, row[0], values)
 
     def _all(self, model: type[N], statement: str, **values: Any) -> list[N]:
-        """What belongs together: nothing of it is left out, so that all of it must be readable."""
+        """Rows that belong together: nothing of it is left out, so that all of it must be readable."""
         rows = self._sql.execute(statement, values).fetchall()
         return [read_or_refuse(model, row[0], values) for row in rows]
 
@@ -434,7 +434,7 @@ class SqlView:
                 return
 
     def _readable(self, model: type[N], statement: str, **values: Any) -> list[N]:
-        """What stands side by side: one that cannot be read must not hide the others."""
+        """Independent rows: one that cannot be read must not hide the others."""
         rows = self._sql.execute(statement, values).fetchall()
         return list(readable(model, rows, self._report))
 
@@ -452,7 +452,7 @@ def stored_events(
 
 
 def _task_pattern(text: str) -> str:
-    """What the beginning of a run's body looks like when its task has these words."""
+    """A pattern for the beginning of a run's body whose task has these words."""
     plain = text.encode(errors="replace").decode()
     written = "".join(
         f"!{char}" if char in "!%_" else char

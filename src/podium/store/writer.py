@@ -28,10 +28,10 @@ SLOW_SECONDS = 0.001
 """Commits that take longer than this of late would hold up the event loop: the thread makes them."""
 
 CLOSING_SECONDS = 5.0
-"""How long a database that is away is waited for once the store is being closed."""
+"""Longest wait for a database that is away once the store is being closed."""
 
 _WEIGHT = 0.1
-"""How much one commit counts in what commits take of late."""
+"""Weight of one commit in the moving average of commit times."""
 
 Work = Callable[[SqlTransaction], Any]
 
@@ -42,7 +42,7 @@ class StoreDriver(Protocol):
     name: str
     """The database in messages."""
     patience_seconds: float
-    """How long works are tried again after what `may_pass`."""
+    """Seconds for which works are tried again after what `may_pass`."""
 
     def begin_now(self) -> SqlTransaction | None:
         """A transaction begun without waiting for anybody. None: not now."""
@@ -69,32 +69,32 @@ class StoreDriver(Protocol):
         ...
 
     def is_own(self, error: BaseException) -> bool:
-        """Whether the driver raised it, and not a work by itself."""
+        """Tell whether the driver raised it, and not a work by itself."""
         ...
 
     def blames_one_work(self, error: BaseException) -> bool:
-        """Whether it is about what one work asked for: others beside it would have gone through."""
+        """Tell whether it is about what one work asked for: others beside it would have gone through."""
         ...
 
     def may_pass(self, error: BaseException) -> bool:
-        """Whether nothing was kept and the same may go through in a while."""
+        """Tell whether nothing was kept and the same may go through in a while."""
         ...
 
     def freed_reserve(self, error: BaseException) -> bool:
-        """Whether it failed for want of space, and some that was kept back is free now."""
+        """Tell whether it failed for want of space, and some that was kept back is free now."""
         ...
 
     def close(self) -> None: ...
 
 
 class WriteResult(NamedTuple):
-    """What a work gave back."""
+    """The value that a work returned."""
 
     value: Any
 
 
 class WriteFailure(NamedTuple):
-    """What a work raised, or the reason why its commit could not be made."""
+    """The error that a work raised, or the reason why its commit could not be made."""
 
     error: BaseException
 
@@ -136,7 +136,7 @@ class Writer:
         self._turn = threading.Lock()
         """Held by whoever is committing."""
         self._pace_seconds = 0.0
-        """What a commit takes of late."""
+        """Moving average of commit times."""
         self._notes: deque[tuple[str, EventBody]] = deque()
         self._closed = False
         self._give_up_at = math.inf

@@ -23,10 +23,10 @@ PAGE = 100
 """Events that wait for a listener; others stay in the journal until it has taken these."""
 
 PATIENCE_SECONDS = 5.0
-"""How long closing waits for a listener that takes nothing. One that takes on is waited for."""
+"""Longest wait of closing for a listener that takes nothing. One that takes on is waited for."""
 
 PAUSE_SECONDS = 1.0
-"""How long a store that could not be read is left alone."""
+"""Pause after a store could not be read."""
 
 MAX_COUNTED = 10_000
 """Events that are counted one by one when a listener is given up."""
@@ -41,7 +41,7 @@ class GuardedListener(Generic[P]):
         self._take = take
         self.failed = 0
         self.error: Exception | None = None
-        """What it raised last."""
+        """The last error it raised."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -52,7 +52,7 @@ class GuardedListener(Generic[P]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What it did not take, and why."""
+        """Events it did not take, and the reasons."""
         if self.error is None:
             return ()
         why = f"{type(self.error).__name__}: {self.error}"[:200]
@@ -115,7 +115,7 @@ class ListenerThread:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the listener missed, and why. Complete once this is closed."""
+        """Events the listener missed, and the reasons. Complete once this is closed."""
         if not self.dropped:
             return self._take.problems
         why = "the journal could not be read" if self._unread else "it took nothing any more"
@@ -124,7 +124,7 @@ class ListenerThread:
 
     @property
     def error(self) -> Exception | None:
-        """What the listener raised last."""
+        """The last error the listener raised."""
         return self._take.error
 
     async def close(self) -> None:
@@ -217,7 +217,7 @@ OWNER_TYPES = ("run_cancelled", "run_failed", "run_parked", "run_started", "run_
 
 
 class HostedRun(NamedTuple):
-    """What readings need to know of a run, as it was when this process took it."""
+    """Facts about a run as it was when this process took it."""
 
     id: str
     flow: str
@@ -274,7 +274,7 @@ class HostedFollower:
         self.position = position
         """Behind which nothing has been read yet."""
         self.problem = ""
-        """Why it is behind; empty once it could read again."""
+        """The reason why it is behind; empty once it could read again."""
 
     async def follow(self) -> None:
         """Keep up until the store is closed. Trouble with the store is waited out, never raised."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 MAX_SERIES = 200
-"""How many sets of label values a family tells apart; all later ones are counted as `other`."""
+"""Sets of label values that a family tells apart; all later ones are counted as `other`."""
 
 MAX_VALUE = 80
 
@@ -51,7 +51,7 @@ class MetricFamily(ABC):
         """Its series, a line each."""
 
     def _label_values(self, values: Sequence[str]) -> Labels:
-        """Where a sample with these label values is counted."""
+        """The label values that a sample is counted under."""
         if len(values) != len(self._labels):
             raise ValueError(f"{self.name} has the labels {self._labels}, not {len(values)} values")
         labels = tuple(_tame(value) for value in values)
@@ -72,7 +72,7 @@ class MetricFamily(ABC):
 
 
 class CounterFamily(MetricFamily):
-    """What only rises. Its name ends in `_total`."""
+    """A value that only rises. Its name ends in `_total`."""
 
     kind = "counter"
 
@@ -92,7 +92,7 @@ class CounterFamily(MetricFamily):
 
 
 class Gauge(MetricFamily):
-    """What rises and falls."""
+    """A value that rises and falls."""
 
     kind = "gauge"
 
@@ -111,7 +111,7 @@ class Gauge(MetricFamily):
 
 
 class Histogram(MetricFamily):
-    """How long things take: for each bound the number that took no longer."""
+    """Durations: for each bound the number that took no longer."""
 
     kind = "histogram"
 

@@ -264,7 +264,7 @@ def _workers(heartbeats: Sequence[WorkerHeartbeat], now: datetime) -> list[Metri
 
 
 def _own(heartbeat: WorkerHeartbeat | None) -> list[MetricFamily]:
-    """What this process last said of itself. Nothing before it has."""
+    """Metrics of this process's last heartbeat. Nothing before it has."""
     if heartbeat is None:
         return []
     hosting = Gauge("podium_worker_hosting", "Runs this worker works on.")

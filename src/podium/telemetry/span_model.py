@@ -19,7 +19,7 @@ Attribute = str | int | float | bool
 
 @dataclass(frozen=True)
 class SpanRef:
-    """Where a span stands: its trace and its own id in it."""
+    """Reference to a span: its trace and its own id in it."""
 
     trace_id: int
     span_id: int
@@ -97,7 +97,7 @@ class OpenTurn:
     role: str
     agent: str
     active_at: datetime
-    """When the model last had something new to answer: it was asked, or a call of it came to its end."""
+    """Start of the model's present work: it was asked, or a call of it came to its end."""
     answers: int = 0
     stop: str = ""
     """The limit that ended it."""
@@ -105,7 +105,7 @@ class OpenTurn:
 
 @dataclass
 class OpenRun:
-    """What of a run this process hosts and has not seen the end of."""
+    """The unfinished parts of a run that this process hosts."""
 
     run: HostedRun
     since: datetime
@@ -124,7 +124,7 @@ def turn_in(step: str, begun: OpenRun) -> OpenTurn | None:
 
 
 def current(run: HostedRun, begun: OpenRun) -> SpanRef:
-    """What is going on: the one open step, or the run when several are open or none is."""
+    """The current span: the one open step, or the run when several are open or none is."""
     if len(begun.steps) == 1:
         [(step, opened)] = begun.steps.items()
         return step_span(run, step, opened.attempt)

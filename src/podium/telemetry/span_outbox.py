@@ -34,13 +34,13 @@ MAX_WAITING = 4096
 
 MAX_AT_ONCE = 512
 GATHER_SECONDS = 1.0
-"""How long spans are gathered before they are sent together."""
+"""Seconds for which spans are gathered before they are sent together."""
 
 SEND_SECONDS = 5.0
-"""How long one sending may take, other tries included."""
+"""Longest time of one sending, other tries included."""
 
 CLOSE_SECONDS = 5.0
-"""How long closing waits for what is left."""
+"""Longest wait of closing for what is left."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -74,7 +74,7 @@ class SpanOutbox(SpanProcessor):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """How much is missing of the traces, and why."""
+        """The number of missing spans, and the reason."""
         if not self.dropped:
             return ()
         why = f" ({self._reasons.latest})" if self._reasons.latest else ""
@@ -179,7 +179,7 @@ class _ExporterLog(logging.Handler):
 
 
 def _secret_parts(endpoint: str) -> list[str]:
-    """What of a URL may hold a key, longest first: everything but scheme, host and port."""
+    """Parts of a URL that may hold a key, longest first: everything but scheme, host and port."""
     parts = urlsplit(endpoint)
     candidates = (parts.username, parts.password, parts.path, parts.query)
     return sorted(
@@ -188,7 +188,7 @@ def _secret_parts(endpoint: str) -> list[str]:
 
 
 def _resource(worker_id: str) -> Resource:
-    """What the spans come from. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before."""
+    """The source of the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before."""
     own: dict[str, str | int] = {
         "service.name": "podium",
         "service.version": podium.__version__,

@@ -25,11 +25,11 @@ TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 CATCH_UP_SECONDS = 5.0
-"""How long closing waits for the last events to be read."""
+"""Longest wait of closing for the last events to be read."""
 
 
 def traces_endpoint(environ: Mapping[str, str]) -> str | None:
-    """Where traces are to be sent; None when they are off.
+    """The URL that traces are sent to; None when they are off.
 
     Raises `UserMustAct` when they are on and cannot be sent as the environment says.
     """
@@ -115,7 +115,7 @@ class TraceExport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What of the traces is missing, and why. Complete once this is closed."""
+        """The missing parts of the traces, and the reasons. Complete once this is closed."""
         unread = (f"the last events are missing in traces: {self._unread}",) if self._unread else ()
         return (*self._follower.problems, *unread, *self._outbox.problems)
 

@@ -1,4 +1,4 @@
-"""Context of every handler: the open application, and who is signed in."""
+"""Context of every handler: the open application, its tokens, sessions and live events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from podium.app.costs import CostWatch
 from podium.config.project_identity import settle_identity
 from podium.web.access.limits import Attempts
-from podium.web.access.sessions import LeftBook, Sessions, kept_key
+from podium.web.access.sessions import Sessions, SignedOutSessions, load_key
 from podium.web.access.tokens import TokenBook, console_folder
 from podium.web.live.hub import Hub
 from podium.web.settings import ConsoleSettings
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from podium.store.postgres_store import PostgresStore
 
 
-class Desk:
-    """One console. Open while the app is served."""
+class WebContext:
+    """Context of one console, open while the app is served."""
 
     def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
         # The vault is found by an id that lies in the state folder.
@@ -35,7 +35,9 @@ class Desk:
         self.podium = podium
         self.settings = settings
         self.tokens = TokenBook(folder)
-        self.sessions = Sessions(kept_key(folder / "session.key"), LeftBook(folder / "left.json"))
+        self.sessions = Sessions(
+            load_key(folder / "session.key"), SignedOutSessions(folder / "left.json")
+        )
         self.attempts = Attempts()
         self.hub = Hub(podium.store)
         self.costs = CostWatch(podium.store)
@@ -51,21 +53,21 @@ class Desk:
         await self.hub.close()
 
 
-def desk_of(connection: HTTPConnection) -> Desk:
-    desk = connection.app.state.desk
-    assert isinstance(desk, Desk)  # noqa: S101 — build_app put it there
-    return desk
+def web_context(connection: HTTPConnection) -> WebContext:
+    context = connection.app.state.context
+    assert isinstance(context, WebContext)  # noqa: S101 — build_app put it there
+    return context
 
 
-def _of_request(request: Request) -> Desk:
-    return desk_of(request)
+def _of_request(request: Request) -> WebContext:
+    return web_context(request)
 
 
-def _of_socket(websocket: WebSocket) -> Desk:
-    return desk_of(websocket)
+def _of_socket(websocket: WebSocket) -> WebContext:
+    return web_context(websocket)
 
 
-DeskHere = Annotated[Desk, Depends(_of_request)]
-"""The desk, for handlers of requests."""
-DeskOfSocket = Annotated[Desk, Depends(_of_socket)]
-"""The desk, for handlers of websockets."""
+CurrentContext = Annotated[WebContext, Depends(_of_request)]
+"""Context, for handlers of requests."""
+SocketContext = Annotated[WebContext, Depends(_of_socket)]
+"""Context, for handlers of websockets."""

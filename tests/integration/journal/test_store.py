@@ -275,7 +275,7 @@ from podium.platform.system_clock import SystemClock, SystemIds
 async def main(count):
     folder = Path(sys.argv[1])
     store = await SqlStore.open(
-        folder / "state", clock=SystemClock(), ids=SystemIds(), vault=folder / "vault"
+        folder / "state", clock=SystemClock(), ids=SystemIds(), key_dir=folder / "vault"
     )
     number = 0
     while count is None or number < count:

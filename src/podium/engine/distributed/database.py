@@ -31,7 +31,7 @@ WRITTEN_FOR = "3.3.0"
 SCHEMA = "dbos"
 
 _TRIES = 6
-"""How often a claim is tried that meets another worker's: DBOS gives up at once instead of waiting."""
+"""Tries of a claim that meets another worker's: DBOS gives up at once instead of waiting."""
 
 _PRIVATE: dict[str, tuple[str, ...]] = {
     "start_queued_workflows": (

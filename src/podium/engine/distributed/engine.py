@@ -127,10 +127,10 @@ def _ask_a_person(tx: Transaction, run: Run) -> None:
 T = TypeVar("T")
 
 FORGET_AFTER = timedelta(hours=1)
-"""How long DBOS keeps what was settled. Longer than any queue's rate is counted over."""
+"""Time for which DBOS keeps what was settled. Longer than any queue's rate is counted over."""
 
 RECONCILE_SECONDS = 5.0
-"""How often it is looked for what no event tells of."""
+"""Interval at which state is reconciled of which no event tells."""
 
 
 class DbosDispatch:
@@ -232,7 +232,7 @@ class DbosDispatch:
         return await loop.run_in_executor(self._threads, partial(call, *args))
 
     def _codes(self) -> set[str]:
-        """What can be hosted here: any run of these flows, and those that only this host can go on with."""
+        """Code that can be hosted here: any run of these flows, and those that only this host can go on with."""
         offered = self._ownership.flow_versions()
         return {
             needed_code(flow, version, host)

@@ -173,7 +173,7 @@ def run_of(workflow: str) -> tuple[str, int]:
 
 
 def needed_code(flow: str, version: int, host: str | None) -> str:
-    """What DBOS calls the application's version: who does not offer exactly this gets no such run."""
+    """The application version of DBOS: who does not offer exactly this gets no such run."""
     name = flow_name(flow, version)
     return name if host is None else f"{name}#{host}"
 
@@ -191,7 +191,7 @@ def _delay_milliseconds(run: Run, now: datetime) -> int | None:
 
 
 class UnknownClaim(NamedTuple):
-    """What a worker has claimed and does not know of, by what should become of it."""
+    """Workflows that a worker has claimed and does not know of, by what should become of them."""
 
     mine: dict[tuple[str, int], tuple[str, str]]
     """Run and fence → workflow and token, of runs that are this worker's in the record."""
@@ -202,7 +202,7 @@ class UnknownClaim(NamedTuple):
 
 
 class Adoption:
-    """What a worker may take, and what it takes from the dead."""
+    """The runs that a worker may take, and its takeover of those of the dead."""
 
     def __init__(self, ownership: Ownership, roster: WorkerRoster) -> None:
         self._ownership = ownership
@@ -224,7 +224,7 @@ class Adoption:
         return self._ownership.take(tx, run)
 
     def unaccounted(self, view: StoreView, claimed: Collection[str]) -> UnknownClaim:
-        """What this worker has claimed beside the workflows it knows of: an answer was lost on the way."""
+        """Workflows this worker has claimed beside those it knows of: an answer was lost on the way."""
         unknown = UnknownClaim({}, [], [])
         for workflow, token in held_by(asked(view), self._ownership.worker_id).items():
             if workflow in claimed:

@@ -59,7 +59,7 @@ class SplitCommand(NamedTuple):
 
 
 class _CommandContext(NamedTuple):
-    """What surrounds a command's words."""
+    """The surroundings of a command's words."""
 
     variables: tuple[tuple[str, str], ...] = ()
     redirects: tuple[Redirect, ...] = ()
@@ -70,7 +70,7 @@ class _CommandContext(NamedTuple):
     outer_argv: tuple[str, ...] = ()
     depth: int = 0
     assigns: bool = True
-    """Whether a leading `NAME=value` sets a variable, as on a line, or is the program."""
+    """True if a leading `NAME=value` sets a variable, as on a line, or is the program."""
 
 
 @lru_cache(maxsize=256)

@@ -111,7 +111,7 @@ class CommandReader(ParserState, ABC):
         )
 
     def _touching(self, end: int, start: int) -> bool:
-        """Whether two parts make one word: nothing between them, or a line that goes on."""
+        """Tell whether two parts make one word: nothing between them, or a line that goes on."""
         return end == start or _JOINED.fullmatch(self.source[end:start]) is not None
 
     def _add(self, argv: list[str], node: Node, *, joined: bool) -> None:

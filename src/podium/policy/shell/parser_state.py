@@ -125,7 +125,7 @@ class ParserState:
         self.unsteady = False
         self.scopes = 0
         self.where = SourcePosition()
-        """Where the statement stands that is being read."""
+        """Position of the statement that is being read."""
 
     def note(self, what: str) -> None:
         if not self.beyond_plain:
@@ -206,7 +206,7 @@ _MAX_UNCLOSED = 16
 
 
 class HereDocument(NamedTuple):
-    """What stands between the operator's line and the closing one."""
+    """The text between the operator's line and the closing one."""
 
     body: str
     literal: bool
@@ -225,7 +225,7 @@ class HereDocument(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether a program that is fed it gets exactly this text."""
+        """Tell whether a program that is fed it gets exactly this text."""
         return self.literal or not set("$`\\") & set(self.body)
 
 
@@ -264,7 +264,7 @@ def taken_out(source: bytes) -> tuple[bytes, tuple[HereDocument, ...]]:
 
 
 def _closing(source: bytes, opening: re.Match[bytes]) -> tuple[int, int] | None:
-    """Where the body ends and where the script goes on; None when no line closes it."""
+    """Start and end of the closing line; None when no line closes it."""
     delimiter = opening["single"] or opening["double"] or opening["bare"]
     tabs = rb"\t*" if opening["dash"] else b""
     closing = re.compile(rb"^" + tabs + re.escape(delimiter) + rb"(?:\n|\Z)", re.MULTILINE)

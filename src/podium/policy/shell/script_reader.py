@@ -45,7 +45,7 @@ _TOO_DEEP = "its parts stand too deep in one another"
 
 
 class ParsedScript(NamedTuple):
-    """What a script was read as."""
+    """A script, parsed."""
 
     commands: tuple[WrittenCommand, ...]
     beyond_plain: str
@@ -80,12 +80,12 @@ class _StatementReader(CommandReader):
     def __init__(self, source: bytes, documents: Sequence[HereDocument]) -> None:
         super().__init__(source, documents)
         self.handled: set[int] = set()
-        """Where substitutions begin that were read, and where backticks end."""
+        """Offsets at which substitutions begin that were read, and at which backticks end."""
         self._depth = 0
 
     @property
     def confirmed(self) -> bool:
-        """Whether the tree shows every here-document as the redirection it stands for."""
+        """Tell whether the tree shows every here-document as the redirection it stands for."""
         if self.root.has_error:
             return False
         placeholder_count = self.source.count(PLACEHOLDER.encode())
@@ -383,7 +383,7 @@ _RUNNABLE_ESCAPED = re.compile(rb"\\\$\(|\\`")
 
 
 def _placeholders(node: Node, source: bytes) -> int:
-    """How many redirections from a here-document's placeholder the tree has."""
+    """Count redirections from a here-document's placeholder in the tree."""
     if node.type == "file_redirect" and sign(node) == "<":
         target = node.children[-1]
         raw = source[target.start_byte : target.end_byte]

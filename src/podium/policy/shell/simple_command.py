@@ -21,7 +21,7 @@ SYSTEM_FOLDERS = frozenset(
 
 
 class Objection(NamedTuple):
-    """Why a line, or a part of it, may not be run: as `Refused`, and kept."""
+    """The reason why a line, or a part of it, may not be run, as data: `CallDenied` that is kept."""
 
     rule: str
     reason: str
@@ -57,7 +57,7 @@ class SimpleCommand(NamedTuple):
     basename: str
     """The last part of the program's path in lower case, wherever it stands."""
     computed: bool
-    """Whether a word of it, or the name of a file it is given, is only known when it runs."""
+    """True if a word of it, or the name of a file it is given, is only known when it runs."""
     variables: tuple[tuple[str, str], ...] = ()
     redirects: tuple[Redirect, ...] = ()
     scope: tuple[int, ...] = ()
@@ -75,9 +75,9 @@ class ParsedLine(NamedTuple):
     written: tuple[WrittenCommand, ...] = ()
     """The commands as they stand in the line."""
     unclear: str = ""
-    """Why it could not be read at all."""
+    """The reason why it could not be read at all."""
     refusal: Objection | None = None
-    """What is wrong with it under every policy."""
+    """The objection to it under every policy."""
     beyond_plain: Objection | None = None
     """The first thing in it that only a confined run may do: its effect shows when it runs."""
     unsteady: bool = False

@@ -24,7 +24,7 @@ _PLAIN_EXPANSION = re.compile(rb"\$(?:(\w+)|\{(\w+)\})")
 _ESCAPED_IN_QUOTES = re.compile(rb'\\([$`"\\\n])')
 _ACTIVE_IN_QUOTES = re.compile(rb"\\.|`|\$(?=[A-Za-z0-9_({@*#?$!-])", re.DOTALL)
 _UNSURE_IN_QUOTES = re.compile(rb"!(?=[^\s\"])|\\[`\n!]|\\$|(?<!\\)\$")
-"""What only some shells, or only those on a terminal, take for more than its text."""
+"""Text that only some shells, or only those on a terminal, take for more than its characters."""
 _ARITHMETIC = re.compile(rb"[\w\s+\-*/%<>=!&|^~?:,$#(){}\[\]@\"'.]*")
 _TWO_WORDS = re.compile(rb"[A-Za-z_]\w*\s+[\w./-]")
 _OPEN, _COMMA, _CLOSE = "\x03", "\x04", "\x05"
@@ -50,9 +50,9 @@ class WordReader:
         self._substitution = substitution
         self._assigned = assigned
         self.values: dict[str, tuple[str, ...]] = {}
-        """What variables are known to hold."""
+        """Values that variables are known to hold."""
         self.inert: list[tuple[int, int]] = []
-        """Where the script is quoted so that nothing in it is expanded."""
+        """Ranges of the script that are quoted so that nothing in them is expanded."""
         self.arithmetic = False
 
     def alternatives(self, node: Node) -> tuple[str, ...]:

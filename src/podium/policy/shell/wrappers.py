@@ -73,7 +73,7 @@ _SCRIPT_FORM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WrappedCommand:
-    """What a wrapper starts."""
+    """The command that a wrapper starts."""
 
     argv: tuple[str, ...]
     unset: tuple[tuple[str, str], ...] = ()
@@ -163,7 +163,7 @@ def script_of(name: str, argv: tuple[str, ...]) -> ShellScriptArgument | None:
 
 
 def reads_input(argv: tuple[str, ...]) -> bool:
-    """Whether a shell with these words takes its commands from its input."""
+    """Tell whether a shell with these words takes its commands from its input."""
     plain = [token for token in argv[1:] if not token.startswith(("-", "+"))]
     flags = "".join(token[1:] for token in argv[1:] if token[:1] in "-+" and token[:2] != "--")
     return "s" in flags or not plain
@@ -173,7 +173,7 @@ _QUIET_FLAGS = frozenset("neuxvlf")
 
 
 def runs_a_file(argv: tuple[str, ...], *, confined: bool) -> bool:
-    """Whether a shell is given a file to run, by a name that says which."""
+    """Tell whether a shell is given a file to run, by a name that says which."""
     at = 1
     while confined and at < len(argv) and argv[at][:1] == "-" and argv[at] not in ("-", "--"):
         if not argv[at].lstrip("-") or not set(argv[at][1:]) <= _QUIET_FLAGS:
@@ -218,7 +218,7 @@ class FindCommand(NamedTuple):
     plain: tuple[str, ...]
     """Its words without the commands it starts."""
     started: tuple[tuple[str, ...], ...]
-    """Those commands; what was found stands in them as a glob over the search_paths searched."""
+    """Those commands; what was found stands in them as a glob over the folders searched."""
 
 
 def taken_apart(argv: tuple[str, ...]) -> FindCommand:
@@ -244,7 +244,7 @@ def taken_apart(argv: tuple[str, ...]) -> FindCommand:
 
 
 def search_paths(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Where it searches: the words before its first test."""
+    """The folders it searches: the words before its first test."""
     paths: list[str] = []
     for token in argv[1:]:
         if token in _BEFORE_PATHS:
@@ -256,7 +256,7 @@ def search_paths(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def name_glob(argv: tuple[str, ...]) -> str:
-    """What is found beneath a place, as a glob; empty when nothing narrows the search."""
+    """A glob for the names it finds; empty when nothing narrows the search."""
     if _LOOSENING & set(argv):
         return ""
     for at, token in enumerate(argv[:-1]):

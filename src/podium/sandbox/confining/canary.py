@@ -44,11 +44,11 @@ class Mechanism(FrozenModel):
     bubblewrap: str = ""
     """The program, for the way by mounts."""
     disable_userns: bool = True
-    """Whether bubblewrap can keep a tree from making user namespaces of its own."""
+    """True if bubblewrap can keep a tree from making user namespaces of its own."""
 
     @property
     def limits_temporary(self) -> bool:
-        """Whether temporary files can be limited: they need a mount of their own, and bubblewrap its option
+        """Tell whether temporary files can be limited: they need a mount of their own, and bubblewrap its option
         `--size`, which came before the one above. Of an older one nobody can tell."""
         return self.name == BUBBLEWRAP and self.disable_userns
 
@@ -66,7 +66,7 @@ class MechanismTrial(FrozenModel):
     mechanism: Mechanism
     works: bool
     why: str = ""
-    """What went wrong: why it did not start, or what got through."""
+    """The failure: why it did not start, or what got through."""
 
 
 Run = Callable[[ProcessSpec, Mechanism], Awaitable[ProcessExit]]
@@ -185,7 +185,7 @@ class Canary:
 
 
 def _machine() -> dict[str, object]:
-    """What the verdict rests on: this boot, this user, this kernel, this bubblewrap, these rules."""
+    """The base of the verdict: this boot, this user, this kernel, this bubblewrap, these rules."""
     program = shutil.which("bwrap") or ""
     about = Path(program).stat() if program else None
     status = Path("/proc/self/status").read_text()
@@ -261,7 +261,7 @@ def _what_failed(ended: ProcessExit) -> str:
 
 
 def _what_happened(inner: Path, outer: Path) -> str:
-    """What really changed, whatever the canary says. Empty when all is as it was."""
+    """The changes that really happened, whatever the canary says. Empty when all is as it was."""
     if not (inner / "file").is_file():
         return "it could not write where it may"
     if sorted(path.name for path in outer.iterdir()) != ["file", "other"]:

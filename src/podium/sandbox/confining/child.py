@@ -39,7 +39,7 @@ def confine(plan: ConfinementPlan, line: socket.socket) -> None:
 
 
 Command = tuple[str, list[str], dict[str, str]]
-"""What a fork executes: program, words, variables."""
+"""A program for a fork to execute: program, arguments, variables."""
 
 
 def command(plan: ConfinementPlan, program: str, argv: list[str], env: dict[str, str]) -> Command:

@@ -35,7 +35,7 @@ _PATIENCE_SECONDS = 130
 
 
 class ConnectBroker:
-    """Where the tree may connect to."""
+    """Connections of the tree, made for it as far as they are allowed."""
 
     def __init__(
         self, network_open: bool, ports: list[int], sockets: list[str] | None, own: list[str]

@@ -94,5 +94,5 @@ def _usher_in(own: int, spaces: dict[str, int], report: int, be: Callable[[], No
 
 
 def _become_dumpable() -> None:
-    """Who entered is hidden from the guard, which has to look at what it starts."""
+    """Become visible to the guard, which has to look at what it starts: a process that entered is hidden from it."""
     LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)

@@ -19,7 +19,7 @@ _LOADER_OPTIONS_WITH_VALUE = (
 
 
 class SubcommandRule:
-    """How a subcommand that may be used may not be used."""
+    """Limits to a subcommand that may be used."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ProgramRule:
 
 
 class ExecRuleSet:
-    """What may be started. Plain, since the guard that judges by it loads no models."""
+    """The programs that may be started. Plain, since the guard that judges by it loads no models."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ def from_data(data: list[object]) -> ExecRuleSet:
 
 
 class ProcessContext:
-    """Where a process runs, asked for only when its words do not decide."""
+    """The folder and variables of a process, asked for only when its arguments do not decide."""
 
     def folder(self) -> str:
         raise NotImplementedError
@@ -144,7 +144,7 @@ def judge(
     argv: list[str],
     around: ProcessContext | None = None,
 ) -> str:
-    """Why this may not be started, or nothing. `names` are all that the file goes by."""
+    """The reason why this may not be started, or nothing. `names` are all that the file goes by."""
     if any(name.startswith(_LOADERS) for name in names):
         return _judge_loaded(rules, argv, around)
     for name in names:

@@ -20,7 +20,7 @@ _MAX_REMEMBERED = 1000
 
 
 class ExecRequest(ProcessContext):
-    """What a waiting exec wants to start."""
+    """A waiting exec."""
 
     def __init__(self, notice: SyscallNotice) -> None:
         """Read it from the caller's memory. Raises `OSError` and `TooMuch`."""

@@ -1,4 +1,4 @@
-"""Which hosts a confined tree may reach: the reading of `Confinement.hosts`."""
+"""Hosts that a confined tree may reach: the reading of `Confinement.hosts`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WEB_PORTS = frozenset({80, 443})
-"""What a host without a port of its own stands for."""
+"""Ports of a host without a port of its own."""
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
-"""Where clouds hand out a machine's credentials, besides the link-local 169.254.169.254."""
+"""Addresses at which clouds hand out a machine's credentials, besides the link-local 169.254.169.254."""
 _TRANSLATED = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 """Their last four bytes are an IPv4 address: NAT64, and two older ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a program wants to connect to."""
+    """The host and port of a connection."""
 
     host: str
     """Lower-case, without a final dot or brackets."""
@@ -42,7 +42,7 @@ def read_destination(text: str, default_port: int | None = None) -> Destination 
 
 
 def is_listed(destination: Destination, listed: Sequence[str]) -> bool:
-    """Whether one of the listed hosts is this one: `name`, `*.name` (below it alone) or `name:port`."""
+    """Tell whether one of the listed hosts is this one: `name`, `*.name` (below it alone) or `name:port`."""
     return any(_fits(destination, entry) for entry in listed)
 
 
@@ -64,7 +64,7 @@ def _has_port(entry: str) -> bool:
 
 
 def may_be_dialled(address: str, destination: Destination) -> bool:
-    """Whether a listed name may lead to this address.
+    """Tell whether a listed name may lead to this address.
 
     A name that somebody else's name server answers for must not lead to this machine's own
     services, nor to a cloud's metadata address, nor to either through a translated or tunnelled

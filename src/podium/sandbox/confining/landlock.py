@@ -41,7 +41,7 @@ def version() -> int:
 
 
 def has_scopes() -> bool:
-    """Whether signals and abstract sockets can be kept inside."""
+    """Tell whether signals and abstract sockets can be kept inside."""
     return version() >= _ABI_WITH_SCOPES
 
 

@@ -21,7 +21,7 @@ _KEYS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store
 _OF_WORK = _HISTORIES | {"podium.yaml"}
 _OF_HOMES = frozenset({".config", ".bashrc", ".zshrc", ".profile", ".netrc", ".git-credentials"})
 _BARE = frozenset({"head", "objects", "refs"})
-"""What a repository without a checkout has at its top."""
+"""Top-level names of a repository without a checkout."""
 
 
 class PathSet:
@@ -36,15 +36,15 @@ class PathSet:
         self.are_at = cache(self._are_at)
 
     def _are_at(self, real: Path) -> bool:
-        """Whether this is one of the places."""
+        """Tell whether this is one of the places."""
         return real in self._reals or _identity(real) in self._identities
 
     def hold(self, real: Path) -> bool:
-        """Whether this is one of the places, or lies in one."""
+        """Tell whether this is one of the places, or lies in one."""
         return bool(self._reals) and any(map(self.are_at, (real, *real.parents)))
 
     def lie_in(self, real: Path) -> bool:
-        """Whether this is one of the places, or holds one."""
+        """Tell whether this is one of the places, or holds one."""
         paths, identities = self._above
         return real in paths or _identity(real) in identities
 
@@ -59,20 +59,20 @@ class Workplaces:
         self._names = cache(_names)
 
     def hold(self, real: Path) -> bool:
-        """Whether this lies in the project, or in any other checkout."""
+        """Tell whether this lies in the project, or in any other checkout."""
         if self._project.hold(real):
             return True
         above = (folder for folder in (real, *real.parents) if folder not in self._beyond)
         return any(self._is_checkout(folder) for folder in above)
 
     def lie_in(self, real: Path) -> bool:
-        """Whether the project lies in this, or some checkout right below it."""
+        """Tell whether the project lies in this, or some checkout right below it."""
         if self._project.lie_in(real):
             return True
         return any(self._is_checkout(folder) for folder in _folders_in(real))
 
     def are_marked(self, real: Path) -> bool:
-        """Whether this folder itself holds what a person keeps for himself."""
+        """Tell whether this folder itself holds what a person keeps for himself."""
         names = self._names(real)
         work_names = _OF_WORK | _OF_HOMES | _KEYS
         return bool(names & work_names) or any(name.startswith(".env") for name in names)
@@ -83,7 +83,7 @@ class Workplaces:
 
 
 def is_guarded(real: Path) -> bool:
-    """Whether this lies in a folder of keys, of a history or of a record."""
+    """Tell whether this lies in a folder of keys, of a history or of a record."""
     return any(comparable(part) in _HISTORIES | _KEYS for part in real.parts)
 
 
@@ -124,7 +124,7 @@ PYTHON_PARTS = ("bin", "lib/python*", "lib64/python*", "lib/libpython*", "pyvenv
 
 class MountLayout(NamedTuple):
     sign: str
-    """What is there if this is one. As everywhere here, `*` stands for one name or a piece of it."""
+    """A path that is there if this is one. As everywhere here, `*` stands for one name or a piece of it."""
     parts: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     """Installations inside, each shown by its own parts."""
@@ -204,17 +204,17 @@ BESIDE_LOCAL_PROGRAMS = {
     "share/pipx": MountLayout("venvs", (), ("venvs/*", "shared")),
     "pipx": MountLayout("venvs", (), ("venvs/*", "shared")),
 }
-"""Where programs in `~/.local/bin` really lie, seen from `~/.local`."""
+"""The real folders of programs in `~/.local/bin`, seen from `~/.local`."""
 
 
 def manager_at(folder: Path) -> MountLayout | None:
-    """How a manager of toolchains is laid out, if this is the folder of one."""
+    """The layout of a manager of toolchains, if this is the folder of one."""
     layout = _MANAGERS.get(folder.name.removeprefix(".").casefold())
     return layout if layout and (folder / layout.sign).exists() else None
 
 
 def parts_of(prefix: Path) -> Iterator[Path]:
-    """What programs need of an installation."""
+    """Yield the parts of an installation that programs need."""
     names = [*_PARTS]
     for shape in _SHAPES:
         if any(prefix.glob(shape.sign)):
@@ -223,14 +223,14 @@ def parts_of(prefix: Path) -> Iterator[Path]:
 
 
 def has_shape(prefix: Path) -> bool:
-    """Whether something is installed here."""
+    """Tell whether something is installed here."""
     if any((prefix / name).is_dir() for name in LIBRARY_FOLDERS):
         return True
     return any(any(prefix.glob(shape.sign)) for shape in _SHAPES)
 
 
 def parts_of_manager(folder: Path, layout: MountLayout) -> Iterator[Path]:
-    """What programs need of all that it manages."""
+    """Yield the parts of all that it manages which programs need."""
     yield from named_parts(folder, layout.parts)
     for prefix in named_parts(folder, layout.prefixes):
         if prefix.is_dir():

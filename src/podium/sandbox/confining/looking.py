@@ -35,7 +35,7 @@ def open_meant(pid: int, folder: int, path: str, follow: bool = True) -> int:
 
 
 def _own_file(pid: int, path: str) -> str:
-    """What `/proc/self` says of its reader, for the caller instead of us; only these exact forms."""
+    """The content of `/proc/self` for the caller instead of us; only these exact forms."""
     if path in ("/proc/self/exe", "/proc/thread-self/exe"):
         return f"/proc/{pid}/exe"
     for folder in ("/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"):
@@ -51,7 +51,7 @@ def open_descriptor(pid: int, number: int) -> int:
 
 
 def path_of(descriptor: int) -> str:
-    """Where the file behind a descriptor lies now."""
+    """The present path of the file behind a descriptor."""
     return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 — as above
 
 

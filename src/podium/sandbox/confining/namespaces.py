@@ -19,7 +19,7 @@ else:
 
 NEW_MOUNTS, NEW_USER, NEW_NET = 0x00020000, 0x10000000, 0x40000000
 OWNER_OF_NAMESPACE = 0xB701
-"""What `ioctl` gives the user namespace by that a namespace belongs to."""
+"""The `ioctl` that gives the user namespace by that a namespace belongs to."""
 _DESCRIPTOR_BYTES = 4  # a C int
 _BACKLOG = 128
 
@@ -31,7 +31,7 @@ def send_descriptors(line: socket.socket, payload: bytes, descriptors: list[int]
 
 
 def receive_descriptors(line: socket.socket, most: int) -> tuple[bytes, list[int]]:
-    """What `send_descriptors` sent; nothing when the other end is closed."""
+    """Receive from `send_descriptors`; nothing when the other end is closed."""
     ancillary_size = socket.CMSG_SPACE(most * _DESCRIPTOR_BYTES)
     payload, messages, _, _ = line.recvmsg(200, ancillary_size, socket.MSG_CMSG_CLOEXEC)
     packed = b"".join(data for _, _, data in messages)

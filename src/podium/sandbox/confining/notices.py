@@ -105,7 +105,7 @@ def receive(listener: int) -> SyscallNotice | None:
 
 
 def still_waits(listener: int, notice: SyscallNotice) -> bool:
-    """Whether the caller still stands there: else its pid may belong to another by now."""
+    """Tell whether the caller still stands there: else its pid may belong to another by now."""
     try:
         fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", notice.identity))
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a port of this machine is one that the tree itself listens at."""
+"""True if a port of this machine is one that the tree itself listens at."""
 
 from __future__ import annotations
 

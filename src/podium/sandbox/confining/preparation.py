@@ -32,7 +32,7 @@ from podium.sandbox.environment import find_program
 from podium.sandbox.orphans import TAG_VARIABLE
 
 PROXY_PORTS = (3128, 3129, 8118, 8888)
-"""Where the proxy answers inside: the first that is not forwarded, else any other."""
+"""Ports of the proxy inside: the first that is not forwarded, else any other."""
 
 MAX_PORTS = 200
 """More descriptors do not go over a socket at once."""
@@ -69,7 +69,7 @@ def proxy_port(confinement: Confinement) -> int:
 
 
 def ports_inside(confinement: Confinement) -> list[int]:
-    """Where to listen for a tree with a network of its own."""
+    """Ports to listen on for a tree with a network of its own."""
     if confinement.network == "open":
         return []
     proxy = [proxy_port(confinement)] if has_proxy(confinement) else []

@@ -60,7 +60,7 @@ def profile(confinement: Confinement, temporary: str, ports: Iterable[int] = ())
 
 
 def _write_rules(confinement: Confinement) -> list[str]:
-    """What is pinned, and the names above it: who can rename a folder can put another in its place."""
+    """Rules for what is pinned and for the names above it: who can rename a folder can put another in its place."""
     inside = ConfinedView(confinement.mounts)
     pinned = [inside.outside(path) for path in confinement.pinned]
     fixed = [normal(mount.source) for mount in confinement.mounts if not mount.writable]

@@ -46,7 +46,7 @@ class SyscallSupervisor:
         self.program_pid = 0
         """Pid of the program as it is seen here; 0 until it is about to be executed."""
         self.failure = 0
-        """Why the program could not be executed, as an errno; 0 when it could."""
+        """The errno for which the program could not be executed; 0 when it could."""
         self.untold: list[str] = []
         """Refusals that nobody heard of yet; who tells of them empties the list."""
         self._noted: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where programs that do not belong to the system lie: shown read-only to a confined tree, and no more than that.
+"""Folders of programs that do not belong to the system: visible read-only to a confined tree, and no more than that.
 
 A person's home holds toolchains beside keys, and a checkout programs beside everything else. So of what looks like
 an installation its known parts are shown, and of everything else only folders of programs, or only the programs.
@@ -36,7 +36,7 @@ _FIRST_LINE_BYTES = 256
 
 
 def interpreters(path: Path, search_path: str) -> list[Path]:
-    """What the first line of a script names; of `env NAME`, what is found under that name."""
+    """The programs that the first line of a script names; of `env NAME`, what is found under that name."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return []
@@ -62,7 +62,7 @@ def on_search_path(name: str, search_path: str) -> list[Path]:
 
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
-"""What every confined tree sees."""
+"""Folders that every confined tree sees."""
 _MAX_HOPS = 16
 _MAX_PROGRAMS = 256
 """Of one folder that is not shown as a whole: each of them is a mount."""
@@ -117,7 +117,7 @@ class _ToolchainFinder:
         self._managed = cache(lambda folder, layout: tuple(parts_of_manager(folder, layout)))
 
     def is_allowed(self, path: Path) -> bool:
-        """Whether it lies outside of the system, and neither holds nor lies in what is closed."""
+        """Tell whether it lies outside of the system, and neither holds nor lies in what is closed."""
         real = self._real(path)
         if _of_system(real) or self._is_untrusted(path) or self._homes.lie_in(real):
             return False
@@ -156,7 +156,7 @@ class _ToolchainFinder:
             waiting += interpreters(path, search_path)
 
     def _of_file(self, path: Path) -> Iterator[Path]:
-        """What lies around the file, and around every file that its links lead to."""
+        """Yield the folders around the file, and around every file that its links lead to."""
         for hop in range(_MAX_HOPS):
             if self._is_untrusted(path):
                 return
@@ -174,7 +174,7 @@ class _ToolchainFinder:
             path = Path(os.path.normpath(path.parent / target))
 
     def _around(self, folder: Path) -> Iterator[Path]:
-        """What belongs to the programs of this folder; the folder; its programs; or nothing."""
+        """Yield what belongs to the programs of this folder; the folder; its programs; or nothing."""
         folder = self._real(folder) if ".." in folder.parts else folder
         real = self._real(folder)
         if _of_system(real) or self._homes.lie_in(real) or self._is_untrusted(folder):
@@ -209,7 +209,7 @@ class _ToolchainFinder:
             yield from self._belonging(self._real(folder))
 
     def _belonging(self, programs: Path) -> Iterator[Path]:
-        """What a toolchain keeps elsewhere."""
+        """Yield the folders that a toolchain keeps elsewhere."""
         if programs == self._cargo / "bin":
             toolchains = self._home / ".rustup"
             layout = manager_at(toolchains)
@@ -229,7 +229,7 @@ class _ToolchainFinder:
         return self._work.hold(real) or self._work.are_marked(real) or self._work.lie_in(real)
 
     def _is_self_contained(self, prefix: Path) -> bool:
-        """Whether nothing else lies there, as it does in a home or at the top of a checkout."""
+        """Tell whether nothing else lies there, as it does in a home or at the top of a checkout."""
         if self._homes.lie_in(prefix) or self._shared.are_at(prefix):
             return False
         return not self._work.are_marked(prefix)

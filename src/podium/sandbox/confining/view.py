@@ -22,7 +22,7 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108 — as above
 
 
 def is_under(path: str, folder: str) -> bool:
-    """Whether the path is the folder or something in it. Both are absolute and normal."""
+    """Tell whether the path is the folder or something in it. Both are absolute and normal."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -33,7 +33,7 @@ def normal(path: str) -> str:
 
 
 class ConfinedView:
-    """What a confined tree sees, as far as names go."""
+    """The view of a confined tree, as far as names go."""
 
     def __init__(self, mounts: Sequence[Mount], home: str = "") -> None:
         """`home` is private and empty unless something is mounted there."""
@@ -70,7 +70,7 @@ class ConfinedView:
         return next((mount for target, mount in self._mounts if is_under(path, target)), None)
 
     def has_folder(self, path: str) -> bool:
-        """Whether there is such a folder at the start."""
+        """Tell whether there is such a folder at the start."""
         path = normal(path)
         real = self.outside(path)
         if real:
@@ -112,7 +112,7 @@ class ConfinedView:
         return self.outside(at)
 
     def _link_at(self, path: str) -> str:
-        """Where a link inside leads; empty when there is none. Folders of a search path have many steps in common."""
+        """The target of a link inside; empty when there is none. Folders of a search path have many steps in common."""
         if path not in self._steps:
             real = self.outside(path)
             is_link = bool(real) and os.path.islink(real)  # noqa: PTH114 — as above
@@ -126,14 +126,14 @@ _MAX_ENTRIES = 100_000
 
 
 def paths_closed_to_root() -> list[tuple[str, bool]]:
-    """What root inside shall not see of the system's folders, each with whether it is a folder."""
+    """Paths of the system's folders that are closed to root inside, each with whether it is a folder."""
     entries = (one for folder in _OWNED for one in not_for_everybody(folder))
     return [one for one in entries if os.path.lexists(one[0])]
 
 
 @cache
 def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
-    """What in a folder only its owner may read, each with whether it is a folder.
+    """Paths in a folder that only its owner may read, each with whether it is a folder.
 
     Root inside a sandbox owns the machine's passwords and keys; it shall see what anybody may.
     """

@@ -45,7 +45,7 @@ def prepare_for_terminal(
 def launch_spec_for(
     spawn: ProcessSpec, order: GuardOrder, mechanism: Mechanism | None, environ: Mapping[str, str]
 ) -> LaunchSpec:
-    """What the attendant is told. `environ` may name a proxy that the machine itself has to use."""
+    """The spec for the attendant. `environ` may name a proxy that the machine itself has to use."""
     confinement = spawn.confinement
     proxied = mechanism is not None and has_proxy(confinement)
     mounted = mechanism is not None and mechanism.name == BUBBLEWRAP
@@ -60,6 +60,6 @@ def launch_spec_for(
 
 
 def attendant_command(folder: LaunchFolder) -> tuple[str, ...]:
-    """What is to be started on the terminal."""
+    """The command to start on the terminal."""
     start = str(Path(__file__).parents[1] / "isolated.py")
     return (sys.executable, "-IS", start, "podium.sandbox.terminal.attending", str(folder.path))

@@ -89,7 +89,7 @@ class TerminalHost:
         return _BY_SIGNAL + signal.SIGKILL if self._code is None else self._code
 
     def _complete(self) -> None:
-        """What only the terminal knows: its own kind, and a port that is free now."""
+        """Fill in what only the terminal knows: its own kind, and a port that is free now."""
         order = self._order
         order.owner_pid = os.getpid()
         inherited = [name for name in _OF_THE_TERMINAL if name not in self._spec.named]

@@ -1,4 +1,4 @@
-"""What an attendant has to know, in a private folder that it removes."""
+"""The launch spec of an attendant, in a private folder that it removes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class LaunchSpec:
     """As `Order` encodes it. Holds variables, and secrets among them."""
     hosts: tuple[str, ...] = ()
     proxy_port: int = 0
-    """Where the proxy answers on the tree's own loopback; 0: it has no proxy there."""
+    """The proxy's port on the tree's own loopback; 0: it has no proxy there."""
     opens_proxy: bool = False
-    """Where the tree has no loopback of its own: a port for its proxy is opened on the machine's."""
+    """True where the tree has no loopback of its own: a port for its proxy is opened on the machine's."""
     named: tuple[str, ...] = ()
     """Variables that were set for this program: they count whatever the terminal says."""
     upstream: tuple[tuple[str, str], ...] = ()

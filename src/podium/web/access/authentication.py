@@ -14,18 +14,18 @@ from podium.core.errors import UserMustAct
 from podium.web.access.host_names import HARMLESS
 from podium.web.access.limits import NotAllowed, NotLetIn
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, desk_of
+from podium.web.context import WebContext, web_context
 
 
-def cookie_name(desk: Desk, *, of_card: bool = False) -> str:
-    """Of this console: browsers keep cookies by host, whatever the port, and a machine may have several consoles."""
-    name = f"podium_{desk.sessions.mark}{'_card' if of_card else ''}"
+def cookie_name(context: WebContext, *, of_card: bool = False) -> str:
+    """Return this console's cookie name: browsers key cookies by host without the port, and a machine may run several consoles."""
+    name = f"podium_{context.sessions.console_id}{'_card' if of_card else ''}"
     # Browsers take a cookie with this prefix only by TLS, for this host alone.
-    return f"__Host-{name}" if desk.settings.is_secure else name
+    return f"__Host-{name}" if context.settings.is_secure else name
 
 
 def cookie_of(connection: HTTPConnection) -> str:
-    """The session that lets a browser in: a link's for its own card, else the person's; empty for none."""
+    """Return the session cookie in force: a link's for its own card, else the person's; empty when there is none."""
     own, of_card = _sent(connection)
     if own and of_card and _asks_for_card(connection, of_card):
         return of_card
@@ -33,95 +33,99 @@ def cookie_of(connection: HTTPConnection) -> str:
 
 
 def form_cookie_of(connection: HTTPConnection) -> str:
-    """The session whose word forms carry: the same on every page, whichever session lets the browser in there."""
+    """Return the cookie that form tokens are bound to: the same on every page, whichever session is in force there."""
     own, of_card = _sent(connection)
     return own or of_card
 
 
 def _sent(connection: HTTPConnection) -> tuple[str, str]:
-    """The person's session and a link's; empty for those that the browser has not."""
-    own, of_card = _names(desk_of(connection))
+    """Return the person's cookie and a link's, empty where the browser sent none."""
+    own, of_card = _names(web_context(connection))
     return connection.cookies.get(own, ""), connection.cookies.get(of_card, "")
 
 
-def _names(desk: Desk) -> tuple[str, str]:
-    return cookie_name(desk), cookie_name(desk, of_card=True)
+def _names(context: WebContext) -> tuple[str, str]:
+    return cookie_name(context), cookie_name(context, of_card=True)
 
 
 def _asks_for_card(connection: HTTPConnection, cookie: str) -> bool:
-    desk = desk_of(connection)
-    visitor = desk.sessions.read(cookie, desk.podium.clock.now())
+    context = web_context(connection)
+    visitor = context.sessions.read(cookie, context.podium.clock.now())
     return visitor is not None and visitor.card in connection.scope["path"].split("/")
 
 
 def begin_session(
     answer: Response, connection: HTTPConnection, person: Person, length: timedelta
 ) -> None:
-    """Let this person's browser in, for as long. Whoever comes as themselves leaves a link's session behind."""
-    desk = desk_of(connection)
+    """Set the session cookie for `length`. Signing in with a token ends a link's session."""
+    context = web_context(connection)
     if not person.card:
-        _forget(answer, connection, cookie_name(desk, of_card=True))
+        _forget(answer, connection, cookie_name(context, of_card=True))
     answer.set_cookie(
-        cookie_name(desk, of_card=bool(person.card)),
-        desk.sessions.begin(person, desk.podium.clock.now() + length),
+        cookie_name(context, of_card=bool(person.card)),
+        context.sessions.begin(person, context.podium.clock.now() + length),
         max_age=int(length.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=desk.settings.is_secure,
+        secure=context.settings.is_secure,
     )
 
 
 def end_sessions(answer: Response, connection: HTTPConnection) -> None:
-    """Let nobody in any more by the sessions that this browser sent."""
-    for name in _names(desk_of(connection)):
+    """End the sessions this browser sent, and delete their cookies."""
+    for name in _names(web_context(connection)):
         _forget(answer, connection, name)
 
 
 def _forget(answer: Response, connection: HTTPConnection, name: str) -> None:
     if cookie := connection.cookies.get(name, ""):
-        desk = desk_of(connection)
-        desk.sessions.end(cookie, desk.podium.clock.now())
-        answer.delete_cookie(name, httponly=True, samesite="strict", secure=desk.settings.is_secure)
+        context = web_context(connection)
+        context.sessions.end(cookie, context.podium.clock.now())
+        answer.delete_cookie(
+            name, httponly=True, samesite="strict", secure=context.settings.is_secure
+        )
 
 
-FORM_WORD = "x-podium-form"
-"""The header, and with underscores the field, that forms of a session carry."""
+FORM_HEADER = "x-podium-form"
+"""CSRF header of a session's forms; with underscores, the form field."""
 FORM_FIELD = "x_podium_form"
-KNOWN_AS = "podium.person"
-"""Where a request keeps who asks, once the guards have looked."""
+PERSON_KEY = "podium.person"
+"""Scope key under which the guards store the person who asks."""
 
 
 def person_of(connection: HTTPConnection) -> Person | None:
-    """Who asks, as the guards found; None when nobody known does."""
-    found = connection.scope.get(KNOWN_AS)
-    return found if isinstance(found, Person) else None
+    """Return the person the guards recognised, or None for a stranger."""
+    person = connection.scope.get(PERSON_KEY)
+    return person if isinstance(person, Person) else None
 
 
 def recognise(connection: HTTPConnection) -> Person | None:
-    """Who asks, by their token or their session, as of now. A book that cannot be read lets nobody in."""
-    desk = desk_of(connection)
+    """Identify the person by token or session, as of now. A token file that cannot be read lets nobody in."""
+    context = web_context(connection)
     try:
-        if given := connection.headers.get("authorization", ""):
-            kind, _, token = given.partition(" ")
-            now = desk.podium.clock.now()
-            return desk.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
-        return _of_session(desk, cookie_of(connection))
+        if header := connection.headers.get("authorization", ""):
+            kind, _, token = header.partition(" ")
+            now = context.podium.clock.now()
+            return (
+                context.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
+            )
+        return _of_session(context, cookie_of(connection))
     except (UserMustAct, OSError):
         return None
 
 
-def _of_session(desk: Desk, cookie: str) -> Person | None:
-    now = desk.podium.clock.now()
-    known = desk.sessions.read(cookie, now) if cookie else None
-    if known is None or not known.token_id:
+def _of_session(context: WebContext, cookie: str) -> Person | None:
+    now = context.podium.clock.now()
+    visitor = context.sessions.read(cookie, now) if cookie else None
+    if visitor is None or not visitor.token_id:
         # Links of notices begin sessions without a token.
-        return known
-    kept = desk.tokens.person_of(known.token_id, now)
-    return kept and kept.model_copy(update={"card": known.card, "by_session": True})
+        return visitor
+    holder = context.tokens.person_of(visitor.token_id, now)
+    return holder and holder.model_copy(update={"card": visitor.card, "by_session": True})
 
 
 async def person_here(request: Request) -> Person:
-    """Who asks. Raises `NotLetIn`; also for what changes something and may come from another site."""
+    """Return the person who asks. Raises `NotLetIn` for strangers, and for a change that may come from another site."""
     person = person_of(request)
     if person is None:
         raise NotLetIn("say who you are: a token of `podium serve` is needed here")
@@ -135,17 +139,17 @@ async def person_here(request: Request) -> Person:
 
 
 def comes_by_cookie(connection: HTTPConnection) -> bool:
-    """Whether a browser's session is what lets them in; a token of their own goes before it."""
+    """True when a browser session lets them in; a bearer token takes precedence."""
     return "authorization" not in connection.headers and bool(cookie_of(connection))
 
 
 async def _is_of_our_form(request: Request) -> bool:
-    word = request.headers.get(FORM_WORD, "")
-    if not word and request.headers.get("content-type", "").startswith(
+    proof = request.headers.get(FORM_HEADER, "")
+    if not proof and request.headers.get("content-type", "").startswith(
         "application/x-www-form-urlencoded"
     ):
-        word = str((await request.form()).get(FORM_FIELD, ""))
-    return desk_of(request).sessions.is_form_word(form_cookie_of(request), word)
+        proof = str((await request.form()).get(FORM_FIELD, ""))
+    return web_context(request).sessions.is_form_token(form_cookie_of(request), proof)
 
 
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:

@@ -10,7 +10,7 @@ from podium.core.decisions import Receipt
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import NameAsked, Rows
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["receipts"])
 
@@ -22,7 +22,7 @@ class ReceiptsListed(FrozenModel):
 
 
 class Proof(FrozenModel):
-    """Whether the chains are whole."""
+    """Result of verifying the chains of receipts."""
 
     sound: bool
     verdict: Verdict
@@ -30,16 +30,16 @@ class Proof(FrozenModel):
 
 @router.get("/receipts")
 async def list_all_receipts(
-    desk: DeskHere, person: Viewer, run: NameAsked = "", limit: Rows = 200
+    context: CurrentContext, person: Viewer, run: NameAsked = "", limit: Rows = 200
 ) -> ReceiptsListed:
-    """Receipts of a run, or of all, in the order of their chains; the last ones."""
-    found = await list_receipts(await desk.store(), run or None)
-    shown = found[-limit:]
-    return ReceiptsListed(receipts=tuple(shown), left_out=len(found) - len(shown))
+    """List the latest receipts of a run, or of all runs, in chain order."""
+    receipts = await list_receipts(await context.store(), run or None)
+    listed = receipts[-limit:]
+    return ReceiptsListed(receipts=tuple(listed), left_out=len(receipts) - len(listed))
 
 
 @router.get("/receipts/verify")
-async def verify_receipts(desk: DeskHere, person: Viewer, run: NameAsked = "") -> Proof:
-    """Prove that no receipt was edited, removed, reordered or cut off."""
-    verdict = await proven(desk.podium, run or None)
+async def verify_receipts(context: CurrentContext, person: Viewer, run: NameAsked = "") -> Proof:
+    """Verify that no receipt was edited, removed, reordered or cut off."""
+    verdict = await proven(context.podium, run or None)
     return Proof(sound=verdict.sound, verdict=verdict)

@@ -1,4 +1,4 @@
-"""Runs that are stuck: going on with them, and saying what became of a call in doubt."""
+"""Blocked runs: resume them, and resolve a call in doubt."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from podium.core.errors import BadInput, UnknownId
 from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator
 from podium.web.access.tokens import Person
-from podium.web.context import Desk, DeskHere
-from podium.web.pages.cards import shown_blocked
+from podium.web.context import CurrentContext, WebContext
+from podium.web.pages.cards import blocked_view
 from podium.web.pages.templates import page
 
 router = APIRouter()
@@ -25,41 +25,45 @@ router = APIRouter()
 @router.post("/blocked/{run_id}/resume")
 async def go_on(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Operator,
     run_id: str,
     note: Annotated[str, Form(max_length=4_000)] = "",
 ) -> Response:
-    """Host the run here; the note is guidance for one that asked."""
-    engine = await desk.podium.hosting_engine()
-    run = await resume(await desk.store(), engine, run_id, note=note.strip(), by=person.name)
-    return await _told(request, desk, person, run.id, "It goes on here.")
+    """Resume the run in this process; the note is guidance for one that asked."""
+    engine = await context.podium.hosting_engine()
+    run = await resume(await context.store(), engine, run_id, note=note.strip(), by=person.name)
+    return await _response(request, context, person, run.id, "It goes on here.")
 
 
 @router.post("/blocked/{run_id}/resolve")
 async def resolve(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Approver,
     run_id: str,
     call: Annotated[str, Form(max_length=1_000)] = "",
     happened: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Say what became of a call. The run stays where it is until somebody goes on with it."""
+    """Record the outcome of a call. The run stays blocked until somebody resumes it."""
     if happened not in ("yes", "no"):
         raise BadInput("say whether it happened")
     if not call.startswith(f"{run_id}:"):
         raise BadInput(f"call {call[:100]!r} is none of run {run_id}")
     did = happened == "yes"
-    await resolve_call(await desk.store(), desk.podium.clock, call, happened=did, by=person.name)
-    words = "Noted: it happened." if did else "Noted: it did not happen."
-    return await _told(request, desk, person, run_id, words)
+    await resolve_call(
+        await context.store(), context.podium.clock, call, happened=did, by=person.name
+    )
+    note = "Noted: it happened." if did else "Noted: it did not happen."
+    return await _response(request, context, person, run_id, note)
 
 
-async def _told(request: Request, desk: Desk, person: Person, text: str, note: str) -> Response:
+async def _response(
+    request: Request, context: WebContext, person: Person, text: str, note: str
+) -> Response:
     if "hx-request" not in request.headers:
         return RedirectResponse("/", status_code=303)
-    store = await desk.store()
+    store = await context.store()
 
     def look(view: StoreView) -> Blocked:
         run = view.run(find_id(view, "run", text))
@@ -72,4 +76,4 @@ async def _told(request: Request, desk: Desk, person: Person, text: str, note: s
         )
 
     blocked = await store.read(look)
-    return page(request, "card_blocked.html", shown=shown_blocked(blocked, person), note=note)
+    return page(request, "card_blocked.html", shown=blocked_view(blocked, person), note=note)
