@@ -454,7 +454,7 @@ class Podium:
             secrets_in=secret_finder(self.redactor),
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
-            tell=lambda text: self.tell(self.redactor.text(text)),
+            report=lambda text: self.tell(self.redactor.text(text)),
             guarded=self._guarded_paths,
         )
 
