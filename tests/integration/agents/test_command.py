@@ -240,7 +240,7 @@ async def test_a_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # The real limits would take a quarter of a gigabyte to reach.
     for name, limit in (("ANSWER", 10_000), ("STREAM", 20_000)):
         module = "podium.agents.headless.command_agent"
-        monkeypatch.setattr(f"{module}.LARGEST_{name}_BYTES", limit)
+        monkeypatch.setattr(f"{module}.MAX_{name}_BYTES", limit)
     for output, limit in (("text", 10_000), ("json", 10_000), ("jsonl", 20_000)):
         agent = an_agent(tmp_path, "yes", options={"output": output})
         with pytest.raises(AgentLost, match=f"{limit} bytes"):

@@ -36,7 +36,7 @@ STARTER = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from podium.agents.tui import Panes, Program
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher, serve_network
 from tests.integration.agents.tui.rig import a_server
 from tests.integration.sandbox.confined import mechanisms
@@ -50,7 +50,7 @@ async def start(root, mechanism, spawn):
     await panes.open(Program(name="planner", argv=argv, cwd=Path(spawn.cwd)))
     os.kill(os.getpid(), signal.SIGKILL)
 
-asyncio.run(start(sys.argv[1], sys.argv[2], Spawn.model_validate_json(sys.argv[3])))
+asyncio.run(start(sys.argv[1], sys.argv[2], ProcessSpec.model_validate_json(sys.argv[3])))
 """
 
 TRIES = (

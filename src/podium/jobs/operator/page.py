@@ -34,7 +34,7 @@ from podium.jobs.operator.submission import ask
 from podium.ports import RunQuery, StoreView
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.live.sse import Part, Topic, streamed, told_anew
 from podium.web.pages.templates import page, render
 
@@ -190,125 +190,127 @@ MOVING = (
 
 
 @router.get("/operator")
-async def operator_page(request: Request, desk: DeskHere, person: Viewer) -> Response:
-    return page(request, "operator.html", **await _around(desk, person), shown=None)
+async def operator_page(request: Request, context: CurrentContext, person: Viewer) -> Response:
+    return page(request, "operator.html", **await _around(context, person), shown=None)
 
 
 @router.get("/operator/{run_id}")
-async def answer_page(request: Request, desk: DeskHere, person: Viewer, run_id: str) -> Response:
+async def answer_page(
+    request: Request, context: CurrentContext, person: Viewer, run_id: str
+) -> Response:
     """The answer that a run of the operator stands at."""
-    shown = await _shown_run(desk, await _run(desk, run_id), look=True)
-    return page(request, "operator.html", **await _around(desk, person), shown=shown)
+    shown = await _shown_run(context, await _run(context, run_id), look=True)
+    return page(request, "operator.html", **await _around(context, person), shown=shown)
 
 
 @router.post("/operator/ask")
 async def ask_operator(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Operator,
     text: Annotated[str, Form(max_length=100_000)] = "",
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.ANALYZE,
 ) -> Response:
     texts = context_texts(dict(await request.form(max_fields=100, max_files=0)))
-    context = {name: context_value(said) for name, said in texts.items()}
-    answer = await ask(desk.podium, text, mode=mode, context=context, by=person.name)
-    return await _answered(request, desk, person, answer, texts)
+    values = {name: context_value(value) for name, value in texts.items()}
+    answer = await ask(context.podium, text, mode=mode, context=values, by=person.name)
+    return await _answered(request, context, person, answer, texts)
 
 
 @router.post("/operator/undo")
 async def take_back(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Operator,
     receipt: Annotated[str, Form(max_length=200)],
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.PLAN,
 ) -> Response:
     """The plan that reverses a receipt. It is gated like any other, so nothing is undone by this alone."""
     wanted = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
-    answer = await undo(desk.podium, receipt, mode=wanted, by=person.name)
-    return await _answered(request, desk, person, answer, {}, undoes=receipt)
+    answer = await undo(context.podium, receipt, mode=wanted, by=person.name)
+    return await _answered(request, context, person, answer, {}, undoes=receipt)
 
 
 @router.get("/live/operator")
-async def live_before(desk: DeskHere, person: Viewer) -> Response:
+async def live_before(context: CurrentContext, person: Viewer) -> Response:
     """Says `before` whenever an earlier run may stand otherwise."""
-    return streamed(told_anew(desk.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
+    return streamed(told_anew(context.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
 
 
 @router.get("/live/operator/{run_id}")
-async def live_answer(desk: DeskHere, person: Viewer, run_id: str) -> Response:
-    return streamed(_moving(desk, person, await _run(desk, run_id)))
+async def live_answer(context: CurrentContext, person: Viewer, run_id: str) -> Response:
+    return streamed(_moving(context, person, await _run(context, run_id)))
 
 
-async def _moving(desk: Desk, person: Person, run: Run) -> AsyncIterator[Part]:
+async def _moving(context: WebContext, person: Person, run: Run) -> AsyncIterator[Part]:
     """The answer now, and again after everything that changes it."""
-    yield await _part(desk, person, run.id)
-    async with aclosing(desk.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
+    yield await _part(context, person, run.id)
+    async with aclosing(context.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
         async for _ in happening:
-            yield await _part(desk, person, run.id)
-    yield await _part(desk, person, run.id)
+            yield await _part(context, person, run.id)
+    yield await _part(context, person, run.id)
 
 
-async def _part(desk: Desk, person: Person, run_id: str) -> Part:
-    run = await _run(desk, run_id)
-    shown = await _shown_run(desk, run, look=run.status.ended)
-    context = {"shown": shown, "person": person, "now": desk.podium.clock.now()}
-    return Part(render("operator_live.html", **_rights(person), **context), event="answer")
+async def _part(context: WebContext, person: Person, run_id: str) -> Part:
+    run = await _run(context, run_id)
+    shown = await _shown_run(context, run, look=run.status.ended)
+    values = {"shown": shown, "person": person, "now": context.podium.clock.now()}
+    return Part(render("operator_live.html", **_rights(person), **values), event="answer")
 
 
 async def _answered(
     request: Request,
-    desk: Desk,
+    context: WebContext,
     person: Person,
     answer: OperatorAnswer,
     texts: dict[str, str],
     *,
     undoes: str = "",
 ) -> Response:
-    trouble = await _trouble(desk, answer)
+    trouble = await _trouble(context, answer)
     shown = shown_answer(answer, context=texts, trouble=trouble)
     return page(request, "operator_answer.html", shown=shown, undoes=undoes, **_rights(person))
 
 
-async def _run(desk: Desk, text: str) -> Run:
+async def _run(context: WebContext, text: str) -> Run:
     def found(view: StoreView) -> Run:
         return operator_run(view, find_id(view, "run", text))
 
-    return await (await desk.store()).read(found)
+    return await (await context.store()).read(found)
 
 
-async def _shown_run(desk: Desk, run: Run, *, look: bool) -> ShownAnswer:
+async def _shown_run(context: WebContext, run: Run, *, look: bool) -> ShownAnswer:
     """With `look` the chain of its receipts is verified, too."""
-    answer = await answer_of_run(desk.podium, run)
+    answer = await answer_of_run(context.podium, run)
     faults = (
-        await _faults(desk, run.id) if look and any(e.receipt for e in answer.results) else None
+        await _faults(context, run.id) if look and any(e.receipt for e in answer.results) else None
     )
-    return shown_answer(answer, faults=faults, trouble=await _trouble(desk, answer))
+    return shown_answer(answer, faults=faults, trouble=await _trouble(context, answer))
 
 
-async def _faults(desk: Desk, run_id: str) -> list[str]:
+async def _faults(context: WebContext, run_id: str) -> list[str]:
     try:
-        return [each.problem for each in (await proven(desk.podium, run_id)).faults]
+        return [each.problem for each in (await proven(context.podium, run_id)).faults]
     except PodiumError as error:
         return [str(error)]
 
 
-async def _trouble(desk: Desk, answer: OperatorAnswer) -> str:
+async def _trouble(context: WebContext, answer: OperatorAnswer) -> str:
     """Why nobody does what waits in the queue."""
     if answer.status != "enqueued":
         return ""
-    podium = desk.podium
-    seen = await see_queues(await desk.store(), podium.engine, queues_of(podium.configuration))
+    podium = context.podium
+    seen = await see_queues(await context.store(), podium.engine, queues_of(podium.configuration))
     queue = operator_options(podium).queue
     return next((each.trouble for each in seen.queues if each.name == queue), "")
 
 
-async def _around(desk: Desk, person: Person) -> dict[str, Any]:
+async def _around(context: WebContext, person: Person) -> dict[str, Any]:
     """What stands beside every answer: runs and messages of before."""
-    podium, runs = desk.podium, list[Run]()
+    podium, runs = context.podium, list[Run]()
     if podium.has_record:
         query = RunQuery(flow=OPERATOR, limit=MAX_RUNS)
-        runs = await (await desk.store()).read(lambda view: view.runs(query))
+        runs = await (await context.store()).read(lambda view: view.runs(query))
     said = {habit.said: habit for habit in habits_of(podium).all()}
     return {
         "runs": await how_they_stand(runs, podium.engine),
