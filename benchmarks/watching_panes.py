@@ -17,10 +17,10 @@ from podium.agents.tui import (
     TerminalPair,
     TerminalSettings,
     TuiAgent,
-    TuiKit,
+    TuiDeps,
 )
 from podium.core.turns import AwaitedMessage, Turn, TurnLimits
-from podium.jobs.duet.prompts import task_words
+from podium.jobs.duet.prompts import task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts, retry_until
@@ -90,10 +90,10 @@ def _command(folder: Path, number: int) -> tuple[str, ...]:
     return zoo_command("spinning", folder / f"{number}.jsonl", folder / "answers.json")
 
 
-def _kit(folder: Path) -> TuiKit:
-    return TuiKit(
+def _kit(folder: Path) -> TuiDeps:
+    return TuiDeps(
         launcher=ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),
@@ -119,7 +119,7 @@ def _turn(number: int, folder: Path) -> Turn:
         run_id="run_bench",
         step_key=f"turn-{number}",
         role="planner",
-        prompt=task_words("wait", awaited, on_screen=True),
+        prompt=task_prompt("wait", awaited, on_screen=True),
         workspace=str(folder),
         limits=TurnLimits(seconds=None),
         awaits=awaited,

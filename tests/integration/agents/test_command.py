@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.command_agent import CommandAgent
 from podium.core.decisions import Effect
 from podium.core.errors import (
@@ -63,8 +63,8 @@ def an_agent(
     model: str = "",
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
-    kit = AgentKit(
-        enclosures=FakeEnclosures(),
+    kit = AgentDeps(
+        confinement_provider=FakeEnclosures(),
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
         transcripts=transcripts or MemoryTranscripts(),
