@@ -35,7 +35,7 @@ class Answers:
         """`pack` is the name of the one whose tools could be meant."""
         self._pack = pack
 
-    def not_understood(self, message: Json, mode: Json, faults: Sequence[str]) -> OperatorAnswer:
+    def not_understood(self, message: Json, mode: Json, problems: Sequence[str]) -> OperatorAnswer:
         """What cannot even be read. Nothing was stored."""
         empty = isinstance(message, str) and not message.strip()
         intent = Intent.CLARIFY if empty else Intent.REFUSE
@@ -44,9 +44,9 @@ class Answers:
             status="clarify" if empty else "error",
             message=str(message)[:200],
             exit_code=INPUT_NEEDED if empty else REFUSED,
-            classification=_nothing_read(intent, "; ".join(faults)),
-            reason="; ".join(faults),
-            next_actions=next_steps.to_mend_input(faults),
+            classification=_nothing_read(intent, "; ".join(problems)),
+            reason="; ".join(problems),
+            next_actions=next_steps.to_mend_input(problems),
         )
 
     def refused(
@@ -222,8 +222,10 @@ class Answers:
         stopped: str = "",
     ) -> OperatorAnswer:
         """`stopped` says why a run that has not ended is hosted no more; it can be resumed."""
-        pending = next((each for each in approvals if each.status is ApprovalStatus.PENDING), None)
-        asked = pending or next((each for each in approvals if each.grants), None)
+        pending = next(
+            (approval for approval in approvals if approval.status is ApprovalStatus.PENDING), None
+        )
+        asked = pending or next((approval for approval in approvals if approval.grants), None)
         status, code = _standing(run, results, pending, stopped)
         actions = _next(status, run, plan, results, pending)
         if status == "succeeded" and (then := next_steps.after_lookup(classification)):
@@ -268,7 +270,7 @@ def _standing(
 ) -> tuple[AnswerStatus, int]:
     if stopped:
         return "failed", FAILED
-    if any(each.status == "in_doubt" for each in results):
+    if any(result.status == "in_doubt" for result in results):
         return "in_doubt", INPUT_NEEDED
     match run.status:
         case RunStatus.SUCCEEDED:

@@ -38,10 +38,10 @@ class UndoWish(Asked):
 
 
 @router.post("/operator/ask", tags=["operator"])
-async def ask_operator(desk: DeskHere, person: Operator, message: Message) -> OperatorAnswer:
+async def ask_operator(web: DeskHere, person: Operator, message: Message) -> OperatorAnswer:
     """The operator's answer to a message. Nothing is done in the modes analyze and plan."""
     return await ask(
-        desk.podium,
+        web.podium,
         message.text,
         mode=message.mode,
         context=message.context,
@@ -51,6 +51,6 @@ async def ask_operator(desk: DeskHere, person: Operator, message: Message) -> Op
 
 
 @router.post("/operator/undo-plan", tags=["operator"])
-async def plan_undo(desk: DeskHere, person: Operator, wish: UndoWish) -> OperatorAnswer:
+async def plan_undo(web: DeskHere, person: Operator, request: UndoWish) -> OperatorAnswer:
     """The plan that would take back what a receipt proves. Nothing is done."""
-    return await undo(desk.podium, wish.receipt, mode=OperatorMode.PLAN, by=person.name)
+    return await undo(web.podium, request.receipt, mode=OperatorMode.PLAN, by=person.name)

@@ -61,23 +61,23 @@ async def operator_body(podium: Podium) -> FlowBody:
     """The body of the flow, which finds the pack of each run when it gets to it."""
     from podium.jobs.operator import operator as operator_flow
 
-    known: dict[str, Bench] = {}
+    benches: dict[str, Bench] = {}
 
     async def bench_for(name: str) -> Bench:
         pack = open_pack(podium, name)
         # A pack that was edited meanwhile is another one.
-        if pack.digest not in known:
-            known[pack.digest] = await bench_of(podium, pack)
-        return known[pack.digest]
+        if pack.digest not in benches:
+            benches[pack.digest] = await bench_of(podium, pack)
+        return benches[pack.digest]
 
-    kit = OperatorKit(
+    deps = OperatorKit(
         store=await podium.store(),
         clock=podium.clock,
         ids=podium.ids,
         bench_for=bench_for,
         approval_seconds=podium.gate.approval_seconds,
     )
-    return operator_flow(kit)
+    return operator_flow(deps)
 
 
 @dataclass(frozen=True)
@@ -121,23 +121,25 @@ def chosen_packs(podium: Podium, wished: str | tuple[str, ...] = "") -> ChosenPa
 def _names_pack(podium: Podium) -> bool:
     """Whether the settings that have the say about the operator name a pack."""
     flows = [layer.settings.flows for layer in podium.configuration.layers]
-    return next(("pack" in each[OPERATOR] for each in reversed(flows) if OPERATOR in each), False)
+    return next(
+        ("pack" in options[OPERATOR] for options in reversed(flows) if OPERATOR in options), False
+    )
 
 
-async def build_selection(podium: Podium, wish: OperatorWish | None = None) -> PackSelection:
+async def build_selection(podium: Podium, request: OperatorWish | None = None) -> PackSelection:
     """Operators for all packs that were chosen, and what decides between them."""
     from podium.jobs.operator.pack_selection import PackSelection
 
-    wished = wish or OperatorWish()
+    wished = request or OperatorWish()
     chosen = chosen_packs(podium, wished.pack)
     operators = [await build_operator(podium, replace(wished, pack=name)) for name in chosen.names]
     packs = [open_pack(podium, name) for name in chosen.names]
     readers = [_reader(podium, pack) for pack in packs] if len(packs) > 1 else []
 
     def others() -> Iterator[PackReader]:
-        known = {pack.name for pack in packs}
+        chosen_names = {pack.name for pack in packs}
         for name in shipped_pack_names():
-            if name not in known:
+            if name not in chosen_names:
                 yield _reader(podium, open_pack(podium, name))
 
     return PackSelection(operators, readers, first_wins=chosen.first_wins, others=others)
@@ -157,36 +159,36 @@ def _resolver(podium: Podium, pack: Pack) -> Resolve:
     """What gives arguments with an `x-resolve` their values, for tools of this pack."""
 
     async def resolve(message: Message, reading: Reading) -> list[dict[str, Json]]:
-        return [await resolved(message, wish) for wish in reading.wishes]
+        return [await resolved(message, intent) for intent in reading.wishes]
 
-    async def resolved(message: Message, wish: Wish) -> dict[str, Json]:
-        tool = pack.tool(wish.tool)
+    async def resolved(message: Message, intent: Wish) -> dict[str, Json]:
+        tool = pack.tool(intent.tool)
         sources = {
             name: str(shape["x-resolve"])
             for name, shape in (tool.properties if tool else {}).items()
             if "x-resolve" in shape and name not in message.context
         }
         # The words themselves are taken whole, whatever was read of them.
-        wanted = {
+        unresolved = {
             name: source
             for name, source in sources.items()
-            if source == "message" or name not in wish.arguments
+            if source == "message" or name not in intent.arguments
         }
-        if not wanted:
+        if not unresolved:
             return {}
         from podium.jobs.operator.services import resolved_context
 
-        return await resolved_context(podium, wanted, message.text)
+        return await resolved_context(podium, unresolved, message.text)
 
     return resolve
 
 
-async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
+async def build_operator(podium: Podium, request: OperatorWish | None = None) -> Operator:
     """An operator for one pack, the first that is named. The record is opened when something is to be done, not before."""
     from podium.jobs.operator.classifier_factory import build_classifier, ground_check_for
     from podium.jobs.operator.judgement.directives import find_conflict
 
-    wished = wish or OperatorWish()
+    wished = request or OperatorWish()
     options = operator_options(podium)
     pack = open_pack(podium, chosen_packs(podium, wished.pack).names[0])
     choice = options.model_copy(update={"classifier": wished.classifier or options.classifier})
@@ -257,22 +259,22 @@ async def _nobody_needed(run: Run) -> None:
 
 async def context_faults(pack: Pack, context: Mapping[str, Json]) -> list[str]:
     """Faults of the parts of a context that have a shape, each with its pointer."""
-    found = []
+    problems = []
     for shape in pack.registry.contexts:
         if shape.name in context:
-            faults = await _faults(pack, shape, context[shape.name])
-            found += [f"context {shape.name}{fault}" for fault in sorted(faults)]
-    return found
+            shape_problems = await _faults(pack, shape, context[shape.name])
+            problems += [f"context {shape.name}{problem}" for problem in sorted(shape_problems)]
+    return problems
 
 
 async def _faults(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
     """What the schema finds, or else what the pack's own check does."""
-    found = []
-    for fault in validator_for(pack.context_schemas[shape.name]).iter_errors(value):
-        place = "".join(f"/{part}" for part in fault.absolute_path)
-        found.append(f"{place}: {fault.message[:300]}")
-    if found or not shape.check:
-        return found
+    problems = []
+    for error in validator_for(pack.context_schemas[shape.name]).iter_errors(value):
+        pointer = "".join(f"/{part}" for part in error.absolute_path)
+        problems.append(f"{pointer}: {error.message[:300]}")
+    if problems or not shape.check:
+        return problems
     from podium.tools.packs import PackCode, python_handler
 
     check = PackCode(pack).function(python_handler(shape.check))
@@ -294,8 +296,8 @@ async def answer_of_run(podium: Podium, run: Run) -> OperatorAnswer:
 async def pack_of_receipt(podium: Podium, receipt: str) -> str:
     """The pack whose tool a receipt is of. Raises as `find_undoable`, also for what no operator did."""
     store = await podium.store()
-    found = await find_undoable(store, receipt)
-    run = await store.read(lambda view: _operator_run(view, found.run_id, receipt))
+    undoable = await find_undoable(store, receipt)
+    run = await store.read(lambda view: _operator_run(view, undoable.run_id, receipt))
     return OperatorJob.model_validate(run.input).plan.pack
 
 
@@ -304,8 +306,8 @@ async def undo(podium: Podium, receipt: str, *, mode: str, by: str) -> OperatorA
 
     pack = await pack_of_receipt(podium, receipt)
     operator = await build_operator(podium, OperatorWish(pack, user=by))
-    found = await find_undoable(await podium.store(), receipt)
-    return await operator.undo(found, mode, explicit_approval=False)
+    undoable = await find_undoable(await podium.store(), receipt)
+    return await operator.undo(undoable, mode, explicit_approval=False)
 
 
 def operator_run(view: StoreView, run_id: str) -> Run:

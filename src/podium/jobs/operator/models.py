@@ -354,14 +354,14 @@ def why_asked(plan: RunPlan) -> str:
     """Why a person is asked about a plan."""
     if not plan.ungrounded:
         return f"{plan.estimated_risk} needs a person"
-    marks = [mark.line for step in plan.steps for mark in step.ungrounded]
-    return "; ".join(dict.fromkeys(marks))
+    lines = [argument.line for step in plan.steps for argument in step.ungrounded]
+    return "; ".join(dict.fromkeys(lines))
 
 
-def planned_call(given: Json, plan_hash: str, number: int) -> PlannedCall | None:
+def planned_call(run_input: Json, plan_hash: str, number: int) -> PlannedCall | None:
     """Call of this number, if this input of a run is the plan of this hash."""
     try:
-        plan = OperatorJob.model_validate(given).plan
+        plan = OperatorJob.model_validate(run_input).plan
     except ValidationError:
         return None
     step = next((step for step in plan.steps if step.number == number), None)

@@ -68,7 +68,9 @@ def _message_faults(message: Json) -> Iterator[str]:
             "put data into a file and hand it in with --context-file"
         )
         return
-    hidden = next(((at, each) for at, each in hidden_in(message) if _is_refused(each)), None)
+    hidden = next(
+        ((at, character) for at, character in hidden_in(message) if _is_refused(character)), None
+    )
     if hidden is not None:
         yield _hidden_words(message, *hidden)
 
@@ -168,9 +170,9 @@ class OperatorDesk:
 class Operator:
     """Plain words become a validated, approved, receipted run."""
 
-    def __init__(self, desk: OperatorDesk) -> None:
-        self._desk = desk
-        self._answers = Answers(desk.pack.name)
+    def __init__(self, deps: OperatorDesk) -> None:
+        self._desk = deps
+        self._answers = Answers(deps.pack.name)
 
     async def process(
         self,
@@ -188,16 +190,16 @@ class Operator:
         Without `mode_given` a plan that only reads is performed where its pack `reads_at_once`. `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
         no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
         """
-        faults = faults_of(message, mode, context)
-        action_id = None if faults else approval_named_in(message)
+        problems = faults_of(message, mode, context)
+        action_id = None if problems else approval_named_in(message)
         if action_id is not None and provenance:
-            faults = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
+            problems = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
         elif action_id is not None:
             return await self._released(action_id, started)
-        faults = faults or list(await self._desk.context_faults(context or {}))
-        if faults:
-            return self._answers.not_understood(message, mode, faults)
-        heard = Message(
+        problems = problems or list(await self._desk.context_faults(context or {}))
+        if problems:
+            return self._answers.not_understood(message, mode, problems)
+        request = Message(
             text=message,
             context=dict(context or {}),
             now=self._desk.now(),
@@ -205,7 +207,7 @@ class Operator:
         )
         before = self._desk.classifier.usage
         answer = await self._answered(
-            heard, OperatorMode(mode), explicit_approval, started, mode_given=mode_given
+            request, OperatorMode(mode), explicit_approval, started, mode_given=mode_given
         )
         self._desk.habits.remember(answer)
         used = spent_since(before, self._desk.classifier.usage)
@@ -255,24 +257,24 @@ class Operator:
         started: Started = no_listener,
     ) -> OperatorAnswer:
         """The plan that reverses a receipt, gated like any other. It is linked to what it reverses."""
-        words = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
-        faults = faults_of(words, mode, None)
-        if faults:
-            return self._answers.not_understood(words, mode, faults)
+        text = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
+        problems = faults_of(text, mode, None)
+        if problems:
+            return self._answers.not_understood(text, mode, problems)
         try:
             plan = undo_plan(
                 receipt,
                 self._desk.pack,
                 plan_id=self._desk.ids.new("plan"),
                 classification_id=self._desk.ids.new("cls"),
-                message=words,
+                message=text,
             )
         except PlanRejected as error:
-            return self._answers.not_understood(words, mode, [str(error)])
+            return self._answers.not_understood(text, mode, [str(error)])
         chosen, job = OperatorMode(mode), self._job(plan, explicit_approval, ())
         if not chosen.acts:
             report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
-            return self._answers.looked(words, chosen, None, plan, report, ())
+            return self._answers.looked(text, chosen, None, plan, report, ())
         return await self.carry_out(job, chosen, None, started)
 
     def _job(

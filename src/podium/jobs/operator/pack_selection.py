@@ -111,15 +111,22 @@ class PackSelection:
         """
         if not alike:
             return self._operators
-        at = next(place for place, reader in enumerate(self._readers) if reader is alike[0][0])
+        at = next(
+            position for position, reader in enumerate(self._readers) if reader is alike[0][0]
+        )
         return self._operators[at : at + 1]
 
     def _with_hint(
         self, answer: OperatorAnswer, message: str, context: Mapping[str, Json]
     ) -> OperatorAnswer:
         """A refusal for want of a tool, with the pack that has one."""
-        said = answer.classification
-        if answer.status != "refused" or answer.run_id or said is None or said.conflict is not None:
+        classification = answer.classification
+        if (
+            answer.status != "refused"
+            or answer.run_id
+            or classification is None
+            or classification.conflict is not None
+        ):
             return answer
         for reader in self._others():
             fit, tool = reader.fit(message, context)
@@ -139,11 +146,13 @@ def _alike(
 def _ways(pack: Pack) -> set[tuple[str, ...]]:
     """All that the registry gives as ways to ask for its tools."""
     subjects: list[PackTool | Skill] = [*pack.registry.tools, *pack.registry.skills]
-    said = (
-        way for each in subjects for way in (*each.synonyms, *(one.say for one in each.examples))
+    phrases = (
+        way
+        for subject in subjects
+        for way in (*subject.synonyms, *(one.say for one in subject.examples))
     )
-    return set(map(_spoken, said))
+    return set(map(_spoken, phrases))
 
 
 def _spoken(text: str) -> tuple[str, ...]:
-    return tuple(word for word in plain_words(text) if word not in _POLITE)
+    return tuple(token for token in plain_words(text) if token not in _POLITE)

@@ -77,8 +77,8 @@ class ShownCall:
     @property
     def checks(self) -> int:
         """Rows that were read back to see that it is true."""
-        found = self.result.fields.get("verification")
-        return len(found) if isinstance(found, list) else 0
+        rows = self.result.fields.get("verification")
+        return len(rows) if isinstance(rows, list) else 0
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,14 @@ class ShownAnswer:
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of what the message lacks, each to be filled in."""
-        said = self.answer.classification
-        if self.answer.status != "clarify" or said is None:
+        classification = self.answer.classification
+        if self.answer.status != "clarify" or classification is None:
             return ()
-        names = (part.strip() for each in said.missing_evidence for part in each.split(" or "))
+        names = (
+            part.strip()
+            for evidence in classification.missing_evidence
+            for part in evidence.split(" or ")
+        )
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_FIELDS]
 
     @property
@@ -123,8 +127,8 @@ def shown_answer(
     answer: OperatorAnswer,
     *,
     context: Mapping[str, str] | None = None,
-    faults: Sequence[str] | None = None,
-    trouble: str = "",
+    problems: Sequence[str] | None = None,
+    queue_problem: str = "",
 ) -> ShownAnswer:
     """`faults` are those of the receipts' chain; None: nobody looked at it."""
     return ShownAnswer(
@@ -132,9 +136,9 @@ def shown_answer(
         blocks=tuple(_block(title, lines) for title, lines in block_lines(answer).items()),
         calls=tuple(_calls(answer)),
         context=context or {},
-        proof="" if faults is None else "; ".join(faults) or "sound",
-        is_proven=faults is not None and not faults,
-        trouble=trouble,
+        proof="" if problems is None else "; ".join(problems) or "sound",
+        is_proven=problems is not None and not problems,
+        trouble=queue_problem,
     )
 
 
@@ -142,8 +146,8 @@ def _block(title: str, lines: Sequence[str]) -> Block:
     """Lines that begin at the margin name a fact; what is indented belongs to what stands above it."""
     facts, others = list[tuple[str, str]](), list[str]()
     for line in lines:
-        name, mark, value = line.partition(": ")
-        if mark and not line.startswith(" ") and not others:
+        name, separator, value = line.partition(": ")
+        if separator and not line.startswith(" ") and not others:
             facts.append((name, value))
         else:
             others.append(line)
@@ -163,11 +167,11 @@ def _calls(answer: OperatorAnswer) -> Iterator[ShownCall]:
         )
 
 
-def context_texts(given: Mapping[str, Json]) -> dict[str, str]:
+def context_texts(form: Mapping[str, Json]) -> dict[str, str]:
     """What a form handed in, field by field, without those that were left empty."""
     return {
         name.removeprefix(FIELD): str(text).strip()
-        for name, text in given.items()
+        for name, text in form.items()
         if name.startswith(FIELD) and str(text).strip()
     }
 
@@ -190,129 +194,129 @@ MOVING = (
 
 
 @router.get("/operator")
-async def operator_page(request: Request, desk: DeskHere, person: Viewer) -> Response:
-    return page(request, "operator.html", **await _around(desk, person), shown=None)
+async def operator_page(request: Request, web: DeskHere, person: Viewer) -> Response:
+    return page(request, "operator.html", **await _around(web, person), shown=None)
 
 
 @router.get("/operator/{run_id}")
-async def answer_page(request: Request, desk: DeskHere, person: Viewer, run_id: str) -> Response:
+async def answer_page(request: Request, web: DeskHere, person: Viewer, run_id: str) -> Response:
     """The answer that a run of the operator stands at."""
-    shown = await _shown_run(desk, await _run(desk, run_id), look=True)
-    return page(request, "operator.html", **await _around(desk, person), shown=shown)
+    view = await _shown_run(web, await _run(web, run_id), look=True)
+    return page(request, "operator.html", **await _around(web, person), shown=view)
 
 
 @router.post("/operator/ask")
 async def ask_operator(
     request: Request,
-    desk: DeskHere,
+    web: DeskHere,
     person: Operator,
     text: Annotated[str, Form(max_length=100_000)] = "",
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.ANALYZE,
 ) -> Response:
     texts = context_texts(dict(await request.form(max_fields=100, max_files=0)))
-    context = {name: context_value(said) for name, said in texts.items()}
-    answer = await ask(desk.podium, text, mode=mode, context=context, by=person.name)
-    return await _answered(request, desk, person, answer, texts)
+    context = {name: context_value(value) for name, value in texts.items()}
+    answer = await ask(web.podium, text, mode=mode, context=context, by=person.name)
+    return await _answered(request, web, person, answer, texts)
 
 
 @router.post("/operator/undo")
 async def take_back(
     request: Request,
-    desk: DeskHere,
+    web: DeskHere,
     person: Operator,
     receipt: Annotated[str, Form(max_length=200)],
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.PLAN,
 ) -> Response:
     """The plan that reverses a receipt. It is gated like any other, so nothing is undone by this alone."""
-    wanted = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
-    answer = await undo(desk.podium, receipt, mode=wanted, by=person.name)
-    return await _answered(request, desk, person, answer, {}, undoes=receipt)
+    chosen = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
+    answer = await undo(web.podium, receipt, mode=chosen, by=person.name)
+    return await _answered(request, web, person, answer, {}, undoes=receipt)
 
 
 @router.get("/live/operator")
-async def live_before(desk: DeskHere, person: Viewer) -> Response:
+async def live_before(web: DeskHere, person: Viewer) -> Response:
     """Says `before` whenever an earlier run may stand otherwise."""
-    return streamed(told_anew(desk.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
+    return streamed(told_anew(web.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
 
 
 @router.get("/live/operator/{run_id}")
-async def live_answer(desk: DeskHere, person: Viewer, run_id: str) -> Response:
-    return streamed(_moving(desk, person, await _run(desk, run_id)))
+async def live_answer(web: DeskHere, person: Viewer, run_id: str) -> Response:
+    return streamed(_moving(web, person, await _run(web, run_id)))
 
 
-async def _moving(desk: Desk, person: Person, run: Run) -> AsyncIterator[Part]:
+async def _moving(web: Desk, person: Person, run: Run) -> AsyncIterator[Part]:
     """The answer now, and again after everything that changes it."""
-    yield await _part(desk, person, run.id)
-    async with aclosing(desk.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
+    yield await _part(web, person, run.id)
+    async with aclosing(web.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
         async for _ in happening:
-            yield await _part(desk, person, run.id)
-    yield await _part(desk, person, run.id)
+            yield await _part(web, person, run.id)
+    yield await _part(web, person, run.id)
 
 
-async def _part(desk: Desk, person: Person, run_id: str) -> Part:
-    run = await _run(desk, run_id)
-    shown = await _shown_run(desk, run, look=run.status.ended)
-    context = {"shown": shown, "person": person, "now": desk.podium.clock.now()}
+async def _part(web: Desk, person: Person, run_id: str) -> Part:
+    run = await _run(web, run_id)
+    view = await _shown_run(web, run, look=run.status.ended)
+    context = {"shown": view, "person": person, "now": web.podium.clock.now()}
     return Part(render("operator_live.html", **_rights(person), **context), event="answer")
 
 
 async def _answered(
     request: Request,
-    desk: Desk,
+    web: Desk,
     person: Person,
     answer: OperatorAnswer,
     texts: dict[str, str],
     *,
     undoes: str = "",
 ) -> Response:
-    trouble = await _trouble(desk, answer)
-    shown = shown_answer(answer, context=texts, trouble=trouble)
-    return page(request, "operator_answer.html", shown=shown, undoes=undoes, **_rights(person))
+    queue_problem = await _trouble(web, answer)
+    view = shown_answer(answer, context=texts, queue_problem=queue_problem)
+    return page(request, "operator_answer.html", shown=view, undoes=undoes, **_rights(person))
 
 
-async def _run(desk: Desk, text: str) -> Run:
+async def _run(web: Desk, text: str) -> Run:
     def found(view: StoreView) -> Run:
         return operator_run(view, find_id(view, "run", text))
 
-    return await (await desk.store()).read(found)
+    return await (await web.store()).read(found)
 
 
-async def _shown_run(desk: Desk, run: Run, *, look: bool) -> ShownAnswer:
+async def _shown_run(web: Desk, run: Run, *, look: bool) -> ShownAnswer:
     """With `look` the chain of its receipts is verified, too."""
-    answer = await answer_of_run(desk.podium, run)
-    faults = (
-        await _faults(desk, run.id) if look and any(e.receipt for e in answer.results) else None
+    answer = await answer_of_run(web.podium, run)
+    problems = (
+        await _faults(web, run.id) if look and any(e.receipt for e in answer.results) else None
     )
-    return shown_answer(answer, faults=faults, trouble=await _trouble(desk, answer))
+    return shown_answer(answer, problems=problems, queue_problem=await _trouble(web, answer))
 
 
-async def _faults(desk: Desk, run_id: str) -> list[str]:
+async def _faults(web: Desk, run_id: str) -> list[str]:
     try:
-        return [each.problem for each in (await proven(desk.podium, run_id)).faults]
+        return [problem.problem for problem in (await proven(web.podium, run_id)).faults]
     except PodiumError as error:
         return [str(error)]
 
 
-async def _trouble(desk: Desk, answer: OperatorAnswer) -> str:
+async def _trouble(web: Desk, answer: OperatorAnswer) -> str:
     """Why nobody does what waits in the queue."""
     if answer.status != "enqueued":
         return ""
-    podium = desk.podium
-    seen = await see_queues(await desk.store(), podium.engine, queues_of(podium.configuration))
+    podium = web.podium
+    overview = await see_queues(await web.store(), podium.engine, queues_of(podium.configuration))
     queue = operator_options(podium).queue
-    return next((each.trouble for each in seen.queues if each.name == queue), "")
+    return next((row.trouble for row in overview.queues if row.name == queue), "")
 
 
-async def _around(desk: Desk, person: Person) -> dict[str, Any]:
+async def _around(web: Desk, person: Person) -> dict[str, Any]:
     """What stands beside every answer: runs and messages of before."""
-    podium, runs = desk.podium, list[Run]()
+    podium, runs = web.podium, list[Run]()
     if podium.has_record:
         query = RunQuery(flow=OPERATOR, limit=MAX_RUNS)
-        runs = await (await desk.store()).read(lambda view: view.runs(query))
-    said = {habit.said: habit for habit in habits_of(podium).all()}
+        runs = await (await web.store()).read(lambda view: view.runs(query))
+    habits_by_text = {habit.said: habit for habit in habits_of(podium).all()}
     return {
         "runs": await how_they_stand(runs, podium.engine),
-        "habits": list(reversed(said.values()))[:MAX_SAID],
+        "habits": list(reversed(habits_by_text.values()))[:MAX_SAID],
         "pack": ", ".join(chosen_packs(podium).names),
         "undoes": "",
         **_rights(person),

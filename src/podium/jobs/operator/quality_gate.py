@@ -114,9 +114,9 @@ def _schema_faults(plan: RunPlan, pack: Pack) -> Iterator[str]:
         if tool is None:
             yield f"tool {step.tool} is not in the registry"
             continue
-        faults = list(_argument_faults(tool, step))[:_MAX_FAULTS]
-        if faults:
-            yield f"Schema validation failed for tool {step.tool}: {', '.join(faults)}"
+        problems = list(_argument_faults(tool, step))[:_MAX_FAULTS]
+        if problems:
+            yield f"Schema validation failed for tool {step.tool}: {', '.join(problems)}"
 
 
 def _argument_faults(tool: PackTool, step: PlanStep) -> Iterator[str]:
@@ -126,10 +126,10 @@ def _argument_faults(tool: PackTool, step: PlanStep) -> Iterator[str]:
         **tool.input_schema,
         "required": [name for name in tool.required if name not in later],
     }
-    given = {name: value for name, value in step.arguments.items() if name not in later}
-    for fault in validator_for(schema).iter_errors(given):
-        place = "/".join(str(part) for part in fault.absolute_path)
-        yield f"{place}: {fault.message}"[:300] if place else fault.message[:300]
+    arguments = {name: value for name, value in step.arguments.items() if name not in later}
+    for error in validator_for(schema).iter_errors(arguments):
+        path = "/".join(str(part) for part in error.absolute_path)
+        yield f"{path}: {error.message}"[:300] if path else error.message[:300]
 
 
 def _unprovable(plan: RunPlan, pack: Pack) -> Iterator[str]:
@@ -153,15 +153,15 @@ def _unsafe(plan: RunPlan, pack: Pack, max_tool_calls: int) -> Iterator[str]:
 def _understated(plan: RunPlan, pack: Pack) -> Iterator[str]:
     """Where a plan says less of its risk, or of whom to ask, than the registry makes of it."""
     tools = [(step, pack.tool(step.tool)) for step in plan.steps]
-    known = [(step, tool) for step, tool in tools if tool is not None]
-    for step, tool in known:
+    registered = [(step, tool) for step, tool in tools if tool is not None]
+    for step, tool in registered:
         computed = highest(terms_of(tool, step.arguments, pack))
         if step.tier < computed:
             yield f"call {step.number} says {step.tier} and {tool.name} is {computed}"
-    tier = max((step.tier for step, _ in known), default=plan.estimated_risk)
+    tier = max((step.tier for step, _ in registered), default=plan.estimated_risk)
     if plan.estimated_risk < tier or plan.requires_approval != asks_a_person(tier, plan.steps):
         yield f"the plan says less than {tier} of itself"
-    groups = tuple(dict.fromkeys(group for _, tool in known for group in tool.approvals))
+    groups = tuple(dict.fromkeys(group for _, tool in registered for group in tool.approvals))
     if plan.steps and plan.approvals != groups:
         yield f"the plan asks {plan.approvals or 'nobody in particular'}, its tools {groups}"
 
@@ -171,8 +171,8 @@ def _unapproved(plan: RunPlan, approval: Approval | None) -> str:
         return ""
     if approval is None:
         chain = f" by {', then '.join(plan.approvals)}" if plan.approvals else ""
-        told = f"; {why_asked(plan)}" if plan.ungrounded else ""
-        return f"{plan.estimated_risk} needs an approval{chain}{told}"
+        because = f"; {why_asked(plan)}" if plan.ungrounded else ""
+        return f"{plan.estimated_risk} needs an approval{chain}{because}"
     if approval.plan_hash != plan.plan_hash:
         return f"approval {approval.id} is for another plan; any change voids it"
     if approval.status not in _YES:

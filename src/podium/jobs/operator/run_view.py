@@ -108,32 +108,32 @@ def line_of(event: Event) -> str:
 
 
 @asynccontextmanager
-async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[Started]:
+async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncIterator[Started]:
     """While open, what happens in a run that was started is told on stderr."""
     listening: list[ListenerThread] = []
-    with ExitStack() as shown:
+    with ExitStack() as stack:
 
         async def started(run: Run) -> None:
             _say_how_to_go_on(door, run)
-            if tell:
+            if show_progress:
                 # Late: a message that starts no run is answered without them.
                 from podium.cli.progress import Progress
                 from podium.ports import EventQuery
                 from podium.telemetry.event_feed import ListenerThread
 
                 store, query = await podium.store(), EventQuery(run_id=run.id)
-                show = partial(_tell, shown.enter_context(Progress(sys.stderr)))
+                show = partial(_tell, stack.enter_context(Progress(sys.stderr)))
                 listening.append(ListenerThread(store, query, show, name="the live view"))
 
         try:
             yield started
         finally:
             # The answer was there before its last events were; they are told all the same.
-            for each in listening:
-                await each.close()
-    for each in listening:
-        for fault in each.faults:
-            door.screen.aside(f"podium: {fault}")
+            for listener in listening:
+                await listener.close()
+    for listener in listening:
+        for problem in listener.faults:
+            door.screen.aside(f"podium: {problem}")
 
 
 def _tell(progress: Progress, event: Event) -> None:
@@ -174,11 +174,11 @@ class OperatorTelling:
 
         self._answer = await answer_of_run(podium, run)
 
-    def end(self, stands: Standing, exit_code: int) -> None:
+    def end(self, status: Standing, exit_code: int) -> None:
         if self._answer is None:
             return
         answer = self._answer.model_copy(update={"exit_code": exit_code})
-        record = {"run": stands.record(), "answer": record_of(answer)}
+        record = {"run": status.record(), "answer": record_of(answer)}
         self._door.screen.answer(record, lambda: show_text(self._door, blocks(answer)))
 
     def break_off(self, error: PodiumError) -> None:

@@ -24,12 +24,12 @@ class FakeClassifier:
         return self._readings.get(message.text, nothing)
 
 
-def sure(*wishes: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
+def sure(*intents: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
     """A reading that understood all of it."""
     return Reading.model_validate(
         {
             "intent": Intent.EXECUTE,
-            "wishes": [{"tool": tool, "arguments": arguments} for tool, arguments in wishes],
+            "wishes": [{"tool": tool, "arguments": arguments} for tool, arguments in intents],
             "confidence": confidence,
             "reasoning": "understood",
         }

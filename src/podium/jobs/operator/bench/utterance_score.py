@@ -64,60 +64,60 @@ async def _mark(case: UtteranceCase, classifier: Classifier, pack: Pack) -> Mark
     message = case.message
     began = time.perf_counter()
     reading = await classifier.read(message)
-    found = judge(
+    classification = judge(
         message, reading, pack,
         classification_id="bench", find_conflict=find_conflict, find_ungrounded=_all_said,
         classifier=classifier.name,
     )  # fmt: skip
-    return compared(case, found, pack, seconds=time.perf_counter() - began)
+    return compared(case, classification, pack, seconds=time.perf_counter() - began)
 
 
-def _all_said(message: Message, wishes: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
+def _all_said(message: Message, intents: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
     """No marks: what Podium reads itself is grounded, and nothing is done here."""
-    return [() for _ in wishes]
+    return [() for _ in intents]
 
 
 def compared(
-    case: UtteranceCase, found: IntentClassification, pack: Pack, *, seconds: float = 0.0
+    case: UtteranceCase, classification: IntentClassification, pack: Pack, *, seconds: float = 0.0
 ) -> MarkedUtterance:
     """The marks of one classification."""
-    case = _as_far_as_it_went(case, found)
-    tools = _tools(case, found, pack)
-    faults: dict[str, str | None] = {
-        "intent": _unless(found.intent in case.intents, "intent", found.intent, case.intents),
-        "domain": _unless(case.domain in (None, found.domain), "domain", found.domain, case.domain),
+    case = _as_far_as_it_went(case, classification)
+    tools = _tools(case, classification, pack)
+    problems: dict[str, str | None] = {
+        "intent": _unless(classification.intent in case.intents, "intent", classification.intent, case.intents),
+        "domain": _unless(case.domain in (None, classification.domain), "domain", classification.domain, case.domain),
         "tools": _unless(not case.tools or tools == case.tools, "tools", tools, case.tools),
-        "fields": fields_wrong(case, found, pack),
+        "fields": fields_wrong(case, classification, pack),
         "tier": _unless(
-            case.tier in (None, found.risk_tier), "tier", found.risk_tier, case.tier
+            case.tier in (None, classification.risk_tier), "tier", classification.risk_tier, case.tier
         ),
     }  # fmt: skip
     return MarkedUtterance(
         case=case,
-        read=found,
-        intent_right=not faults["intent"],
-        domain_right=None if case.domain is None else not faults["domain"],
-        tools_right=None if not case.tools else not faults["tools"],
-        fields_right=None if not (case.fields or case.missing) else not faults["fields"],
-        tier_right=None if case.tier is None else not faults["tier"],
-        faults=tuple(fault for fault in faults.values() if fault),
-        wrongly_executed=_wrongly_executed(case, found, pack),
-        unapproved=found.intent is Intent.EXECUTE
-        and found.risk_tier < NEEDS_APPROVAL <= _inherent(found.wishes, pack),
+        read=classification,
+        intent_right=not problems["intent"],
+        domain_right=None if case.domain is None else not problems["domain"],
+        tools_right=None if not case.tools else not problems["tools"],
+        fields_right=None if not (case.fields or case.missing) else not problems["fields"],
+        tier_right=None if case.tier is None else not problems["tier"],
+        faults=tuple(problem for problem in problems.values() if problem),
+        wrongly_executed=_wrongly_executed(case, classification, pack),
+        unapproved=classification.intent is Intent.EXECUTE
+        and classification.risk_tier < NEEDS_APPROVAL <= _inherent(classification.wishes, pack),
         seconds=seconds,
     )
 
 
-def _as_far_as_it_went(case: UtteranceCase, found: IntentClassification) -> UtteranceCase:
+def _as_far_as_it_went(case: UtteranceCase, classification: IntentClassification) -> UtteranceCase:
     """Where looking something up is one right answer of several, the others name no tool."""
-    if case.may_execute and len(case.intents) > 1 and found.intent is not Intent.EXECUTE:
+    if case.may_execute and len(case.intents) > 1 and classification.intent is not Intent.EXECUTE:
         nothing: dict[str, Json] = {"domain": None, "tools": (), "fields": {}, "tier": None}
         return case.model_copy(update=nothing)
     return case
 
 
-def _unless(right: bool, name: str, found: Json, expected: Json) -> str | None:
-    return None if right else f"{name}: {_said(found)} instead of {_said(expected)}"
+def _unless(right: bool, name: str, actual: Json, expected: Json) -> str | None:
+    return None if right else f"{name}: {_said(actual)} instead of {_said(expected)}"
 
 
 def _said(value: Json) -> str:
@@ -126,21 +126,27 @@ def _said(value: Json) -> str:
     return str(value)
 
 
-def _tools(case: UtteranceCase, found: IntentClassification, pack: Pack) -> tuple[str, ...]:
-    if found.wishes:
-        return tuple(call.tool for call in calls_of(found.wishes, pack, case.context))
-    return found.tool_candidates
+def _tools(
+    case: UtteranceCase, classification: IntentClassification, pack: Pack
+) -> tuple[str, ...]:
+    if classification.wishes:
+        return tuple(call.tool for call in calls_of(classification.wishes, pack, case.context))
+    return classification.tool_candidates
 
 
-def _wrongly_executed(case: UtteranceCase, found: IntentClassification, pack: Pack) -> bool:
-    if found.intent is not Intent.EXECUTE:
+def _wrongly_executed(
+    case: UtteranceCase, classification: IntentClassification, pack: Pack
+) -> bool:
+    if classification.intent is not Intent.EXECUTE:
         return False
-    calls = calls_of(found.wishes, pack, case.context)
+    calls = calls_of(classification.wishes, pack, case.context)
     others = [call for call in calls if call.tool not in case.tools]
     return not case.may_execute or _inherent(others, pack) >= NEEDS_APPROVAL
 
 
-def _inherent(wishes: Sequence[Wish], pack: Pack) -> Tier:
+def _inherent(intents: Sequence[Wish], pack: Pack) -> Tier:
     """The tier by the registry and its tables, whatever was computed for the message."""
-    tiers = [highest(terms_of(tool, {}, pack)) for wish in wishes for tool in tools_of(wish, pack)]
+    tiers = [
+        highest(terms_of(tool, {}, pack)) for intent in intents for tool in tools_of(intent, pack)
+    ]
     return max(tiers, default=Tier.T0)

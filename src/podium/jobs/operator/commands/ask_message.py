@@ -26,16 +26,16 @@ Process = Callable[[Podium, OperatorWish, Started], Awaitable[OperatorAnswer]]
 
 
 def asked(
-    door: Door, typed: Typed, words: str, message: str = "", *, approve: bool = False
+    door: Door, typed: Typed, argument: str, message: str = "", *, approve: bool = False
 ) -> OperatorAnswer:
     """The answer to one message from the command line."""
 
     def work() -> OperatorAnswer:
-        text = message_of(words, message)
-        known = context_of(typed.pairs, typed.file)
-        return answered(door, typed, text, known, approve=approve)
+        text = message_of(argument, message)
+        context = context_of(typed.pairs, typed.file)
+        return answered(door, typed, text, context, approve=approve)
 
-    return told_anyway(door, message or words, typed, work)
+    return told_anyway(door, message or argument, typed, work)
 
 
 def answered(
@@ -45,8 +45,8 @@ def answered(
     if (action_id := approval_named_in(text)) is not None:
         door.must_have_state("approval", action_id)
 
-    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
-        operator = await build_selection(podium, wish)
+    async def process(podium: Podium, request: OperatorWish, started: Started) -> OperatorAnswer:
+        operator = await build_selection(podium, request)
         return await operator.process(
             text, typed.mode, context, approve, started=started, mode_given=typed.mode_given
         )
@@ -67,14 +67,16 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
             queue_named(
                 door.configuration, operator_options(podium).queue
             )  # before anything is stored
-        wish = OperatorWish(
+        request = OperatorWish(
             typed.packs,
             typed.classifier,
             worker_is_there=served,
             approver=lambda: approver(door),
         )
-        async with followed(door, podium, tell=typed.mode != OperatorMode.ENQUEUE) as started:
-            answer = await process(podium, wish, started)
+        async with followed(
+            door, podium, show_progress=typed.mode != OperatorMode.ENQUEUE
+        ) as started:
+            answer = await process(podium, request, started)
         for run in await _runs_started(podium, answer):
             await _serve(door, podium, run)
         return answer
@@ -100,7 +102,7 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
 
 async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
     """The runs that calls of the plan have put into a queue."""
-    ids = [each.fields.get("run_id") for each in answer.results if each.tool == START_TASK]
+    ids = [result.fields.get("run_id") for result in answer.results if result.tool == START_TASK]
     if not any(ids):
         return []
     store = await podium.store()
@@ -124,10 +126,10 @@ def told_anyway(
 
 
 def _without_answer(message: str, mode: str, error: PodiumError) -> OperatorAnswer:
-    told = Answers().not_understood(message, mode, str(error).splitlines())
+    answer = Answers().not_understood(message, mode, str(error).splitlines())
     refused = isinstance(error, (BadInput, NotPossibleNow))
     code = REFUSED if refused else error.exit_code
-    return told.model_copy(update={"status": "error", "exit_code": code})
+    return answer.model_copy(update={"status": "error", "exit_code": code})
 
 
 def _with_options(answer: OperatorAnswer, door: Door, options: Sequence[str]) -> OperatorAnswer:

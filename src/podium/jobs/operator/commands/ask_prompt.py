@@ -104,17 +104,17 @@ class LineReader:
         redact = Podium(self._door.configuration, os.environ).redactor.text
         for index in range(readline.get_current_history_length()):
             line = readline.get_history_item(index + 1) or ""
-            if (kept := redact(line)) != line:
-                readline.replace_history_item(index, kept)
+            if (redacted := redact(line)) != line:
+                readline.replace_history_item(index, redacted)
         with suppress(OSError):
             make_private_folder(file.parent)
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
             readline.write_history_file(file)
 
     def _completed(self, text: str, state: int) -> str | None:
-        words = self._words if text[:1] in (":", "A") else [*self._words, *self._tools]
-        found = [word for word in words if word.startswith(text)]
-        return f"{found[state]} " if state < len(found) else None
+        candidates = self._words if text[:1] in (":", "A") else [*self._words, *self._tools]
+        matches = [candidate for candidate in candidates if candidate.startswith(text)]
+        return f"{matches[state]} " if state < len(matches) else None
 
     @cached_property
     def _tools(self) -> list[str]:
@@ -129,7 +129,7 @@ class LineReader:
         except PodiumError:
             return []
         tools = [tool.name for registry in registries for tool in registry.tools]
-        return sorted(tools + [skill.name for each in registries for skill in each.skills])
+        return sorted(tools + [skill.name for registry in registries for skill in registry.skills])
 
 
 HELP = """\
@@ -237,14 +237,14 @@ def _pass_on(talk: Talk, line: str) -> None:
     from podium.cli.error_report import run
 
     try:
-        words = shlex.split(line)[1:]
+        argv = shlex.split(line)[1:]
     except ValueError as error:
         raise BadInput(f"the command cannot be read ({error}); close its quotes") from None
-    if not words or words[0] not in PASSED_ON or {"-i", "--interactive"} & set(words):
+    if not argv or argv[0] not in PASSED_ON or {"-i", "--interactive"} & set(argv):
         raise BadInput(f"only these are taken here: {', '.join(PASSED_ON)}; for others leave first")
     project, as_json = talk.door.options.project, talk.door.screen.json
-    given = ["--project", str(project)] if project else []
-    run([*given, *(["--json"] if as_json else []), *words])
+    options = ["--project", str(project)] if project else []
+    run([*options, *(["--json"] if as_json else []), *argv])
 
 
 def _command(talk: Talk, line: str) -> None:
@@ -293,19 +293,19 @@ def _context(talk: Talk, rest: str) -> None:
 
 
 def _pack(talk: Talk, rest: str) -> None:
-    wanted = () if rest == "default" else tuple(rest.replace(",", " ").split())
+    requested = () if rest == "default" else tuple(rest.replace(",", " ").split())
 
     async def names(podium: Podium) -> tuple[str, ...]:
         from podium.app.packs import open_pack
         from podium.jobs.operator.composition import chosen_packs
 
-        chosen = chosen_packs(podium, wanted if rest else talk.typed.packs).names
+        chosen = chosen_packs(podium, requested if rest else talk.typed.packs).names
         return tuple(open_pack(podium, name).name for name in chosen)
 
-    found = talk.door.run(names)
+    chosen = talk.door.run(names)
     if rest:
-        talk.typed = replace(talk.typed, packs=wanted)
-    talk.say(f"Packs: {', '.join(found)}")
+        talk.typed = replace(talk.typed, packs=requested)
+    talk.say(f"Packs: {', '.join(chosen)}")
 
 
 def _plan(talk: Talk, rest: str) -> None:
@@ -327,10 +327,10 @@ def _receipts(talk: Talk, rest: str) -> None:
         return list(await list_receipts(await podium.store(), run_id))
 
     talk.door.must_have_state("run", run_id)
-    found = talk.door.run(work)
-    for receipt in found:
+    receipts = talk.door.run(work)
+    for receipt in receipts:
         _say_receipt(talk, receipt)
-    if not found:
+    if not receipts:
         talk.say("No receipts: nothing was done")
 
 
@@ -341,8 +341,8 @@ def _say_receipt(talk: Talk, receipt: Receipt) -> None:
     fields = {name: value for name, value in receipt.fields.items() if name != "verification"}
     if receipt.error:
         talk.say(f"     {receipt.error}")
-    elif told := in_line(short_values(fields)):
-        talk.say(f"     {told}")
+    elif summary := in_line(short_values(fields)):
+        talk.say(f"     {summary}")
     for line in long_values(fields, indent=5):
         talk.say(line)
 

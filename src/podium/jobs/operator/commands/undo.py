@@ -54,9 +54,9 @@ def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> Operat
     async def pack_of(podium: Podium) -> str:
         return await pack_of_receipt(podium, receipt)
 
-    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
-        operator = await build_operator(podium, wish)
-        found = await find_undoable(await podium.store(), receipt)
-        return await operator.undo(found, typed.mode, approve, started=started)
+    async def process(podium: Podium, request: OperatorWish, started: Started) -> OperatorAnswer:
+        operator = await build_operator(podium, request)
+        undoable = await find_undoable(await podium.store(), receipt)
+        return await operator.undo(undoable, typed.mode, approve, started=started)
 
     return put(door, replace(typed, packs=(door.run(pack_of),)), process)

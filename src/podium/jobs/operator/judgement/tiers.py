@@ -20,46 +20,46 @@ def terms_of(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> tuple
     return tuple(_terms(tool, arguments, pack))
 
 
-def raised(terms: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[TierTerm, ...]:
+def raised(arithmetic: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[TierTerm, ...]:
     """The terms, and one more where words of strangers led to the call."""
-    if not provenance or not terms:
-        return tuple(terms)
-    inherent = highest(terms)
+    if not provenance or not arithmetic:
+        return tuple(arithmetic)
+    inherent = highest(arithmetic)
     tier = Tier(min(inherent + 1, Tier.T4))
     because = f"{inherent} raised by one: {', '.join(provenance)} led to it"
-    return (*terms, TierTerm(tier=tier, because=because))
+    return (*arithmetic, TierTerm(tier=tier, because=because))
 
 
-def highest(terms: Sequence[TierTerm]) -> Tier:
+def highest(arithmetic: Sequence[TierTerm]) -> Tier:
     """Nothing known is the worst."""
-    return max((term.tier for term in terms), default=Tier.T4)
+    return max((term.tier for term in arithmetic), default=Tier.T4)
 
 
-def reason_of(terms: Sequence[TierTerm]) -> str:
+def reason_of(arithmetic: Sequence[TierTerm]) -> str:
     """The arithmetic in one line, the highest first."""
-    tier = highest(terms)
-    ordered = sorted(dict.fromkeys(terms), key=lambda term: -term.tier)
-    said = "; ".join(f"{term.tier}: {term.because}" for term in ordered)
-    return f"{tier} = max({said})" if len(ordered) > 1 else said
+    tier = highest(arithmetic)
+    ordered = sorted(dict.fromkeys(arithmetic), key=lambda term: -term.tier)
+    reasons = "; ".join(f"{term.tier}: {term.because}" for term in ordered)
+    return f"{tier} = max({reasons})" if len(ordered) > 1 else reasons
 
 
-def tools_of(wish: Wish, pack: Pack) -> tuple[PackTool, ...]:
+def tools_of(intent: Wish, pack: Pack) -> tuple[PackTool, ...]:
     """The tools a wish comes to: itself, or those of a skill."""
-    tool, skill = pack.tool(wish.tool), pack.skill(wish.tool)
+    tool, skill = pack.tool(intent.tool), pack.skill(intent.tool)
     if tool is not None:
         return (tool,)
-    found = (pack.tool(step.tool) for step in (skill.steps if skill else ()))
-    return tuple(each for each in found if each is not None)
+    tools = (pack.tool(step.tool) for step in (skill.steps if skill else ()))
+    return tuple(tool for tool in tools if tool is not None)
 
 
 def terms_of_wishes(
-    wishes: Sequence[Wish], pack: Pack, provenance: Sequence[str]
+    intents: Sequence[Wish], pack: Pack, provenance: Sequence[str]
 ) -> tuple[TierTerm, ...]:
-    found: list[TierTerm] = []
-    for wish in wishes:
-        for tool in tools_of(wish, pack):
-            found += terms_of(tool, wish.arguments, pack)
-    return raised(list(dict.fromkeys(found)), provenance)
+    arithmetic: list[TierTerm] = []
+    for intent in intents:
+        for tool in tools_of(intent, pack):
+            arithmetic += terms_of(tool, intent.arguments, pack)
+    return raised(list(dict.fromkeys(arithmetic)), provenance)
 
 
 def _terms(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> Iterator[TierTerm]:

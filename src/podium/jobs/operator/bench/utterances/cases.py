@@ -56,9 +56,9 @@ def utterance_cases(kind: str | None = None, half: Half | None = None) -> list[U
     """All cases, or those of one class, of one half; in the order of their files."""
     return [
         case
-        for each in HALVES
-        if half in (None, each)
-        for case in _cases_of(each)
+        for name in HALVES
+        if half in (None, name)
+        for case in _cases_of(name)
         if kind in (None, case.kind)
     ]
 

@@ -40,28 +40,28 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 @lru_cache(maxsize=8192)
-def root(word: str) -> str:
+def root(token: str) -> str:
     """The word in lower case without its endings. Only equality means anything."""
-    word = word.lower()
-    word = _IRREGULAR.get(word, word)
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > _SHORTEST:
-        word = word[:-1]
+    token = token.lower()
+    token = _IRREGULAR.get(token, token)
+    if token.endswith("s") and not token.endswith(("ss", "us", "is")) and len(token) > _SHORTEST:
+        token = token[:-1]
     for ending in ("ing", "ed"):
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
-            word = word.removesuffix(ending)
-            doubled = word[-1] == word[-2] and word[-1] not in "aeiosz"
-            word = word[:-1] if doubled else word
+        if token.endswith(ending) and len(token) - len(ending) >= _SHORTEST:
+            token = token.removesuffix(ending)
+            doubled = token[-1] == token[-2] and token[-1] not in "aeiosz"
+            token = token[:-1] if doubled else token
             break
-    if word.endswith("e") and len(word) > _LONG_ENOUGH:
-        word = word[:-1]
-    return word[:-2] + "iz" if word.endswith("is") and len(word) > _LONG_ENOUGH else word
+    if token.endswith("e") and len(token) > _LONG_ENOUGH:
+        token = token[:-1]
+    return token[:-2] + "iz" if token.endswith("is") and len(token) > _LONG_ENOUGH else token
 
 
 @lru_cache(maxsize=8192)
 def roots_of(text: str) -> frozenset[str]:
     """The roots of all words that say something."""
     return frozenset(
-        root(word) for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS
+        root(token) for token in WORD.findall(text.lower()) if token not in FUNCTION_WORDS
     )
 
 
@@ -71,26 +71,28 @@ def words_in(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text))
 
 
-def names_one(words: Collection[str], known: Collection[str]) -> bool:
+def names_one(roots: Collection[str], vocabulary: Collection[str]) -> bool:
     """Whether one of the roots is known, or nearly: `viod` for `void`."""
-    if any(word in known for word in words):
+    if any(token in vocabulary for token in roots):
         return True
-    return any(_nearly(word, other) for word in words for other in known)
+    return any(_nearly(token, other) for token in roots for other in vocabulary)
 
 
-def _nearly(word: str, other: str) -> bool:
+def _nearly(token: str, other: str) -> bool:
     """Whether two letters stand the other way round or, in a longer word, one is missing, too many or wrong."""
-    if min(len(word), len(other)) < _LONG_ENOUGH or abs(len(word) - len(other)) > 1:
+    if min(len(token), len(other)) < _LONG_ENOUGH or abs(len(token) - len(other)) > 1:
         return False
-    if len(word) < len(other):
-        word, other = other, word
-    same = next((place for place, sign in enumerate(other) if word[place] != sign), len(other))
-    rest, left = word[same:], other[same:]
+    if len(token) < len(other):
+        token, other = other, token
+    same = next(
+        (position for position, sign in enumerate(other) if token[position] != sign), len(other)
+    )
+    rest, left = token[same:], other[same:]
     if rest[1::-1] == left[:2] and rest[2:] == left[2:]:
         return True
     if len(other) <= _LONG_ENOUGH:
         return False
-    return rest[1:] == left if len(word) > len(other) else rest[1:] == left[1:]
+    return rest[1:] == left if len(token) > len(other) else rest[1:] == left[1:]
 
 
 _QUOTED = re.compile(r"\"[^\"]{1,4000}\"|(?<!\w)'[^']{1,4000}'(?!\w)|«[^»]{1,4000}»")
@@ -140,10 +142,12 @@ class Said:
     @cached_property
     def tier(self) -> Tier:
         """The highest of all wishes, by registry and tables."""
-        return max(self.tier_of(wish) for wish in self.wishes)
+        return max(self.tier_of(intent) for intent in self.wishes)
 
-    def tier_of(self, wish: Wish) -> Tier:
-        return max((self.tier_of_tool(tool) for tool in tools_of(wish, self.pack)), default=Tier.T4)
+    def tier_of(self, intent: Wish) -> Tier:
+        return max(
+            (self.tier_of_tool(tool) for tool in tools_of(intent, self.pack)), default=Tier.T4
+        )
 
     def tier_of_tool(self, tool: PackTool) -> Tier:
         return highest(terms_of(tool, {}, self.pack))
@@ -152,65 +156,65 @@ class Said:
     def changes(self) -> bool:
         return self.tier > Tier.T0
 
-    def entry(self, wish: Wish) -> PackTool | Skill | None:
-        return self.pack.tool(wish.tool) or self.pack.skill(wish.tool)
+    def entry(self, intent: Wish) -> PackTool | Skill | None:
+        return self.pack.tool(intent.tool) or self.pack.skill(intent.tool)
 
-    def given(self, wish: Wish) -> list[Given]:
-        return self._given[id(wish)]
+    def given(self, intent: Wish) -> list[Given]:
+        return self._given[id(intent)]
 
     @cached_property
     def _given(self) -> dict[int, list[Given]]:
-        return {id(wish): list(self._arguments(wish)) for wish in self.wishes}
+        return {id(intent): list(self._arguments(intent)) for intent in self.wishes}
 
-    def _arguments(self, wish: Wish) -> Iterator[Given]:
-        entry = self.entry(wish)
+    def _arguments(self, intent: Wish) -> Iterator[Given]:
+        entry = self.entry(intent)
         properties = entry.input_schema.get("properties", {}) if entry else {}
-        for name, whole in wish.arguments.items():
+        for name, whole in intent.arguments.items():
             for kind, value in _parts(str(properties.get(name, {}).get("x-kind", "")), whole):
                 yield Given(name, kind, value)
 
     @cached_property
     def all_given(self) -> list[Given]:
-        return [each for wish in self.wishes for each in self.given(wish)]
+        return [argument for intent in self.wishes for argument in self.given(intent)]
 
-    def kinds_of(self, wish: Wish) -> frozenset[str]:
+    def kinds_of(self, intent: Wish) -> frozenset[str]:
         """The kinds of values that its tool takes."""
-        entry = self.entry(wish)
+        entry = self.entry(intent)
         properties = entry.input_schema.get("properties", {}) if entry else {}
-        return frozenset(str(each.get("x-kind", "")) for each in properties.values())
+        return frozenset(str(schema.get("x-kind", "")) for schema in properties.values())
 
     @cached_property
     def texts(self) -> list[Span]:
         """Where the values stand that are free text."""
-        return [span for wish in self.wishes for span in self.texts_of(wish)]
+        return [span for intent in self.wishes for span in self.texts_of(intent)]
 
-    def texts_of(self, wish: Wish) -> list[Span]:
-        free = (each.value for each in self.given(wish) if each.kind in _FREE)
-        found = (self.place_of(value) for value in free if isinstance(value, str))
-        return [span for span in found if span is not None]
+    def texts_of(self, intent: Wish) -> list[Span]:
+        free = (argument.value for argument in self.given(intent) if argument.kind in _FREE)
+        spans = (self.place_of(value) for value in free if isinstance(value, str))
+        return [span for span in spans if span is not None]
 
     def place_of(self, value: str) -> Span | None:
         """Where the text stands as a whole, whatever the spaces in it are like."""
-        wanted = value.strip(_EDGES).lower()
-        start = self.lower.find(wanted) if wanted else -1
+        needle = value.strip(_EDGES).lower()
+        start = self.lower.find(needle) if needle else -1
         if start >= 0:
-            return Span(start, start + len(wanted))
-        if not wanted or len(wanted) > _MAX_SPACED:
+            return Span(start, start + len(needle))
+        if not needle or len(needle) > _MAX_SPACED:
             return None
-        pattern = r"\s+".join(re.escape(word) for word in _SPACES.split(wanted))
-        found = re.search(pattern, self.lower)
-        return Span(*found.span()) if found else None
+        pattern = r"\s+".join(re.escape(part) for part in _SPACES.split(needle))
+        match = re.search(pattern, self.lower)
+        return Span(*match.span()) if match else None
 
     @cached_property
     def quotes(self) -> list[Span]:
         """What stands in quotation marks, or behind words that announce somebody else's."""
-        found = [Span(*found.span()) for found in _QUOTED.finditer(self.text)]
+        spans = [Span(*match.span()) for match in _QUOTED.finditer(self.text)]
         end = 0
-        for told in _REPORTED.finditer(self.text):
-            if told.start() >= end:
-                end = self._end_of(told.end())
-                found.append(Span(told.end(), end))
-        return found
+        for match in _REPORTED.finditer(self.text):
+            if match.start() >= end:
+                end = self._end_of(match.end())
+                spans.append(Span(match.end(), end))
+        return spans
 
     def _end_of(self, start: int) -> int:
         """Where the line ends, or a quotation that begins there."""

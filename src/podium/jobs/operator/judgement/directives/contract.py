@@ -9,22 +9,22 @@ from podium.jobs.operator.models import Directive, Wish
 _CONTRACT = Directive.CONTRACT
 
 
-def _entry(pack: Pack, wish: Wish) -> PackTool | Skill | None:
-    return pack.tool(wish.tool) or pack.skill(wish.tool)
+def _entry(pack: Pack, intent: Wish) -> PackTool | Skill | None:
+    return pack.tool(intent.tool) or pack.skill(intent.tool)
 
 
 def _unknown_tool(case: Case) -> bool:
-    return any(_entry(case.pack, wish) is None for wish in case.reading.wishes)
+    return any(_entry(case.pack, intent) is None for intent in case.reading.wishes)
 
 
 def _unknown_field(case: Case) -> bool:
-    return any(_invented(case.pack, wish) for wish in case.reading.wishes)
+    return any(_invented(case.pack, intent) for intent in case.reading.wishes)
 
 
-def _invented(pack: Pack, wish: Wish) -> bool:
-    entry = _entry(pack, wish)
-    known = entry.input_schema.get("properties", {}) if entry else {}
-    return any(name not in known for name in wish.arguments)
+def _invented(pack: Pack, intent: Wish) -> bool:
+    entry = _entry(pack, intent)
+    properties = entry.input_schema.get("properties", {}) if entry else {}
+    return any(name not in properties for name in intent.arguments)
 
 
 RULES: tuple[Rule, ...] = (

@@ -22,21 +22,21 @@ _DISCOUNT = (
 def _nearly_free(case: Case) -> bool:
     """A discount that leaves next to nothing."""
     return any(
-        int(next(filter(None, found.groups()))) >= _MOSTLY and not _only_told(case, found)
+        int(next(filter(None, match.groups()))) >= _MOSTLY and not _only_told(case, match)
         for form in case.forms
         if "%" in form or "cent" in form
-        for found in compiled(_DISCOUNT).finditer(form)
+        for match in compiled(_DISCOUNT).finditer(form)
     )
 
 
-def _only_told(case: Case, found: re.Match[str]) -> bool:
-    return case.is_content(found, inside_only=True)
+def _only_told(case: Case, match: re.Match[str]) -> bool:
+    return case.is_content(match, inside_only=True)
 
 
 def _negative_amount(case: Case) -> bool:
-    for wish in case.reading.wishes:
-        tool = case.pack.tool(wish.tool)
-        for name, value in wish.arguments.items() if tool else ():
+    for intent in case.reading.wishes:
+        tool = case.pack.tool(intent.tool)
+        for name, value in intent.arguments.items() if tool else ():
             schema = tool.properties.get(name, {}) if tool else {}
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if schema.get("x-kind") == "money" and number and value < 0:

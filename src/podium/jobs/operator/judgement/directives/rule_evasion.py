@@ -89,7 +89,7 @@ def _context_texts(value: object, left: int = 12) -> list[str]:
     if isinstance(value, str):
         return [plain(value)] if len(value) <= MAX_TEXT else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for each in inner for text in _context_texts(each, left - 1)] if left else []
+    return [text for value in inner for text in _context_texts(value, left - 1)] if left else []
 
 
 RULES: tuple[Rule, ...] = (

@@ -69,18 +69,22 @@ class Wisher:
         self, understood: Sequence[Understood], banned: frozenset[str]
     ) -> tuple[Wish, ...]:
         parts = [
-            Wished(each.entry, each.clause.start, each.clause.end)
-            for each in understood
-            if each.entry
+            Wished(meaning.entry, meaning.clause.start, meaning.clause.end)
+            for meaning in understood
+            if meaning.entry
         ]
         parts = self._with_skills(parts, understood, banned)
-        found: list[Wish] = []
+        intents: list[Wish] = []
         for part in parts:
             for arguments in self._arguments(part):
-                wish = Wish(tool=part.entry.name, arguments=self._filled(part, arguments, found))
-                if not any(_says_less(wish, other) for other in found):
-                    found = [other for other in found if not _says_less(other, wish)] + [wish]
-        return tuple(found)
+                intent = Wish(
+                    tool=part.entry.name, arguments=self._filled(part, arguments, intents)
+                )
+                if not any(_says_less(intent, other) for other in intents):
+                    intents = [other for other in intents if not _says_less(other, intent)] + [
+                        intent
+                    ]
+        return tuple(intents)
 
     def _with_skills(
         self, parts: list[Wished], understood: Sequence[Understood], banned: frozenset[str]
@@ -90,11 +94,11 @@ class Wisher:
             tools = tuple(dict.fromkeys(step.tool for step in skill.steps))
             if len(tools) < 2 or banned.intersection(tools) or not self._has_context(skill):
                 continue
-            for place in range(len(parts) - len(tools) + 1):
-                run = parts[place : place + len(tools)]
+            for start in range(len(parts) - len(tools) + 1):
+                run = parts[start : start + len(tools)]
                 if tuple(part.entry.name for part in run) == tools:
                     whole = Wished(self.index.by_name[skill.name], run[0].start, run[-1].end)
-                    parts = [*parts[:place], whole, *parts[place + len(tools) :]]
+                    parts = [*parts[:start], whole, *parts[start + len(tools) :]]
                     break
         return self._as_one_skill(parts, understood, banned)
 
@@ -104,7 +108,7 @@ class Wisher:
         """One skill for all parts, where the message as a whole says it and every part is in it."""
         if len(parts) < 2 or banned:
             return parts
-        whole = self.reader.together([each.clause for each in understood])
+        whole = self.reader.together([meaning.clause for meaning in understood])
         subject = whole.entry.subject if whole.entry and whole.sure else None
         if not isinstance(subject, Skill) or not self._has_context(subject):
             return parts
@@ -133,37 +137,43 @@ class Wisher:
         starts = [entity.start for entity in ids]
         behind = self._read_each(part, zip(starts, [*starts[1:], part.end], strict=True), name)
         before = self._read_each(part, zip([part.start, *ends[:-1]], ends, strict=True), name)
-        for told in (behind, before):
-            if told[0] and all(each.keys() == told[0].keys() for each in told):
-                return told
+        for values in (behind, before):
+            if values[0] and all(own.keys() == values[0].keys() for own in values):
+                return values
         return [{} for _ in ids]
 
     def _read_each(
         self, part: Wished, spans: Iterable[tuple[int, int]], name: str
     ) -> list[dict[str, Json]]:
-        found = []
+        readings = []
         for start, end in spans:
             text = self.reader.text[start:end]
             read = self.extract.arguments(text, part.entry.subject, self.message)
-            given = self.message.context
-            found.append({key: read[key] for key in read if key != name and key not in given})
-        return found
+            context = self.message.context
+            readings.append({key: read[key] for key in read if key != name and key not in context})
+        return readings
 
     def _several(self, part: Wished) -> tuple[str, list[Entity]]:
         named = [
-            each for each in part.entry.required if part.entry.kinds.get(each, "").startswith("id:")
+            name for name in part.entry.required if part.entry.kinds.get(name, "").startswith("id:")
         ]
         if len(named) != 1:
             return "", []
         kind = part.entry.kinds[named[0]]
-        inside = [each for each in self.reader.entities if part.start <= each.start < part.end]
-        if not any(each.kind == kind for each in inside):
+        inside = [
+            entity for entity in self.reader.entities if part.start <= entity.start < part.end
+        ]
+        if not any(entity.kind == kind for entity in inside):
             return "", []
-        found: list[Entity] = []
-        for each in inside:
-            if each.kind == kind or (each.kind == "id" and found and self._listed(found[-1], each)):
-                found.append(each)
-        return named[0], list({each.value: each for each in reversed(found)}.values())[::-1]
+        entities: list[Entity] = []
+        for entity in inside:
+            if entity.kind == kind or (
+                entity.kind == "id" and entities and self._listed(entities[-1], entity)
+            ):
+                entities.append(entity)
+        return named[0], list({entity.value: entity for entity in reversed(entities)}.values())[
+            ::-1
+        ]
 
     def _listed(self, before: Entity, after: Entity) -> bool:
         """`quotes Q-1 and Q-2`: the noun stands at the first one only."""
@@ -173,33 +183,37 @@ class Wisher:
         self, part: Wished, arguments: dict[str, Json], before: Sequence[Wish]
     ) -> dict[str, Json]:
         """The arguments, and what an earlier wish said of the same kind where a needed one is missing."""
-        given = dict(arguments)
+        filled = dict(arguments)
         entry = part.entry
         for name in entry.required:
             kind = entry.kinds.get(name, "")
-            if name in given or not self._may_carry(kind, part):
+            if name in filled or not self._may_carry(kind, part):
                 continue
-            for wish in reversed(before):
-                other = self.index.by_name[wish.tool]
+            for intent in reversed(before):
+                other = self.index.by_name[intent.tool]
                 same = [
-                    wish.arguments[each] for each in wish.arguments if other.kinds.get(each) == kind
+                    intent.arguments[key]
+                    for key in intent.arguments
+                    if other.kinds.get(key) == kind
                 ]
                 if same:
-                    given[name] = same[0]
+                    filled[name] = same[0]
                     break
-        return given
+        return filled
 
     def _may_carry(self, kind: str, part: Wished) -> bool:
         """Whether a value of an earlier part can be meant. Who names somebody does not mean the one before."""
         if kind.startswith("id:"):
             return True
-        inside = (each for each in self.reader.entities if part.start <= each.start < part.end)
-        return kind in _CARRIED and not any(each.kind == "name" for each in inside)
+        inside = (
+            entity for entity in self.reader.entities if part.start <= entity.start < part.end
+        )
+        return kind in _CARRIED and not any(entity.kind == "name" for entity in inside)
 
 
-def _says_less(wish: Wish, other: Wish) -> bool:
+def _says_less(intent: Wish, other: Wish) -> bool:
     """Whether everything in a wish is in the other one too."""
-    return wish.tool == other.tool and wish.arguments.items() <= other.arguments.items()
+    return intent.tool == other.tool and intent.arguments.items() <= other.arguments.items()
 
 
 BY_VERB = 0.6
@@ -242,11 +256,11 @@ class EmbeddedClassifier:
             return _refused(f"No tool is called {unknown!r} in pack {self._pack.name!r}")
         entities = self._extract.entities(text, message.now)
         plain = COURTESY.sub(
-            lambda found: "please".ljust(len(found.group())), without_courtesy(text, self._tells)
+            lambda match: "please".ljust(len(match.group())), without_courtesy(text, self._tells)
         )
-        words = marked(text, words_of(plain), entities, index)
+        tokens = marked(text, words_of(plain), entities, index)
         reader = Reader(text, entities, index, frozenset(message.context))
-        clauses = with_tails(clauses_of(plain, words, index), text, index)
+        clauses = with_tails(clauses_of(plain, tokens, index), text, index)
         if len(clauses) > MAX_CLAUSES:
             return _refused(
                 f"The message has more than {MAX_CLAUSES} parts; say it in several messages"
@@ -261,12 +275,14 @@ class EmbeddedClassifier:
 
     def _opened(self, reading: Reading, understood: Sequence[Understood]) -> Reading:
         """The reading; of a plain command that no tool fits, the tool that takes commands with such a verb."""
-        if reading.intent is Intent.EXECUTE or any(each.mood.is_no_command for each in understood):
+        if reading.intent is Intent.EXECUTE or any(
+            meaning.mood.is_no_command for meaning in understood
+        ):
             return reading
         verb, *rest = [*commanded(understood[0].clause.texts), ""]
-        told = [word for word in rest if word and word not in FUNCTION_WORDS | VAGUE]
+        content = [token for token in rest if token and token not in FUNCTION_WORDS | VAGUE]
         tools = [tool for tool in self._pack.registry.tools if verb in tool.opening_verbs]
-        if not told or not tools or any(each.sure for each in understood):
+        if not content or not tools or any(meaning.sure for meaning in understood):
             return reading
         return Reading(
             intent=Intent.EXECUTE,
@@ -277,17 +293,17 @@ class EmbeddedClassifier:
             candidates=(tools[0].name,),
         )
 
-    def _tells(self, word: str) -> bool:
-        return word in self._index.objects or word in self._index.domain_words
+    def _tells(self, token: str) -> bool:
+        return token in self._index.objects or token in self._index.domain_words
 
     def _unknown_tool(self, text: str) -> str:
         """A name that only a tool could have and that none has; empty when there is none."""
-        for found in DOTTED.finditer(text):
-            name = found.group()
+        for match in DOTTED.finditer(text):
+            name = match.group()
             head, *_, last = name.split(".")
-            called = text[: found.start()].split()[-1:] or [""]
+            called = text[: match.start()].split()[-1:] or [""]
             meant = (
-                head in self._index.heads or called[0].casefold() in _CALLS or found.start() == 0
+                head in self._index.heads or called[0].casefold() in _CALLS or match.start() == 0
             )
             if name not in self._index.by_name and last not in _NO_TOOL_ENDINGS and meant:
                 return name
@@ -296,69 +312,73 @@ class EmbeddedClassifier:
 
 def _decided(understood: Sequence[Understood], wisher: Wisher) -> Reading:
     """One unclear or forbidden part holds up the whole: half of what was asked for is not what was asked for."""
-    banned = [each for each in understood if each.banned]
-    wanted = [each for each in understood if not each.banned]
-    off_limits = frozenset(each.entry.name for each in banned if each.entry)
-    if not wanted or any(not each.sure and not each.names_a_thing(wisher.index) for each in banned):
+    banned = [meaning for meaning in understood if meaning.banned]
+    requested = [meaning for meaning in understood if not meaning.banned]
+    off_limits = frozenset(meaning.entry.name for meaning in banned if meaning.entry)
+    if not requested or any(
+        not meaning.sure and not meaning.names_a_thing(wisher.index) for meaning in banned
+    ):
         return _unclear(banned[0], f"Nothing is done: {banned[0].mood.forbids(False)}")
-    for each in wanted:
-        if reason := _against(each, off_limits):
-            return _unclear(each, reason)
-        if each.confidence < FAINTEST:
-            return _lost(each, wisher.reader.text, alone=len(wanted) == 1)
-        if not each.sure:
-            return _unclear(each, "More than one tool may be meant")
-    return _granted(wanted, wisher, off_limits)
+    for meaning in requested:
+        if reason := _against(meaning, off_limits):
+            return _unclear(meaning, reason)
+        if meaning.confidence < FAINTEST:
+            return _lost(meaning, wisher.reader.text, alone=len(requested) == 1)
+        if not meaning.sure:
+            return _unclear(meaning, "More than one tool may be meant")
+    return _granted(requested, wisher, off_limits)
 
 
-def _against(each: Understood, off_limits: frozenset[str]) -> str:
+def _against(meaning: Understood, off_limits: frozenset[str]) -> str:
     """Why a part that is well understood is not done; empty when nothing is against it."""
-    if each.entry is None or each.confidence < FAINTEST:
+    if meaning.entry is None or meaning.confidence < FAINTEST:
         return ""
-    if each.sure and each.entry.name in off_limits:
+    if meaning.sure and meaning.entry.name in off_limits:
         return "The message both asks for it and says not to do it"
-    return f"Nothing is done: {each.forbidden}" if each.forbidden else ""
+    return f"Nothing is done: {meaning.forbidden}" if meaning.forbidden else ""
 
 
-def _lost(each: Understood, text: str, alone: bool) -> Reading:
+def _lost(meaning: Understood, text: str, alone: bool) -> Reading:
     if alone:
-        return _refused("No registered tool does this", each)
-    part = text[each.clause.start : each.clause.end].strip()
-    return _unclear(each, f"One part of the message fits no tool: {part[:60]!r}")
+        return _refused("No registered tool does this", meaning)
+    part = text[meaning.clause.start : meaning.clause.end].strip()
+    return _unclear(meaning, f"One part of the message fits no tool: {part[:60]!r}")
 
 
-def _granted(wanted: Sequence[Understood], wisher: Wisher, off_limits: frozenset[str]) -> Reading:
-    wishes = wisher.wishes_of(wanted, off_limits)
-    first = wisher.index.by_name[wishes[0].tool]
-    names = ", ".join(wish.tool for wish in wishes)
+def _granted(
+    requested: Sequence[Understood], wisher: Wisher, off_limits: frozenset[str]
+) -> Reading:
+    intents = wisher.wishes_of(requested, off_limits)
+    first = wisher.index.by_name[intents[0].tool]
+    names = ", ".join(intent.tool for intent in intents)
     return Reading(
         intent=Intent.EXECUTE,
         domain=first.domain or "system",
-        wishes=wishes,
-        confidence=min(each.confidence for each in wanted),
+        wishes=intents,
+        confidence=min(meaning.confidence for meaning in requested),
         reasoning=f"The words fit {names}",
-        candidates=tuple(dict.fromkeys(wish.tool for wish in wishes)),
+        candidates=tuple(dict.fromkeys(intent.tool for intent in intents)),
     )
 
 
-def _refused(reasoning: str, each: Understood | None = None) -> Reading:
-    entry = each.entry if each else None
+def _refused(reasoning: str, meaning: Understood | None = None) -> Reading:
+    entry = meaning.entry if meaning else None
     return Reading(
         intent=Intent.REFUSE,
         domain=entry.domain if entry and entry.domain else "system",
-        confidence=1 - each.confidence if each else 0.9,
+        confidence=1 - meaning.confidence if meaning else 0.9,
         reasoning=reasoning,
-        candidates=tuple(fit.entry.name for fit in _near(each.fits)) if each else (),
+        candidates=tuple(fit.entry.name for fit in _near(meaning.fits)) if meaning else (),
     )
 
 
-def _unclear(each: Understood, reasoning: str) -> Reading:
-    things = {thing for thing, _ in each.query.things}
-    near = _near(each.fits, things, NEAR if each.confidence > OPEN else 2 * NEAR)
+def _unclear(meaning: Understood, reasoning: str) -> Reading:
+    things = {thing for thing, _ in meaning.query.things}
+    near = _near(meaning.fits, things, NEAR if meaning.confidence > OPEN else 2 * NEAR)
     return Reading(
         intent=Intent.CLARIFY,
         domain=(near[0].entry.domain if near else "") or "system",
-        confidence=each.confidence,
+        confidence=meaning.confidence,
         reasoning=reasoning,
         question=_question(near),
         candidates=tuple(fit.entry.name for fit in near),

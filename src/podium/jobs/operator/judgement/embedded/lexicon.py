@@ -40,11 +40,11 @@ _OPPOSED = {
 
 
 def _by_word() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for kind, words in _KINDS.items():
-        for word in words.split():
-            found.setdefault(word, set()).add(kind)
-    return {word: frozenset(kinds) for word, kinds in found.items()}
+    kinds_by_verb: dict[str, set[str]] = {}
+    for kind, verbs in _KINDS.items():
+        for verb in verbs.split():
+            kinds_by_verb.setdefault(verb, set()).add(kind)
+    return {verb: frozenset(kinds) for verb, kinds in kinds_by_verb.items()}
 
 
 ACTION_WORDS = _by_word()
@@ -73,13 +73,13 @@ _PHRASAL = {
 
 
 def _phrasal() -> dict[tuple[str, str], frozenset[str]]:
-    found: dict[tuple[str, str], frozenset[str]] = {}
+    kinds_by_pair: dict[tuple[str, str], frozenset[str]] = {}
     for kind, phrases in _PHRASAL.items():
         for phrase in phrases.split(", "):
             verb, particle = phrase.split()
             pair = (stem(verb), particle)
-            found[pair] = found.get(pair, frozenset()) | {kind}
-    return found
+            kinds_by_pair[pair] = kinds_by_pair.get(pair, frozenset()) | {kind}
+    return kinds_by_pair
 
 
 PHRASAL = _phrasal()
@@ -105,23 +105,23 @@ LISTING = frozenset(map(stem, ("list", "search", "find")))
 """Verbs of tools that show many things."""
 
 
-def kinds_of(word_stem: str) -> frozenset[str]:
+def kinds_of(verb_stem: str) -> frozenset[str]:
     """The kinds of acts a verb may stand for; empty when it is none that is known."""
-    found = _BY_STEM.get(word_stem)
-    if found is None and word_stem.startswith("un") and word_stem[2:] in _BY_STEM:
+    kinds = _BY_STEM.get(verb_stem)
+    if kinds is None and verb_stem.startswith("un") and verb_stem[2:] in _BY_STEM:
         return frozenset({"restore"})
-    return found or frozenset()
+    return kinds or frozenset()
 
 
 @lru_cache(maxsize=4096)
-def agreement(said: frozenset[str], done: frozenset[str]) -> float:
+def agreement(requested: frozenset[str], done: frozenset[str]) -> float:
     """How well what was said goes with what a tool does: 1 the same, 0 unknown, -1 the contrary."""
-    if not said or not done:
+    if not requested or not done:
         return 0.0
-    if said & done:
+    if requested & done:
         return 1.0
-    if READ in done or said == {READ}:
+    if READ in done or requested == {READ}:
         return -1.0
-    if all(frozenset((one, other)) in _OPPOSED for one in said - {READ} for other in done):
+    if all(frozenset((one, other)) in _OPPOSED for one in requested - {READ} for other in done):
         return -1.0
     return -0.3

@@ -130,8 +130,8 @@ class Mood:
         """The mood of a clause among those of its sentence: `if she calls, cancel it and tell him`."""
         return replace(
             self,
-            supposed=any(each.supposed for each in sentence),
-            reported=any(each.reported for each in sentence),
+            supposed=any(mood.supposed for mood in sentence),
+            reported=any(mood.reported for mood in sentence),
         )
 
     def forbids(self, reads: bool) -> str:
@@ -158,7 +158,7 @@ def mood_of(texts: Sequence[str], asked: bool, verbs: Collection[str]) -> Mood:
     """The mood of a clause's words. `asked`: it ends with a question mark; `verbs`: words that may begin an act."""
     plain, polite = _without_courtesy(_after_small_talk(texts, verbs))
     how_to = _asks_how(plain) or _asks_about(plain)
-    verb = next((place for place, text in enumerate(plain) if text in verbs), len(plain))
+    verb = next((position for position, text in enumerate(plain) if text in verbs), len(plain))
     ban = _first_ban(plain, verb)
     return Mood(
         banned=ban is not None and (ban < verb or verb == len(plain)),
@@ -173,10 +173,10 @@ def mood_of(texts: Sequence[str], asked: bool, verbs: Collection[str]) -> Mood:
 
 def _after_small_talk(texts: Sequence[str], verbs: Collection[str]) -> Sequence[str]:
     """The words from where somebody asks nicely, if nothing was asked before: `morning all, could you …`."""
-    for place in range(min(_SMALL_TALK, len(texts))):
-        if any(_begins(texts[place : place + 4], each) for each in _POLITE):
-            return texts[place:]
-        if texts[place] in verbs or texts[place] in MOOD_WORDS - OPENINGS:
+    for position in range(min(_SMALL_TALK, len(texts))):
+        if any(_begins(texts[position : position + 4], phrase) for phrase in _POLITE):
+            return texts[position:]
+        if texts[position] in verbs or texts[position] in MOOD_WORDS - OPENINGS:
             break
     return texts
 
@@ -184,13 +184,15 @@ def _after_small_talk(texts: Sequence[str], verbs: Collection[str]) -> Sequence[
 def _without_courtesy(texts: Sequence[str]) -> tuple[Sequence[str], bool]:
     polite = False
     while texts:
-        courtesy = max((each for each in _POLITE if _begins(texts, each)), key=len, default=None)
+        courtesy = max(
+            (phrase for phrase in _POLITE if _begins(texts, phrase)), key=len, default=None
+        )
         if courtesy is not None:
             # `can I see` asks for a reading: the verb stays. `Can I get into trouble` asks for none.
-            kept = 1 if courtesy[-1] in ("see", "get", "have") else 0
-            if kept and texts[len(courtesy) : len(courtesy) + 1] in (["in"], ["into"], ["to"]):
+            keep = 1 if courtesy[-1] in ("see", "get", "have") else 0
+            if keep and texts[len(courtesy) : len(courtesy) + 1] in (["in"], ["into"], ["to"]):
                 break
-            texts, polite = texts[len(courtesy) - kept :], True
+            texts, polite = texts[len(courtesy) - keep :], True
         elif texts[0] in OPENINGS:
             texts, polite = texts[1:], polite or texts[0] == "please"
         else:
@@ -214,7 +216,7 @@ def _asks_about(texts: Sequence[str]) -> bool:
         return not _asks_nicely(texts)
     about_leave = _wonders(texts) and not _LEAVE.isdisjoint(texts)
     about_choice = _wonders(texts) and "whether" in texts
-    return about_leave or about_choice or any(_begins(texts, each) for each in _HOW_TO)
+    return about_leave or about_choice or any(_begins(texts, phrase) for phrase in _HOW_TO)
 
 
 def _asks_nicely(texts: Sequence[str]) -> bool:
@@ -231,37 +233,39 @@ def _asks_how(texts: Sequence[str]) -> bool:
 
 def _first_ban(texts: Sequence[str], verb: int) -> int | None:
     """Where the first word stands that forbids. `Nobody` does so before the verb, or right behind it."""
-    for place, text in enumerate(texts):
-        following = texts[place + 1] if place + 1 < len(texts) else ""
+    for position, text in enumerate(texts):
+        following = texts[position + 1] if position + 1 < len(texts) else ""
         if text in _BANS and following not in _NO_BAN:
-            return place
-        if text in _NOBODY and place <= verb + 1 and following not in _NO_BAN:
-            return place
+            return position
+        if text in _NOBODY and position <= verb + 1 and following not in _NO_BAN:
+            return position
         if following.endswith("ing") and (
             text in _STOPS
             or text == "no"
-            or tuple(texts[max(0, place - 1) : place + 1]) in _PUTS_OFF
+            or tuple(texts[max(0, position - 1) : position + 1]) in _PUTS_OFF
         ):
-            return place
-        if any(_begins(texts[place : place + 3], each) for each in _TAKEN_BACK):
-            return place
+            return position
+        if any(_begins(texts[position : position + 3], phrase) for phrase in _TAKEN_BACK):
+            return position
     return None
 
 
 def _denied(texts: Sequence[str]) -> Iterator[str]:
     """The first telling word behind each denial."""
-    for place, text in enumerate(texts):
+    for position, text in enumerate(texts):
         if text in DENIALS:
-            telling = (each for each in texts[place + 1 : place + 5] if each not in FUNCTION_WORDS)
-            yield from islice(telling, 1)
+            content = (
+                token for token in texts[position + 1 : position + 5] if token not in FUNCTION_WORDS
+            )
+            yield from islice(content, 1)
 
 
 def _reported(texts: Sequence[str], verbs: Collection[str]) -> bool:
-    for place, text in enumerate(texts):
-        after = texts[place + 1 : place + 4]
+    for position, text in enumerate(texts):
+        after = texts[position + 1 : position + 4]
         if text not in _REPORTS or after[:1] in (["yes"], ["no"]):
             continue
-        if _BIDS.intersection(after) or any(each in verbs for each in after[:2]):
+        if _BIDS.intersection(after) or any(token in verbs for token in after[:2]):
             return True
     return False
 
@@ -275,9 +279,9 @@ def _wonders(texts: Sequence[str]) -> bool:
 
 
 def _supposed(texts: Sequence[str]) -> bool:
-    for place, text in enumerate(texts):
-        following = texts[place + 1] if place + 1 < len(texts) else ""
-        asked = text == "if" and _WONDERED.intersection(texts[max(0, place - 3) : place])
+    for position, text in enumerate(texts):
+        following = texts[position + 1] if position + 1 < len(texts) else ""
+        asked = text == "if" and _WONDERED.intersection(texts[max(0, position - 3) : position])
         if text in _SUPPOSES and following not in _POLITE_IF and not asked:
             return True
     starts = len(texts) > 2 and texts[0] in _WAITS and texts[1] not in _POLITE_IF
@@ -343,34 +347,34 @@ _MAX_CLOSING = 80
 """Letters at the end of a message in which thanks and a name may stand."""
 
 
-def without_courtesy(text: str, tells: Callable[[str], bool]) -> str:
+def without_courtesy(text: str, is_content: Callable[[str], bool]) -> str:
     """The text in which such words are blanks, or `please`; every other character stays where it is.
 
     `tells`: whether a stem names something that a wish could be about.
     """
     for _ in range(_MAX_GREETINGS):
-        found = _GREETS.match(text)
-        if found is None:
+        match = _GREETS.match(text)
+        if match is None:
             break
-        text = _blanked(text, found.end())
+        text = _blanked(text, match.end())
     remark = _BEFORE_REQUEST.match(text)
-    if remark and not any(_matters(word, tells) for word in plain_words(remark[1])):
+    if remark and not any(_matters(token, is_content) for token in plain_words(remark[1])):
         text = _blanked(text, remark.end())
     body, end = text[:-_MAX_CLOSING], text[-_MAX_CLOSING:]
     for closing in (_SIGNED, _THANKS):
-        end = closing.sub(lambda found: _closed(found.group()), end)
+        end = closing.sub(lambda match: _closed(match.group()), end)
     text = body + end
-    return _ASKS.sub(lambda found: "please".ljust(len(found.group())), text)
+    return _ASKS.sub(lambda match: "please".ljust(len(match.group())), text)
 
 
-def _matters(word: str, tells: Callable[[str], bool]) -> bool:
+def _matters(token: str, is_content: Callable[[str], bool]) -> bool:
     """Whether a word before a request may be part of the wish, or against it."""
-    return word in _AGAINST or bool(kinds_of(stem(word))) or tells(stem(word))
+    return token in _AGAINST or bool(kinds_of(stem(token))) or is_content(stem(token))
 
 
-def _closed(said: str) -> str:
+def _closed(closing: str) -> str:
     """As many blanks, with the question mark that the sentence before had."""
-    return said[0] + " " * (len(said) - 1) if said[0] == "?" else " " * len(said)
+    return closing[0] + " " * (len(closing) - 1) if closing[0] == "?" else " " * len(closing)
 
 
 def _blanked(text: str, end: int) -> str:

@@ -65,20 +65,20 @@ class Fit:
 
 def fits_of(query: Query, index: Index) -> list[Fit]:
     """The tools that fit best, the best first; of equal ones the registry's order."""
-    found: dict[int, float] = {}
-    for word, weight in query.weights.items():
-        worth = weight * index.rarity.get(word, 0.0)
-        for number, strength in index.postings.get(word, ()):
-            found[number] = found.get(number, 0.0) + worth * strength
+    scores: dict[int, float] = {}
+    for token, weight in query.weights.items():
+        worth = weight * index.rarity.get(token, 0.0)
+        for number, strength in index.postings.get(token, ()):
+            scores[number] = scores.get(number, 0.0) + worth * strength
     rough = sorted(
-        found, key=lambda number: (-_rough(query, index.entries[number], found[number]), number)
+        scores, key=lambda number: (-_rough(query, index.entries[number], scores[number]), number)
     )
     fits = [_fit(query, index, index.entries[number]) for number in rough[:SHORT_LIST]]
     return sorted(fits, key=lambda fit: (-fit.score, fit.entry.number))
 
 
-def _rough(query: Query, entry: Entry, found: float) -> float:
-    return found + 0.5 * agreement(query.acts, entry.acts)
+def _rough(query: Query, entry: Entry, score: float) -> float:
+    return score + 0.5 * agreement(query.acts, entry.acts)
 
 
 def _fit(query: Query, index: Index, entry: Entry) -> Fit:
@@ -100,7 +100,7 @@ def _fit(query: Query, index: Index, entry: Entry) -> Fit:
 def _is_everyday(phrase: Phrase, entry: Entry) -> bool:
     """`Is it working`, of which one word is left that anybody uses for anything."""
     own = entry.objects | entry.verbs | entry.domain_stems
-    asks = any(kinds_of(word) for word in phrase.stems)
+    asks = any(kinds_of(token) for token in phrase.stems)
     return len(phrase.stems) == 1 and not asks and phrase.stems <= EVERYDAY - own
 
 
@@ -113,33 +113,33 @@ def _nearest(query: Query, index: Index, entry: Entry) -> tuple[float, Phrase | 
     """The phrase that is most like the clause, and how much it is."""
     worths: dict[str, float] = {}
     own = 0.0
-    for word, weight in query.weights.items():
-        worths[word] = weight * (index.rarity.get(word) or _strangeness(weight, entry))
-        own += worths[word]
+    for token, weight in query.weights.items():
+        worths[token] = weight * (index.rarity.get(token) or _strangeness(weight, entry))
+        own += worths[token]
     alike, best = 0.0, None
     for phrase in entry.phrases:
-        found = _alike(query, index, phrase, worths, own)
-        if found > alike:
-            alike, best = found, phrase
+        likeness = _alike(query, index, phrase, worths, own)
+        if likeness > alike:
+            alike, best = likeness, phrase
     contrary = best is not None and (DENIED in best.stems) != (DENIED in query.weights)
     return alike * CONTRARY if contrary else alike, best
 
 
 def _covered(query: Query, index: Index, entry: Entry) -> float:
     """The share of what was said that the tool's entry accounts for."""
-    said = explained = strange = 0.0
+    recognized = explained = strange = 0.0
     kindred = agreement(query.acts, entry.acts) > 0
-    for word, weight in query.weights.items():
-        rarity = index.rarity.get(word)
+    for token, weight in query.weights.items():
+        rarity = index.rarity.get(token)
         if rarity is None:
             strange += weight * _strangeness(weight, entry)
             continue
-        strength = entry.strengths.get(word, 0.0)
-        if kindred and kinds_of(word) & entry.acts:
+        strength = entry.strengths.get(token, 0.0)
+        if kindred and kinds_of(token) & entry.acts:
             strength = max(strength, SAME_KIND_OF_ACT)
-        said += weight * rarity
+        recognized += weight * rarity
         explained += weight * rarity * strength
-    total = said + min(strange, MAX_STRANGE)
+    total = recognized + min(strange, MAX_STRANGE)
     return explained / total if total else 0.0
 
 
@@ -165,7 +165,7 @@ def _thing(query: Query, entry: Entry) -> float:
     if not query.things:
         return 0.4
     total = sum(weight for _, weight in query.things)
-    return sum(weight * _named(each, entry) for each, weight in query.things) / total
+    return sum(weight * _named(thing, entry) for thing, weight in query.things) / total
 
 
 def _named(thing: str, entry: Entry) -> float:
@@ -203,7 +203,7 @@ def _makes(kind: str, entry: Entry) -> bool:
 
 def _given(name: str, query: Query, entry: Entry) -> bool:
     if name in entry.choices:
-        return any(word in query.weights for word in entry.choices[name])
+        return any(token in query.weights for token in entry.choices[name])
     kind = entry.kinds[name]
     return kind in query.kinds or (kind.startswith("id:") and "id" in query.kinds)
 
@@ -213,13 +213,13 @@ def _alike(
 ) -> float:
     """The weight of what clause and phrase share, against that of both. `own` is the sum of the clause's `worths`."""
     shared = other = 0.0
-    for word, worth in worths.items():
-        if word in phrase.stems:
+    for token, worth in worths.items():
+        if token in phrase.stems:
             shared += worth
-    for word in phrase.stems:
-        other += index.rarity.get(word, STRANGE)
+    for token in phrase.stems:
+        other += index.rarity.get(token, STRANGE)
     if query.acts & phrase.acts and not any(
-        kinds_of(word) for word in phrase.stems & query.weights.keys()
+        kinds_of(token) for token in phrase.stems & query.weights.keys()
     ):
         shared += 0.3
     own = min(own, other + MAX_STRANGE)
@@ -261,11 +261,11 @@ def confidence_of(fits: Sequence[Fit], is_open: bool = False) -> float:
         return 0.0
     best = fits[0]
     margin = min(best.score - fits[1].score, WIDEST_MARGIN) if len(fits) > 1 else WIDEST_MARGIN
-    marks = BASE + BY_SCORE * best.score + BY_MARGIN * margin + BY_COVERED * best.covered
-    marks += BY_VALUES * best.values + BY_PHRASE * best.phrase + BY_THING * best.thing
+    logit = BASE + BY_SCORE * best.score + BY_MARGIN * margin + BY_COVERED * best.covered
+    logit += BY_VALUES * best.values + BY_PHRASE * best.phrase + BY_THING * best.thing
     unasked = best.verb <= 0 and best.phrase < OWN_WORDS and not best.entry.reads
-    marks += UNASKED if unasked else 0.0
-    sure = 1 / (1 + math.exp(-marks))
+    logit += UNASKED if unasked else 0.0
+    sure = 1 / (1 + math.exp(-logit))
     contrary = best.contrary and best.verb <= 0 and not best.entry.reads
     return min(sure, OPEN) if is_open or contrary or best.covered < LEAST_COVERED else sure
 
@@ -282,11 +282,11 @@ class Shortlist:
 
     def __call__(self, text: str) -> list[str]:
         """Every name, those that fit best first; of equal ones the registry's order."""
-        index, said = self._index, clean(text)
-        query = query_of(marked(said, words_of(said), (), index), index)
+        index, cleaned = self._index, clean(text)
+        query = query_of(marked(cleaned, words_of(cleaned), (), index), index)
         worth = [0.0] * len(index.entries)
-        for word, weight in query.weights.items():
-            for number, strength in index.postings.get(word, ()):
-                worth[number] += weight * strength * index.rarity.get(word, 0.0)
+        for token, weight in query.weights.items():
+            for number, strength in index.postings.get(token, ()):
+                worth[number] += weight * strength * index.rarity.get(token, 0.0)
         ranked = sorted(index.entries, key=lambda entry: (-worth[entry.number], entry.number))
         return [entry.name for entry in ranked]

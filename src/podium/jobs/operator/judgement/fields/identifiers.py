@@ -32,52 +32,54 @@ _LABEL = re.compile(
 )
 
 
-def ids(passage: Passage, lexicon: Lexicon) -> Iterator[Entity]:
+def ids(tokenized: Passage, lexicon: Lexicon) -> Iterator[Entity]:
     """Ids with their kind as `id:KIND` where it is known, else as `id`."""
-    for found in _UUID.finditer(passage.lower):
-        yield _entity(passage, *found.span(), "id", 93)
-    for found in _PREFIXED.finditer(passage.lower):
-        kind = f"id:{found[1]}" if found[1] in lexicon.kinds or not lexicon.kinds else "id"
-        yield _entity(passage, *found.span(), kind, 94)
-    for found in _LETTERED.finditer(passage.smooth):
-        if found[1].lower() not in NEVER_NAMES or len(found[1]) == 1:
-            yield _entity(passage, *found.span(), "id", 73)
-    for found in _HASHED.finditer(passage.smooth):
-        start, end = found.span()
-        yield Entity("id", passage.smooth[start + 1 : end], passage.text[start:end], start, end, 73)
-    for found in _MIXED.finditer(passage.lower):
-        if not _UNIT_OR_ORDINAL.fullmatch(found[0]):
-            yield _entity(passage, *found.span(), "id", 30)
-    yield from _after_their_word(passage, lexicon)
-
-
-def _after_their_word(passage: Passage, lexicon: Lexicon) -> Iterator[Entity]:
-    for index, word in enumerate(passage.words):
-        kind = lexicon.id_words.get(word.lower.removesuffix("'s")) or _mistyped(
-            passage, index, lexicon
+    for match in _UUID.finditer(tokenized.lower):
+        yield _entity(tokenized, *match.span(), "id", 93)
+    for match in _PREFIXED.finditer(tokenized.lower):
+        kind = f"id:{match[1]}" if match[1] in lexicon.kinds or not lexicon.kinds else "id"
+        yield _entity(tokenized, *match.span(), kind, 94)
+    for match in _LETTERED.finditer(tokenized.smooth):
+        if match[1].lower() not in NEVER_NAMES or len(match[1]) == 1:
+            yield _entity(tokenized, *match.span(), "id", 73)
+    for match in _HASHED.finditer(tokenized.smooth):
+        start, end = match.span()
+        yield Entity(
+            "id", tokenized.smooth[start + 1 : end], tokenized.text[start:end], start, end, 73
         )
-        label = _LABEL.match(passage.smooth, word.end) if kind else None
+    for match in _MIXED.finditer(tokenized.lower):
+        if not _UNIT_OR_ORDINAL.fullmatch(match[0]):
+            yield _entity(tokenized, *match.span(), "id", 30)
+    yield from _after_their_word(tokenized, lexicon)
+
+
+def _after_their_word(tokenized: Passage, lexicon: Lexicon) -> Iterator[Entity]:
+    for index, cue in enumerate(tokenized.words):
+        kind = lexicon.id_words.get(cue.lower.removesuffix("'s")) or _mistyped(
+            tokenized, index, lexicon
+        )
+        label = _LABEL.match(tokenized.smooth, cue.end) if kind else None
         token = (
-            _TOKEN.match(passage.smooth, label.end()) if label and label.end() > word.end else None
+            _TOKEN.match(tokenized.smooth, label.end()) if label and label.end() > cue.end else None
         )
-        if label and token and _is_id(token[1], label, passage.shouted):
+        if label and token and _is_id(token[1], label, tokenized.shouted):
             own = _PREFIXED.fullmatch(token[1].lower())
             # A shape that is certain by itself is one here too; its prefix says more than the word before it.
             sure = 95 if own or _UUID.fullmatch(token[1].lower()) else 74
-            told = own[1] if own and own[1] in lexicon.kinds else kind
-            named = f"id:{told}" if _may_be(token[1], told, lexicon.kinds) else "id"
-            yield _entity(passage, *token.span(1), named, sure)
+            id_kind = own[1] if own and own[1] in lexicon.kinds else kind
+            named = f"id:{id_kind}" if _may_be(token[1], id_kind, lexicon.kinds) else "id"
+            yield _entity(tokenized, *token.span(1), named, sure)
 
 
-def _mistyped(passage: Passage, index: int, lexicon: Lexicon) -> str:
+def _mistyped(tokenized: Passage, index: int, lexicon: Lexicon) -> str:
     """The kind of thing that was meant by `qoute Q-12`. Empty: none."""
-    word = passage.words[index].lower
-    after = passage.words[index + 1].text if index + 1 < len(passage.words) else ""
-    if len(word) < 4 or not (after[-1:].isdigit() or after[:1].isdigit()):
+    text = tokenized.words[index].lower
+    after = tokenized.words[index + 1].text if index + 1 < len(tokenized.words) else ""
+    if len(text) < 4 or not (after[-1:].isdigit() or after[:1].isdigit()):
         return ""
     near = (
-        lexicon.things.nearly(word)
-        if word not in NEVER_NAMES and word not in lexicon.pack_words
+        lexicon.things.nearly(text)
+        if text not in NEVER_NAMES and text not in lexicon.pack_words
         else None
     )
     return lexicon.id_words[near] if near else ""
@@ -86,11 +88,11 @@ def _mistyped(passage: Passage, index: int, lexicon: Lexicon) -> str:
 def _is_id(token: str, label: re.Match[str], shouted: bool) -> bool:
     if _UNIT_OR_ORDINAL.fullmatch(token.lower()):
         return False
-    if any(letter.isdigit() for letter in token):
+    if any(character.isdigit() for character in token):
         return True
-    said_so = label["label"] is not None or "#" in label[0] or "=" in label[0]
+    labelled = label["label"] is not None or "#" in label[0] or "=" in label[0]
     capitals = token.isupper() and not shouted
-    return (said_so or capitals) and len(token) > 1 and token.lower() not in NEVER_NAMES
+    return (labelled or capitals) and len(token) > 1 and token.lower() not in NEVER_NAMES
 
 
 def fits(entity: Entity, kind: str, own: frozenset[str], others: frozenset[str]) -> bool:
@@ -110,19 +112,19 @@ def _may_be(value: str, kind: str, kinds: frozenset[str]) -> bool:
     return kind in spelled or not spelled
 
 
-def kinds_spelled(letters: str, kinds: frozenset[str]) -> frozenset[str]:
+def kinds_spelled(prefix: str, kinds: frozenset[str]) -> frozenset[str]:
     """The kinds that letters stand for: those that begin with them, else the one that has them in its order."""
-    begun = frozenset(kind for kind in kinds if kind.startswith(letters))
-    if begun or len(letters) < _LETTERS_IN_ORDER:
+    begun = frozenset(kind for kind in kinds if kind.startswith(prefix))
+    if begun or len(prefix) < _LETTERS_IN_ORDER:
         return begun
-    inside = frozenset(kind for kind in kinds if _in_order(letters, kind))
+    inside = frozenset(kind for kind in kinds if _in_order(prefix, kind))
     return inside if len(inside) == 1 else frozenset()
 
 
-def _in_order(letters: str, kind: str) -> bool:
+def _in_order(prefix: str, kind: str) -> bool:
     """`tk` in `task`, `iv` in `invoice`."""
     left = iter(kind[1:])
-    return kind[0] == letters[0] and all(letter in left for letter in letters[1:])
+    return kind[0] == prefix[0] and all(character in left for character in prefix[1:])
 
 
 def letters_of(value: str) -> str:
@@ -131,8 +133,8 @@ def letters_of(value: str) -> str:
     return begun[1].lower() if begun else ""
 
 
-def _entity(passage: Passage, start: int, end: int, kind: str, sure: int) -> Entity:
-    return Entity(kind, passage.smooth[start:end], passage.text[start:end], start, end, sure)
+def _entity(tokenized: Passage, start: int, end: int, kind: str, sure: int) -> Entity:
+    return Entity(kind, tokenized.smooth[start:end], tokenized.text[start:end], start, end, sure)
 
 
 _GAP = r"[ .\-()]{0,3}"
@@ -154,54 +156,54 @@ _OTHER_NUMBER = re.compile(
 )
 
 
-def phones(passage: Passage, area: str = "") -> Iterator[Entity]:
+def phones(tokenized: Passage, area: str = "") -> Iterator[Entity]:
     """Numbers as E.164; 13 and 1300 numbers, which have no such form, as their digits.
 
     `area` is the area code (`3`) of local eight-digit numbers; without one these are no phones.
     """
-    text = passage.smooth
+    text = tokenized.smooth
     if len(text) < 6:
         return
-    for found in _NATIONAL.finditer(text):
-        yield from _phone_entity(passage, found, f"+61{found['area']}{digits(found['rest'])}", 85)
-    for found in _BARE_MOBILE.finditer(text):
-        yield from _phone_entity(passage, found, f"+61{digits(found[0])}", 60)
-    for found in _SERVICE.finditer(text):
-        if _is_service(passage, found):
-            yield from _phone_entity(passage, found, digits(found[0]), 84)
-    for found in _FOREIGN.finditer(text):
-        if not digits(found[0]).startswith("61"):
-            yield from _phone_entity(passage, found, f"+{digits(found[0])}", 84)
-    yield from _local(passage, area)
+    for match in _NATIONAL.finditer(text):
+        yield from _phone_entity(tokenized, match, f"+61{match['area']}{digits(match['rest'])}", 85)
+    for match in _BARE_MOBILE.finditer(text):
+        yield from _phone_entity(tokenized, match, f"+61{digits(match[0])}", 60)
+    for match in _SERVICE.finditer(text):
+        if _is_service(tokenized, match):
+            yield from _phone_entity(tokenized, match, digits(match[0]), 84)
+    for match in _FOREIGN.finditer(text):
+        if not digits(match[0]).startswith("61"):
+            yield from _phone_entity(tokenized, match, f"+{digits(match[0])}", 84)
+    yield from _local(tokenized, area)
 
 
-def _local(passage: Passage, area: str) -> Iterator[Entity]:
-    said = _AREA_SAID.search(passage.lower)
-    code = said[1] if said else area.strip().lstrip("0")
+def _local(tokenized: Passage, area: str) -> Iterator[Entity]:
+    area_match = _AREA_SAID.search(tokenized.lower)
+    code = area_match[1] if area_match else area.strip().lstrip("0")
     if code in {"2", "3", "7", "8"}:
-        for found in _LOCAL.finditer(passage.smooth):
-            yield from _phone_entity(passage, found, f"+61{code}{digits(found[0])}", 64)
+        for match in _LOCAL.finditer(tokenized.smooth):
+            yield from _phone_entity(tokenized, match, f"+61{code}{digits(match[0])}", 64)
 
 
-def _is_service(passage: Passage, found: re.Match[str]) -> bool:
+def _is_service(tokenized: Passage, match: re.Match[str]) -> bool:
     # Six digits in one piece are as likely an id or an amount as a 13 number.
-    return not found[0].isdigit() or len(found[0]) == 10 or _labelled(passage, found.start())
+    return not match[0].isdigit() or len(match[0]) == 10 or _labelled(tokenized, match.start())
 
 
-def _labelled(passage: Passage, start: int) -> bool:
-    return _PHONE_LABEL.search(passage.lower, max(0, start - 12), start) is not None
+def _labelled(tokenized: Passage, start: int) -> bool:
+    return _PHONE_LABEL.search(tokenized.lower, max(0, start - 12), start) is not None
 
 
 def _phone_entity(
-    passage: Passage, found: re.Match[str], value: str, certainty: int
+    tokenized: Passage, match: re.Match[str], value: str, certainty: int
 ) -> Iterator[Entity]:
-    start, end = found.span()
-    if _OTHER_NUMBER.search(passage.lower, max(0, start - 24), start) is None:
-        yield Entity("phone", value, passage.text[start:end], start, end, certainty)
+    start, end = match.span()
+    if _OTHER_NUMBER.search(tokenized.lower, max(0, start - 24), start) is None:
+        yield Entity("phone", value, tokenized.text[start:end], start, end, certainty)
 
 
 def digits(text: str) -> str:
-    return "".join(letter for letter in text if letter.isdigit())
+    return "".join(character for character in text if character.isdigit())
 
 
 _MAIL_LOCAL = re.compile(r"[\w.+'\-]{1,64}\Z")
@@ -213,31 +215,31 @@ _DICTATED = re.compile(
 )
 
 
-def emails(passage: Passage) -> Iterator[Entity]:
+def emails(tokenized: Passage) -> Iterator[Entity]:
     """Addresses in lower case: people write one address in several ways."""
-    text = passage.smooth
+    text = tokenized.smooth
     at = text.find("@")
     while at >= 0:
-        yield from _around(passage, at)
+        yield from _around(tokenized, at)
         at = text.find("@", at + 1)
-    if " dot " in passage.lower:
-        for found in _DICTATED.finditer(passage.lower):
+    if " dot " in tokenized.lower:
+        for match in _DICTATED.finditer(tokenized.lower):
             yield _mail_entity(
-                passage, *found.span(), f"{_undotted(found[1])}@{_undotted(found[2])}"
+                tokenized, *match.span(), f"{_undotted(match[1])}@{_undotted(match[2])}"
             )
 
 
-def _around(passage: Passage, at: int) -> Iterator[Entity]:
-    local = _MAIL_LOCAL.search(passage.smooth[max(0, at - 64) : at])
-    domain = _DOMAIN.match(passage.smooth, at + 1)
+def _around(tokenized: Passage, at: int) -> Iterator[Entity]:
+    local = _MAIL_LOCAL.search(tokenized.smooth[max(0, at - 64) : at])
+    domain = _DOMAIN.match(tokenized.smooth, at + 1)
     name = local[0].lstrip(".'-") if local else ""
     if domain and name and not name.endswith(".") and ".." not in name:
-        yield _mail_entity(passage, at - len(name), domain.end(), f"{name}@{domain[0]}".lower())
+        yield _mail_entity(tokenized, at - len(name), domain.end(), f"{name}@{domain[0]}".lower())
 
 
 def _undotted(text: str) -> str:
     return text.replace(" dot ", ".")
 
 
-def _mail_entity(passage: Passage, start: int, end: int, value: str) -> Entity:
-    return Entity("email", value, passage.text[start:end], start, end, 95)
+def _mail_entity(tokenized: Passage, start: int, end: int, value: str) -> Entity:
+    return Entity("email", value, tokenized.text[start:end], start, end, 95)

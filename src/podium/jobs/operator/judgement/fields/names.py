@@ -35,23 +35,28 @@ class NameGround:
     """One passage; `anchors` are the phones and e-mails in it, `places` its suburbs."""
 
     def __init__(
-        self, passage: Passage, lexicon: Lexicon, anchors: list[Entity], places: list[Entity]
+        self, tokenized: Passage, lexicon: Lexicon, anchors: list[Entity], suburbs: list[Entity]
     ) -> None:
-        self.passage, self.lexicon, self.anchors = passage, lexicon, anchors
+        self.passage, self.lexicon, self.anchors = tokenized, lexicon, anchors
         self.arguments = lexicon.arguments
         self.places = frozenset(
-            at for place in places if place.certainty > 38 for at in range(place.start, place.end)
+            at
+            for suburb in suburbs
+            if suburb.certainty > 38
+            for at in range(suburb.start, suburb.end)
         )
         self._numbers = sorted(anchor.start for anchor in anchors)
         self._labels = sorted({self.label_start(start) for start in self._numbers})
 
     def label_start(self, start: int) -> int:
         """Where the words end that stand before a number and its label, such as `ph.`"""
-        for word in self.passage.before(start, 4):
-            ended = ". " in self.passage.smooth[word.end : start] and word.lower not in _ABBREVIATED
-            if ended or word.lower not in _PHONE_LABELS:
-                return word.end
-            start = word.start
+        for token in self.passage.before(start, 4):
+            ended = (
+                ". " in self.passage.smooth[token.end : start] and token.lower not in _ABBREVIATED
+            )
+            if ended or token.lower not in _PHONE_LABELS:
+                return token.end
+            start = token.start
         return 0
 
     def near_label(self, end: int, most: int) -> bool:
@@ -67,15 +72,15 @@ class NameGround:
 
     def small(self, index: int) -> bool:
         """A word in any case that may be part of a name."""
-        word = self.passage.words[index]
-        if word.lower in PARTICLES:
+        token = self.passage.words[index]
+        if token.lower in PARTICLES:
             return True
-        if word.capital and index and word.lower in GIVEN_NAMES_THAT_ARE_WORDS:
+        if token.capital and index and token.lower in GIVEN_NAMES_THAT_ARE_WORDS:
             return True
-        plain = word.text.replace("'", "").replace("-", "")
-        if not plain.isalpha() or len(plain) < 2 or word.start in self.places:
+        plain = token.text.replace("'", "").replace("-", "")
+        if not plain.isalpha() or len(plain) < 2 or token.start in self.places:
             return False
-        return word.lower not in _NOBODY and not self.of_pack(word.lower)
+        return token.lower not in _NOBODY and not self.of_pack(token.lower)
 
     def entity(self, index: int, end: int, certainty: int) -> Entity:
         """The name from one word up to another, without a possessive `'s`."""
@@ -96,15 +101,15 @@ def spelled(name: str) -> str:
     if name != name.lower() and (name != name.upper() or len(name) < 4):
         return name
     return " ".join(
-        word
-        if index and word in PARTICLES
-        else "'".join(_capital(part) for part in word.split("'"))
-        for index, word in enumerate(name.lower().split(" "))
+        token
+        if index and token in PARTICLES
+        else "'".join(_capital(part) for part in token.split("'"))
+        for index, token in enumerate(name.lower().split(" "))
     )
 
 
-def _capital(word: str) -> str:
-    return "-".join(part[:1].upper() + part[1:] for part in word.split("-"))
+def _capital(token: str) -> str:
+    return "-".join(part[:1].upper() + part[1:] for part in token.split("-"))
 
 
 _MAX_LENGTH = 5
@@ -124,8 +129,8 @@ _NAMES_IN_NAMES = words_in("an do my so long will may")
 class CapitalNames:
     """Finds runs of capitalised words that are nothing else."""
 
-    def __init__(self, ground: NameGround) -> None:
-        self._ground, self._passage = ground, ground.passage
+    def __init__(self, context: NameGround) -> None:
+        self._ground, self._passage = context, context.passage
 
     def found(self) -> Iterator[Entity]:
         index = 0
@@ -149,7 +154,7 @@ class CapitalNames:
         return end
 
     def _continues(self, index: int) -> bool:
-        word, before = self._passage.words[index], self._passage.words[index - 1]
+        token, before = self._passage.words[index], self._passage.words[index - 1]
         dotted = self._passage.gap(index).strip(" ") == "." and (
             before.lower in _DOTTED or len(before.text) == 1
         )
@@ -157,19 +162,19 @@ class CapitalNames:
             return False
         if before.lower.endswith("'s"):
             return False
-        if word.lower in PARTICLES and not word.capital:
+        if token.lower in PARTICLES and not token.capital:
             return self._leads_to_capital(index)
-        if word.capital and (word.lower in _NAMES_IN_NAMES or self._ends_a_name(index)):
+        if token.capital and (token.lower in _NAMES_IN_NAMES or self._ends_a_name(index)):
             return True
-        return (word.capital and not self._blocked(index)) or word.lower in _FIRM_ENDINGS
+        return (token.capital and not self._blocked(index)) or token.lower in _FIRM_ENDINGS
 
     def _ends_a_name(self, index: int) -> bool:
         """`Ahmed Said`: a verb with a capital in a text that has small letters too, and nothing behind it."""
-        word, words = self._passage.words[index], self._passage.words
-        last = index + 1 >= len(words) or not self._passage.joined(index + 1)
-        known = word.lower in VERBS or self._ground.of_pack(word.lower)
-        thing = word.lower in self._ground.lexicon.id_words
-        return last and known and not thing and not word.text.isupper()
+        token, tokens = self._passage.words[index], self._passage.words
+        last = index + 1 >= len(tokens) or not self._passage.joined(index + 1)
+        recognized = token.lower in VERBS or self._ground.of_pack(token.lower)
+        thing = token.lower in self._ground.lexicon.id_words
+        return last and recognized and not thing and not token.text.isupper()
 
     def _leads_to_capital(self, index: int) -> bool:
         """`van der Berg`: small words that a capitalised one follows."""
@@ -184,18 +189,20 @@ class CapitalNames:
             return 0
         if self._ground.near_label(self._passage.words[end - 1].end, 1) or self._cued(index):
             return 60
-        opens = index == 0 or any(mark in self._passage.gap(index) for mark in ".!?\n")
+        opens = index == 0 or any(sign in self._passage.gap(index) for sign in ".!?\n")
         if opens and end == index + 1:
             return 35 if self._alone(end) else 0
         return 45
 
     def _describes(self, index: int, end: int) -> bool:
         """`a Colorbond roof`, `wants Colorbond`: a thing or its make, and nobody."""
-        words = self._passage.words
-        after = words[end] if end < len(words) and self._passage.joined(end) else None
-        if words[end - 1].lower.endswith("'s") or (after and after.lower in self._ground.arguments):
+        tokens = self._passage.words
+        after = tokens[end] if end < len(tokens) and self._passage.joined(end) else None
+        if tokens[end - 1].lower.endswith("'s") or (
+            after and after.lower in self._ground.arguments
+        ):
             return False
-        before = words[index - 1].lower if index else ""
+        before = tokens[index - 1].lower if index else ""
         # `I want Lachlan looking after it`: somebody is to do something.
         does = after is not None and (after.lower == "to" or after.lower.endswith("ing"))
         if (before in WANTING and not does) or (before in ARTICLES and end == index + 1):
@@ -206,11 +213,11 @@ class CapitalNames:
 
     def _alone(self, index: int) -> bool:
         """Whether nothing, a comma, or what only people do comes after it."""
-        words = self._passage.words
+        tokens = self._passage.words
         return (
-            index >= len(words)
+            index >= len(tokens)
             or self._passage.gap(index).strip() == ","
-            or words[index].lower in _AFTER_NAMES
+            or tokens[index].lower in _AFTER_NAMES
         )
 
     def _cued(self, index: int) -> bool:
@@ -221,19 +228,23 @@ class CapitalNames:
 
     def _blocked(self, index: int) -> bool:
         """Whether the word can be no part of a name here."""
-        word = self._passage.words[index]
-        lower = word.lower.removesuffix("'s")
+        token = self._passage.words[index]
+        lower = token.lower.removesuffix("'s")
         if (
-            not word.text[0].isalpha()
-            or any(letter.isdigit() for letter in word.text)
-            or word.start in self._ground.places
+            not token.text[0].isalpha()
+            or any(character.isdigit() for character in token.text)
+            or token.start in self._ground.places
         ):
             return True
-        if word.text.isupper() and len(word.text) > 1 and not self._ground.near_label(word.end, 24):
+        if (
+            token.text.isupper()
+            and len(token.text) > 1
+            and not self._ground.near_label(token.end, 24)
+        ):
             return True
-        if word.capital and lower in MONTHS & GIVEN_NAMES_THAT_ARE_WORDS:
+        if token.capital and lower in MONTHS & GIVEN_NAMES_THAT_ARE_WORDS:
             return not self._first_of_two(index)
-        if word.capital and index and lower in GIVEN_NAMES_THAT_ARE_WORDS:
+        if token.capital and index and lower in GIVEN_NAMES_THAT_ARE_WORDS:
             return False
         if lower in NEVER_NAMES:
             return True
@@ -262,8 +273,8 @@ _GIVING = words_in("assign asign assigned reassign give hand allocate delegate p
 class SmallNames:
     """Finds names by what stands around them."""
 
-    def __init__(self, ground: NameGround) -> None:
-        self._ground, self._passage = ground, ground.passage
+    def __init__(self, context: NameGround) -> None:
+        self._ground, self._passage = context, context.passage
 
     def found(self) -> Iterator[Entity]:
         yield from self._before_anchors()
@@ -289,11 +300,11 @@ class SmallNames:
 
     def _given_name(self, index: int) -> bool:
         """`new lead bill murphy`: a word that is a name too, between a word for people and a family name."""
-        words = self._passage.words
+        tokens = self._passage.words
         return (
             index > 1
-            and words[index - 1].lower in GIVEN_NAMES_THAT_ARE_WORDS
-            and words[index - 2].lower in self._ground.lexicon.id_words
+            and tokens[index - 1].lower in GIVEN_NAMES_THAT_ARE_WORDS
+            and tokens[index - 2].lower in self._ground.lexicon.id_words
             and self._passage.joined(index)
         )
 
@@ -334,23 +345,23 @@ class SmallNames:
 
     def _given_to(self) -> Iterator[Entity]:
         """`give repair 12 to dave`: the last word is whom it is given to."""
-        words = self._passage.words
-        if not any(word.lower in _GIVING for word in words[:8]):
+        tokens = self._passage.words
+        if not any(token.lower in _GIVING for token in tokens[:8]):
             return
-        for index in range(max(1, len(words) - 4), len(words)):
+        for index in range(max(1, len(tokens) - 4), len(tokens)):
             if (
-                words[index - 1].lower == "to"
+                tokens[index - 1].lower == "to"
                 and self._ground.small(index)
                 and self._ends_there(index + 1)
             ):
                 yield self._ground.entity(index, index + 1, 41)
 
     def _ends_there(self, index: int) -> bool:
-        words = self._passage.words
+        tokens = self._passage.words
         return (
-            index >= len(words)
+            index >= len(tokens)
             or self._passage.gap(index).strip() != ""
-            or words[index].lower in FUNCTION_WORDS
+            or tokens[index].lower in FUNCTION_WORDS
         )
 
     def _end_of_small(self, index: int) -> int:
@@ -366,7 +377,7 @@ class SmallNames:
         """Whether what follows shows that a name was said; after `called` it may be the end."""
         if end >= len(self._passage.words):
             return sure or self._passage.gap(index).strip() == ":"
-        word = self._passage.words[end]
-        follows = word.lower in _ENDS_A_SMALL_NAME or word.start in self._ground.places
+        token = self._passage.words[end]
+        follows = token.lower in _ENDS_A_SMALL_NAME or token.start in self._ground.places
         numbered = self._ground.near_number(self._passage.words[end - 1].end, 3)
         return follows or numbered or (sure and self._passage.gap(end).strip() != "")

@@ -21,7 +21,7 @@ _SHORTEST_WITH_TYPO = 5
 
 def words_of(text: str) -> list[str]:
     """The text's words in lower case, without accents; `lead_id` has two."""
-    return [plain_key(word) for word in _WORD.findall(text.replace("_", " "))]
+    return [plain_key(token) for token in _WORD.findall(text.replace("_", " "))]
 
 
 def one_typo_apart(left: str, right: str) -> bool:
@@ -49,55 +49,55 @@ class Phrases:
         self._longest_text = 0
         for phrase in phrases:
             self._learn(phrase)
-        for known in self._by_first.values():
-            known.sort(key=lambda each: -len(each[0]))
+        for entries in self._by_first.values():
+            entries.sort(key=lambda entry: -len(entry[0]))
 
     def _learn(self, phrase: str) -> None:
-        words = tuple(_full(word) for word in words_of(phrase))
-        joined = " ".join(words)
-        if not words or joined in self._said:
+        tokens = tuple(_full(token) for token in words_of(phrase))
+        joined = " ".join(tokens)
+        if not tokens or joined in self._said:
             return
         self._said[joined] = phrase
-        self._by_first.setdefault(words[0], []).append((words, phrase))
-        self.longest = max(self.longest, len(words))
+        self._by_first.setdefault(tokens[0], []).append((tokens, phrase))
+        self.longest = max(self.longest, len(tokens))
         self._longest_text = max(self._longest_text, len(joined))
 
-    def at(self, words: tuple[Word, ...], index: int) -> tuple[str, int] | None:
+    def at(self, tokens: tuple[Word, ...], index: int) -> tuple[str, int] | None:
         """The phrase that begins with this word, and how many words it has."""
-        first = words[index].lower
-        for known, phrase in self._by_first.get(
+        first = tokens[index].lower
+        for phrase_tokens, phrase in self._by_first.get(
             _full(first if first.isascii() else plain_key(first)), ()
         ):
-            said = words[index : index + len(known)]
-            if len(said) == len(known) and all(
-                _full(plain_key(word.text)) == other
-                for word, other in zip(said, known, strict=True)
+            following = tokens[index : index + len(phrase_tokens)]
+            if len(following) == len(phrase_tokens) and all(
+                _full(plain_key(token.text)) == other
+                for token, other in zip(following, phrase_tokens, strict=True)
             ):
-                return phrase, len(known)
+                return phrase, len(phrase_tokens)
         return None
 
     def nearly(self, text: str) -> str | None:
         """The one phrase that is a typo away. None: there is none, or there are several."""
         if len(text) > self._longest_text + 4:
             return None
-        typed = " ".join(_full(word) for word in words_of(text))
+        typed = " ".join(_full(token) for token in words_of(text))
         if not _SHORTEST_WITH_TYPO <= len(typed) <= self._longest_text + 1:
             return None
         if not self._nearly:
             self._index_typos()
         close = {
-            known
+            phrase
             for shorter in _shorter_by_one(typed)
-            for known in self._nearly.get(shorter, ())
-            if known[0] == typed[0] and one_typo_apart(typed, known)
+            for phrase in self._nearly.get(shorter, ())
+            if phrase[0] == typed[0] and one_typo_apart(typed, phrase)
         }
         return self._said[close.pop()] if len(close) == 1 else None
 
     def _index_typos(self) -> None:
-        for known in self._said:
-            if len(known) >= _SHORTEST_WITH_TYPO:
-                for shorter in _shorter_by_one(known):
-                    self._nearly.setdefault(shorter, set()).add(known)
+        for phrase in self._said:
+            if len(phrase) >= _SHORTEST_WITH_TYPO:
+                for shorter in _shorter_by_one(phrase):
+                    self._nearly.setdefault(shorter, set()).add(phrase)
 
 
 def _shorter_by_one(text: str) -> Iterator[str]:
@@ -106,8 +106,8 @@ def _shorter_by_one(text: str) -> Iterator[str]:
         yield text[:at] + text[at + 1 :]
 
 
-def _full(word: str) -> str:
-    return _SHORT_FORMS.get(word, word)
+def _full(token: str) -> str:
+    return _SHORT_FORMS.get(token, token)
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,11 @@ def pack_lexicon(pack: Pack) -> Lexicon:
 def lexicon_of(vocabulary: Mapping[str, tuple[str, ...]], pack: Pack | None = None) -> Lexicon:
     areas = vocabulary.get("area_code", ())
     kinds = frozenset(_id_kinds(pack)) if pack else frozenset()
-    id_words = _id_words(pack, kinds) if pack else {}
+    id_nouns = _id_words(pack, kinds) if pack else {}
     return Lexicon(
         places=Phrases(vocabulary.get("suburb", ())),
-        things=Phrases(id_words),
-        id_words=id_words,
+        things=Phrases(id_nouns),
+        id_words=id_nouns,
         kinds=kinds,
         pack_words=frozenset(_pack_words(pack)) if pack else frozenset(),
         arguments=frozenset(_argument_words(pack)) if pack else frozenset(),
@@ -156,15 +156,15 @@ def _tools(pack: Pack) -> Iterator[PackTool | Skill]:
 
 
 def properties_of(tool: PackTool | Skill) -> dict[str, dict[str, Json]]:
-    found = tool.input_schema.get("properties", {})
-    return {name: shape for name, shape in found.items() if isinstance(shape, dict)}
+    properties = tool.input_schema.get("properties", {})
+    return {name: shape for name, shape in properties.items() if isinstance(shape, dict)}
 
 
 def kind_of(name: str, shape: Mapping[str, Json]) -> str:
     """What to look for: `x-kind`, or what the schema itself tells. Empty: nothing."""
-    said = shape.get("x-kind")
-    if isinstance(said, str) and said:
-        return said
+    kind = shape.get("x-kind")
+    if isinstance(kind, str) and kind:
+        return kind
     if "enum" in shape:
         return "choice"
     if name.endswith("_id") and len(name) > 3:
@@ -183,20 +183,20 @@ def _id_kinds(pack: Pack) -> Iterator[str]:
 
 
 def _id_words(pack: Pack, kinds: frozenset[str]) -> dict[str, str]:
-    words = {}
+    kinds_by_name = {}
     for kind in kinds:
-        for word in (kind, f"{kind}s", f"{kind}_id", f"{kind}id"):
-            words[plain_key(word)] = kind
+        for name in (kind, f"{kind}s", f"{kind}_id", f"{kind}id"):
+            kinds_by_name[plain_key(name)] = kind
     # `crew` is what jobs are called by some, but where an argument is called so a crew is meant.
     arguments = set(_argument_words(pack))
     for row in pack.registry.domains:
-        own = [plain_key(word) for word in (row.name, *row.words)]
+        own = [plain_key(name) for name in (row.name, *row.words)]
         kind = _kind_of_domain(row.name, own, kinds)
-        for word in own if kind else ():
-            if word not in arguments:
-                words.setdefault(word, kind)
-                words.setdefault(f"{word}s", kind)
-    return words
+        for name in own if kind else ():
+            if name not in arguments:
+                kinds_by_name.setdefault(name, kind)
+                kinds_by_name.setdefault(f"{name}s", kind)
+    return kinds_by_name
 
 
 def _kind_of_domain(name: str, own: list[str], kinds: frozenset[str]) -> str:
@@ -212,8 +212,8 @@ def _argument_words(pack: Pack) -> Iterator[str]:
 
 def _pack_words(pack: Pack) -> Iterator[str]:
     for row in pack.registry.domains:
-        for word in (row.name, *row.words):
-            yield from words_of(word)
+        for name in (row.name, *row.words):
+            yield from words_of(name)
     for tool in _tools(pack):
         yield from words_of(tool.name.replace(".", " "))
         for synonym in tool.synonyms:
@@ -266,13 +266,15 @@ class Order:
         self.wanted = tuple(self._wanted(tool))
         self.own = frozenset(_own_words(tool, pack)) - FUNCTION_WORDS
         self.choices = frozenset(
-            word
-            for each in self.wanted
-            for said in _said_for(each.shape)
-            for word in [said.lower()]
+            lowered
+            for parameter in self.wanted
+            for phrase in _said_for(parameter.shape)
+            for lowered in [phrase.lower()]
         )
         """All that says a choice."""
-        self.kinds = frozenset(each.kind[3:] for each in self.wanted if each.kind.startswith("id:"))
+        self.kinds = frozenset(
+            parameter.kind[3:] for parameter in self.wanted if parameter.kind.startswith("id:")
+        )
 
     def _wanted(self, tool: PackTool | Skill) -> Iterator[Wanted]:
         required = tool.input_schema.get("required", ())
@@ -285,9 +287,9 @@ class Order:
 
 def _said_for(shape: Mapping[str, Json]) -> Iterator[str]:
     yield from (str(value) for value in shape.get("enum", ()))
-    words = shape.get("x-words")
-    for said in words.values() if isinstance(words, dict) else ():
-        yield from map(str, said)
+    synonyms = shape.get("x-words")
+    for phrases in synonyms.values() if isinstance(synonyms, dict) else ():
+        yield from map(str, phrases)
 
 
 def _own_words(tool: PackTool | Skill, pack: Pack) -> Iterator[str]:
@@ -297,7 +299,7 @@ def _own_words(tool: PackTool | Skill, pack: Pack) -> Iterator[str]:
         yield from words_of(text)
     for row in pack.registry.domains:
         if row.name == domain or row.name in words_of(tool.name.replace(".", " ")):
-            for word in (row.name, *row.words):
-                yield from words_of(word)
-                yield f"{word}s"
+            for name in (row.name, *row.words):
+                yield from words_of(name)
+                yield f"{name}s"
     yield from ("make", "put", "add", "create", "set", "new", "record", "log", "do")

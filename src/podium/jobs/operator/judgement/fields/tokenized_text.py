@@ -76,26 +76,27 @@ class Passage:
             lower
             if len(lower) == len(text)
             else "".join(
-                small if len(small := letter.lower()) == 1 else letter for letter in self.smooth
+                small if len(small := character.lower()) == 1 else character
+                for character in self.smooth
             )
         )
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
         return tuple(
-            Word(found[0], self.lower[found.start() : found.end()], found.start(), found.end())
-            for found in _WORD.finditer(self.smooth)
+            Word(match[0], self.lower[match.start() : match.end()], match.start(), match.end())
+            for match in _WORD.finditer(self.smooth)
         )
 
     @cached_property
     def shouted(self) -> bool:
         """Whether capitals say nothing, because there is hardly anything else."""
-        letters = [letter for letter in self.smooth[:2_000] if letter.isalpha()]
-        return len(letters) > 3 and sum(map(str.isupper, letters)) > 0.8 * len(letters)
+        characters = [character for character in self.smooth[:2_000] if character.isalpha()]
+        return len(characters) > 3 and sum(map(str.isupper, characters)) > 0.8 * len(characters)
 
     @cached_property
     def _starts(self) -> dict[int, int]:
-        return {word.start: index for index, word in enumerate(self.words)}
+        return {token.start: index for index, token in enumerate(self.words)}
 
     def index_at(self, start: int) -> int | None:
         """The number of the word that starts there."""
@@ -126,11 +127,11 @@ class Passage:
 
     @cached_property
     def _begins(self) -> list[int]:
-        return [word.start for word in self.words]
+        return [token.start for token in self.words]
 
     @cached_property
     def _ends(self) -> list[int]:
-        return [word.end for word in self.words]
+        return [token.end for token in self.words]
 
 
 def smoothed(text: str) -> str:
@@ -140,25 +141,27 @@ def smoothed(text: str) -> str:
 
 def tidy(text: str) -> str:
     """The text in one line, composed, with nothing invisible in it."""
-    smooth = "".join(" " if _hidden(letter) else letter for letter in text)
+    smooth = "".join(" " if _hidden(character) else character for character in text)
     return _SPACES.sub(" ", unicodedata.normalize("NFC", smooth)).strip()
 
 
 def verbatim(text: str) -> str:
     """The text as it was written, without characters that nobody sees. Lines stay lines."""
-    return "".join(letter for letter in text if letter in "\n\u200d" or not _hidden(letter)).strip()
+    return "".join(
+        character for character in text if character in "\n\u200d" or not _hidden(character)
+    ).strip()
 
 
-def _hidden(letter: str) -> bool:
-    return not letter.isprintable() and letter != "\n"
+def _hidden(character: str) -> bool:
+    return not character.isprintable() and character != "\n"
 
 
-def plain_key(word: str) -> str:
+def plain_key(text: str) -> str:
     """A word without case and accents, for comparing."""
-    if word.isascii():
-        return word.lower()
-    apart = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(character for character in apart if not unicodedata.combining(character))
 
 
 class Entity(NamedTuple):
@@ -177,17 +180,17 @@ class Entity(NamedTuple):
         return self.start < end and start < self.end
 
 
-def settle(found: Iterable[Entity], length: int) -> list[Entity]:
+def settle(entities: Iterable[Entity], length: int) -> list[Entity]:
     """The finds that do not overlap, in the order of the text: the most certain first, then the longest."""
     taken = bytearray(length)
-    kept = []
+    settled = []
     for entity in sorted(
-        found, key=lambda each: (-each.certainty, each.start - each.end, each.start)
+        entities, key=lambda entity: (-entity.certainty, entity.start - entity.end, entity.start)
     ):
         if taken.find(1, entity.start, entity.end) < 0:
             taken[entity.start : entity.end] = b"\x01" * (entity.end - entity.start)
-            kept.append(entity)
-    return sorted(kept, key=lambda each: each.start)
+            settled.append(entity)
+    return sorted(settled, key=lambda entity: entity.start)
 
 
 def words_in(text: str) -> frozenset[str]:
