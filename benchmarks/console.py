@@ -27,7 +27,7 @@ from podium.store import SqlStore
 from podium.testing import retry_until
 from podium.web.access.tokens import ConsoleRole
 from podium.web.app import build_app
-from podium.web.context import Desk
+from podium.web.context import WebContext
 from podium.web.live.hub import Hub
 from podium.web.server import served
 from podium.web.settings import ConsoleSettings
@@ -52,7 +52,7 @@ class Stage:
     """A console over a long past."""
 
     client: httpx.AsyncClient
-    desk: Desk
+    context: WebContext
     url: str
     token: str
     long_run: str
@@ -153,7 +153,7 @@ async def _followed(stage: Stage) -> Figure:
 
 
 async def _reads(stage: Stage, followers: int) -> float:
-    store = await stage.desk.store()
+    store = await stage.context.store()
     counted = _Counted(store)
 
     async def given() -> Store:
@@ -217,13 +217,13 @@ async def _console(folder: Path) -> AsyncIterator[Stage]:
     async with open_podium(configuration, environ) as podium:
         store = await podium.store()
         long_run, live_run = await _fill(store)
-        desk = Desk(podium, settings)
+        context = WebContext(podium, settings)
         roles = frozenset(ConsoleRole)
-        token, _ = desk.tokens.make("bench", roles, podium.clock.now())
-        async with served(build_app(desk), settings) as url:
+        token, _ = context.tokens.make("bench", roles, podium.clock.now())
+        async with served(build_app(context), settings) as url:
             headers = {"authorization": f"Bearer {token}"}
             async with httpx.AsyncClient(base_url=url, headers=headers, timeout=120) as client:
-                yield Stage(client, desk, url, token, long_run, live_run)
+                yield Stage(client, context, url, token, long_run, live_run)
 
 
 def _environ(folder: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The console's app: guards, the API and the pages over one desk."""
+"""The console's app: guards, the API and the pages over one context."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from podium.web.access.guards import Guards
 from podium.web.api import api_router
 from podium.web.api.health import liveness
 from podium.web.chat import chat_router, links_router
-from podium.web.context import Desk
+from podium.web.context import WebContext
 from podium.web.pages import pages_router
 from podium.web.problems import tell_faults
 
 STATIC = Path(__file__).parent / "static"
 
 
-def build_app(desk: Desk) -> FastAPI:
-    """The app. Its desk is closed when serving ends."""
+def build_app(context: WebContext) -> FastAPI:
+    """The app. Its context is closed when serving ends."""
 
     @asynccontextmanager
-    async def open_desk(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            await desk.close()
+            await context.close()
 
     app = FastAPI(
         title="Podium",
@@ -38,18 +38,18 @@ def build_app(desk: Desk) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        lifespan=open_desk,
+        lifespan=lifespan,
     )
-    app.state.desk = desk
+    app.state.context = context
     app.include_router(api_router(), prefix="/api/v1")
     app.include_router(liveness)
     for job in all_jobs():
         if job.sockets:
             app.include_router(load(job.sockets), prefix="/api/v1")
     app.include_router(pages_router(), include_in_schema=False)
-    app.include_router(links_router(desk.podium))
-    app.include_router(chat_router(desk.podium))
+    app.include_router(links_router(context.podium))
+    app.include_router(chat_router(context.podium))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     tell_faults(app)
-    app.add_middleware(Guards, desk=desk)
+    app.add_middleware(Guards, context=context)
     return app

@@ -1,4 +1,4 @@
-"""Context of every handler: the open application, and who is signed in."""
+"""Context of every handler: the open application, its tokens, sessions and live events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from podium.store.postgres_store import PostgresStore
 
 
-class Desk:
+class WebContext:
     """One console. Open while the app is served."""
 
     def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
@@ -51,21 +51,21 @@ class Desk:
         await self.hub.close()
 
 
-def desk_of(connection: HTTPConnection) -> Desk:
-    desk = connection.app.state.desk
-    assert isinstance(desk, Desk)  # noqa: S101 — build_app put it there
-    return desk
+def web_context(connection: HTTPConnection) -> WebContext:
+    context = connection.app.state.context
+    assert isinstance(context, WebContext)  # noqa: S101 — build_app put it there
+    return context
 
 
-def _of_request(request: Request) -> Desk:
-    return desk_of(request)
+def _of_request(request: Request) -> WebContext:
+    return web_context(request)
 
 
-def _of_socket(websocket: WebSocket) -> Desk:
-    return desk_of(websocket)
+def _of_socket(websocket: WebSocket) -> WebContext:
+    return web_context(websocket)
 
 
-DeskHere = Annotated[Desk, Depends(_of_request)]
-"""The desk, for handlers of requests."""
-DeskOfSocket = Annotated[Desk, Depends(_of_socket)]
-"""The desk, for handlers of websockets."""
+CurrentContext = Annotated[WebContext, Depends(_of_request)]
+"""The context, for handlers of requests."""
+SocketContext = Annotated[WebContext, Depends(_of_socket)]
+"""The context, for handlers of websockets."""

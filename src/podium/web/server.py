@@ -109,7 +109,7 @@ async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
             yield _url(listening, settings)
         finally:
             # First of all the streams, which would else be waited for.
-            await app.state.desk.close()
+            await app.state.context.close()
             server.should_exit = True
             await serving
 

@@ -43,7 +43,7 @@ class Credentials(NamedTuple):
 
     async def by_session(self, asked: Approval) -> httpx.Response:
         """The same token in a browser."""
-        desk = self.stage.desk
+        desk = self.stage.context
         person = desk.tokens.person_with(self.token, desk.podium.clock.now())
         assert person is not None
         return await self._with_cookie(asked, person)
@@ -61,7 +61,7 @@ class Credentials(NamedTuple):
         return await self.stage.post_plain(body)
 
     async def _with_cookie(self, asked: Approval, person: Person) -> httpx.Response:
-        desk = self.stage.desk
+        desk = self.stage.context
         cookie = desk.sessions.begin(person, desk.podium.clock.now() + timedelta(minutes=5))
         cookies = {cookie_name(desk, of_card=bool(person.card)): cookie}
         headers = {FORM_WORD: desk.sessions.form_word(cookie), "origin": self.stage.url}
@@ -84,8 +84,8 @@ ATTACKS: dict[str, Attack] = {
 
 async def test_nobody_is_two_people_by_any_interface(stage: ChatStage) -> None:
     now = stage.podium.clock.now()
-    token, _ = stage.desk.tokens.make("ann", ROLES, now)
-    other, _ = stage.desk.tokens.make("Ann", ROLES, now)
+    token, _ = stage.context.tokens.make("ann", ROLES, now)
+    other, _ = stage.context.tokens.make("Ann", ROLES, now)
     ann = Credentials(stage, token, other)
     through = []
     for name, attack in ATTACKS.items():
@@ -109,14 +109,14 @@ async def test_a_program_with_the_secret_of_a_chat_is_one_person_whoever_it_name
     known = await stage.approval(asked)
     assert known.status is ApprovalStatus.PENDING
     assert [(each.by, each.authentication) for each in known.grants] == [("ann", "chat")]
-    token, _ = stage.desk.tokens.make("bob", ROLES, stage.podium.clock.now())
+    token, _ = stage.context.tokens.make("bob", ROLES, stage.podium.clock.now())
     assert (await Credentials(stage, token, "").by_token(asked)).status_code == 200
     granted = await stage.approval(asked)
     assert [each.authentication for each in granted.grants] == ["chat", "token"]
 
 
 async def test_every_way_in_is_recorded_for_what_it_is(stage: ChatStage) -> None:
-    token, _ = stage.desk.tokens.make("ann", ROLES, stage.podium.clock.now())
+    token, _ = stage.context.tokens.make("ann", ROLES, stage.podium.clock.now())
     ann, proofs = Credentials(stage, token, token), []
     for attack in (ann.by_token, ann.by_session, ann.by_link):
         asked = await add_approval(stage.podium, await add_run(stage.podium))

@@ -21,7 +21,7 @@ from podium.core.model import Json
 from podium.core.work import Run
 from podium.web.app import build_app
 from podium.web.chat.plain import signature
-from podium.web.context import Desk
+from podium.web.context import WebContext
 from podium.web.server import served
 from podium.web.settings import ConsoleSettings
 from tests.unit.notices.stage import add_run, ask
@@ -53,7 +53,7 @@ class ChatStage:
     """A console that is served, and ways to post to its doors."""
 
     url: str
-    desk: Desk
+    context: WebContext
     podium: Podium
     said: list[str]
     client: httpx.AsyncClient
@@ -158,11 +158,11 @@ async def chatting(
     said: list[str] = []
     podium = Podium(load_configuration(environ, project=root), environ, tell=said.append)
     try:
-        desk = Desk(podium, ConsoleSettings(port=0))
+        context = WebContext(podium, ConsoleSettings(port=0))
         async with (
-            served(build_app(desk), desk.settings) as url,
+            served(build_app(context), context.settings) as url,
             httpx.AsyncClient(base_url=url, timeout=60) as client,
         ):
-            yield ChatStage(url, desk, podium, said, client)
+            yield ChatStage(url, context, podium, said, client)
     finally:
         await podium.close()

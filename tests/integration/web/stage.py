@@ -15,7 +15,7 @@ from podium.app.flow_registry import FlowBuilder
 from podium.config.configuration import load_configuration
 from podium.web.access.tokens import ConsoleRole
 from podium.web.app import build_app
-from podium.web.context import Desk
+from podium.web.context import WebContext
 from podium.web.server import served
 from podium.web.settings import ConsoleSettings
 
@@ -28,7 +28,7 @@ class Stage:
 
     url: str
     token: str
-    desk: Desk
+    context: WebContext
     podium: Podium
 
     def client(self, token: str | None = None, **headers: str) -> httpx.AsyncClient:
@@ -38,7 +38,7 @@ class Stage:
         return httpx.AsyncClient(base_url=self.url, headers={**known, **headers}, timeout=60)
 
     def new_token(self, name: str, *roles: ConsoleRole) -> str:
-        return self.desk.tokens.make(name, frozenset(roles), self.podium.clock.now())[0]
+        return self.context.tokens.make(name, frozenset(roles), self.podium.clock.now())[0]
 
 
 @asynccontextmanager
@@ -67,7 +67,9 @@ async def console(
     }
     configuration = load_configuration(known, project=project)
     async with open_podium(configuration, known, flows=flows) as podium:
-        desk = Desk(podium, settings or ConsoleSettings(port=0, requests_per_minute=1_000_000))
-        token, _ = desk.tokens.make("sam", ALL_ROLES, podium.clock.now())
-        async with served(build_app(desk), desk.settings) as url:
-            yield Stage(url=url, token=token, desk=desk, podium=podium)
+        context = WebContext(
+            podium, settings or ConsoleSettings(port=0, requests_per_minute=1_000_000)
+        )
+        token, _ = context.tokens.make("sam", ALL_ROLES, podium.clock.now())
+        async with served(build_app(context), context.settings) as url:
+            yield Stage(url=url, token=token, context=context, podium=podium)

@@ -256,8 +256,8 @@ async def test_silence_is_filled_and_a_reader_that_leaves_is_let_go(
             async with asyncio.timeout(60):
                 while await anext(lines) != ": still here":
                     pass
-            assert stage.desk.hub.followers == 1
-        await retry_until(lambda: stage.desk.hub.followers == 0)
+            assert stage.context.hub.followers == 1
+        await retry_until(lambda: stage.context.hub.followers == 0)
 
 
 async def test_a_stream_can_be_asked_to_end_by_itself(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ async def test_a_stream_can_be_asked_to_end_by_itself(tmp_path: Path) -> None:
         await a_past(stage.podium)
         answer = await client.get(f"{API}/events/stream", params={"seconds": 0.05, "after": 0})
         assert answer.text.endswith("event: end\ndata: \n\n")
-        assert stage.desk.hub.followers == 0
+        assert stage.context.hub.followers == 0
 
 
 async def test_work_is_put_into_its_queue_and_what_is_wrong_with_it_is_said(

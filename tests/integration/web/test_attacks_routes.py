@@ -40,12 +40,12 @@ def is_refused(way: Way, answer: httpx.Response) -> bool:
 
 
 async def position(stage: Stage) -> int:
-    store = await stage.desk.store()
+    store = await stage.context.store()
     return await store.read(lambda view: view.last_position())
 
 
 def closed_ways(stage: Stage) -> list[Way]:
-    ways = [way for way in every_way(stage.desk) if not way.is_open]
+    ways = [way for way in every_way(stage.context) if not way.is_open]
     assert len(ways) >= FEWEST_WAYS
     return ways
 
@@ -53,7 +53,7 @@ def closed_ways(stage: Stage) -> list[Way]:
 async def test_no_route_answers_without_a_token_that_holds(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, stage.client("") as client:
         # Guesses are slowed down as well, which another test looks at.
-        stage.desk.attempts.failed = lambda address: None  # type: ignore[method-assign]
+        stage.context.attempts.failed = lambda address: None  # type: ignore[method-assign]
         before = await position(stage)
         for who in ("nobody", "a guess", "revoked", "expired", "another scheme"):
             headers = _headers(stage, who)
@@ -72,9 +72,9 @@ def _headers(stage: Stage, who: str) -> dict[str, str]:
     if who == "another scheme":
         return {"authorization": f"Basic {stage.token}"}
     over = now - timedelta(seconds=1) if who == "expired" else None
-    token, kept = stage.desk.tokens.make("ann", frozenset(ConsoleRole), now, over)
+    token, kept = stage.context.tokens.make("ann", frozenset(ConsoleRole), now, over)
     if who == "revoked":
-        stage.desk.tokens.revoke(kept.id)
+        stage.context.tokens.revoke(kept.id)
     return {"authorization": f"Bearer {token}"}
 
 
@@ -115,7 +115,7 @@ FOREIGN = (
 async def test_nothing_changes_by_a_page_of_another_site(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, stage.client() as client:
         before = await position(stage)
-        ways = [way for way in every_way(stage.desk) if way.changes]
+        ways = [way for way in every_way(stage.context) if way.changes]
         for foreign in FOREIGN:
             answers = {way: (await asked(client, way, foreign)).status_code for way in ways}
             let_in = {way: code for way, code in answers.items() if code != 403}
@@ -128,7 +128,7 @@ HOSTS = ("evil.example", "127.0.0.1.evil.example", "127.0.0.1:1", "localhost", "
 
 async def test_no_route_answers_by_a_name_that_is_not_its_own(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, stage.client() as client:
-        ways = [*every_way(stage.desk), Way("GET", "/static/podium.css")]
+        ways = [*every_way(stage.context), Way("GET", "/static/podium.css")]
         for host in HOSTS:
             codes = {(await asked(client, way, {"host": host})).status_code for way in ways}
             assert (host, codes) == (host, {421})
@@ -138,11 +138,11 @@ async def test_a_link_s_session_sees_and_decides_its_own_card_alone(tmp_path: Pa
     async with console(tmp_path) as stage, stage.client("") as client:
         now = stage.podium.clock.now()
         visitor = Person(name="sam", roles=frozenset(ConsoleRole), card="abcd1234")
-        cookie = stage.desk.sessions.begin(visitor, now + timedelta(minutes=15))
+        cookie = stage.context.sessions.begin(visitor, now + timedelta(minutes=15))
         headers = {
-            "cookie": f"podium_{stage.desk.sessions.mark}={cookie}",
+            "cookie": f"podium_{stage.context.sessions.mark}={cookie}",
             "origin": stage.url,
-            "x-podium-form": stage.desk.sessions.form_word(cookie),
+            "x-podium-form": stage.context.sessions.form_word(cookie),
         }
         for path in ("/cards/other123", "/cards/abcd1234%2f..%2f..%2fruns"):
             assert (await asked(client, Way("GET", path), headers)).status_code in (403, 404)

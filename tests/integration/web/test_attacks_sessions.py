@@ -40,7 +40,7 @@ async def browser(stage: Stage, token: str | None = None) -> AsyncIterator[httpx
 
 
 def form_word(stage: Stage, client: httpx.AsyncClient) -> str:
-    return stage.desk.sessions.form_word(next(iter(client.cookies.values())))
+    return stage.context.sessions.form_word(next(iter(client.cookies.values())))
 
 
 async def test_a_form_without_the_session_s_own_word_does_nothing(tmp_path: Path) -> None:
@@ -105,20 +105,20 @@ async def test_changed_and_borrowed_cookies_are_nobody_s(tmp_path: Path) -> None
         other = Sessions(b"another console's key, as long as it", left)
         now = stage.podium.clock.now()
         person = Person(name="eve", roles=frozenset(ConsoleRole))
-        good = stage.desk.sessions.begin(person, now + timedelta(hours=1))
+        good = stage.context.sessions.begin(person, now + timedelta(hours=1))
         body, _, signed = good.partition(".")
         forged = [
             body,
             f"{body}.",
             f"{body}x.{signed}",
             f".{signed}",
-            f"{body}.{stage.desk.sessions.form_word(body)}",
+            f"{body}.{stage.context.sessions.form_word(body)}",
             other.begin(person, now + timedelta(hours=1)),
-            stage.desk.sessions.begin(person, now),
+            stage.context.sessions.begin(person, now),
             "é.é",
             "." * 5000,
         ]
-        name = f"podium_{stage.desk.sessions.mark}"
+        name = f"podium_{stage.context.sessions.mark}"
         async with stage.client("") as client:
             for cookie in forged:
                 raw = {"cookie": f"{name}={cookie}".encode("latin-1")}
@@ -135,22 +135,22 @@ async def test_a_session_ends_when_it_is_left_and_when_its_token_is_revoked(tmp_
             await client.post("/logout", headers={"x-podium-form": form_word(stage, client)})
         async with stage.client("") as thief:
             assert (await thief.get("/api/v1/runs", headers=kept)).status_code == 401
-        token, kept_token = stage.desk.tokens.make("ann", frozenset(), stage.podium.clock.now())
+        token, kept_token = stage.context.tokens.make("ann", frozenset(), stage.podium.clock.now())
         async with browser(stage, token) as client:
             assert (await client.get("/api/v1/runs")).status_code == 200
-            stage.desk.tokens.revoke(kept_token.id)
+            stage.context.tokens.revoke(kept_token.id)
             assert (await client.get("/api/v1/runs")).status_code == 401
 
 
 async def test_an_open_stream_ends_with_its_token(tmp_path: Path) -> None:
     async with console(tmp_path) as stage:
-        token, kept = stage.desk.tokens.make("ann", frozenset(), stage.podium.clock.now())
+        token, kept = stage.context.tokens.make("ann", frozenset(), stage.podium.clock.now())
         async with (
             stage.client(token) as client,
             client.stream("GET", "/api/v1/events/stream") as stream,
         ):
             assert stream.status_code == 200
-            stage.desk.tokens.revoke(kept.id)
+            stage.context.tokens.revoke(kept.id)
             await something_happens(stage)
             async with asyncio.timeout(60):
                 told = b"".join([part async for part in stream.aiter_bytes()])
@@ -164,14 +164,14 @@ async def something_happens(stage: Stage) -> None:
         status=RunStatus.RUNNING,
         created_at=stage.podium.clock.now(),
     )
-    store = await stage.desk.store()
+    store = await stage.context.store()
     await store.write(lambda tx: tx.add_run(run))
     await store.write(lambda tx: tx.append(run.id, NoteTaken(text="a secret plan")))
 
 
 async def test_websockets_want_a_token_and_their_own_page(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, browser(stage) as client:
-        sockets = every_socket(stage.desk)
+        sockets = every_socket(stage.context)
         assert sockets
         cookie = "; ".join(f"{k}={v}" for k, v in client.cookies.items())
         for path in sockets:
@@ -199,15 +199,15 @@ async def test_an_open_websocket_says_and_hears_nothing_once_its_token_is_over(
             await websocket.send_text(words)
 
     async with console(tmp_path) as stage:
-        app = build_app(stage.desk)
+        app = build_app(stage.context)
         app.add_api_websocket_route("/echo", echo)
-        token, kept = stage.desk.tokens.make("ann", frozenset(), stage.podium.clock.now())
-        async with served(app, stage.desk.settings) as url:
+        token, kept = stage.context.tokens.make("ann", frozenset(), stage.podium.clock.now())
+        async with served(app, stage.context.settings) as url:
             bearer = {"authorization": f"Bearer {token}"}
             async with connect(f"ws{url[4:]}/echo", additional_headers=bearer) as socket:
                 await socket.send("one")
                 assert await socket.recv() == "one"
-                stage.desk.tokens.revoke(kept.id)
+                stage.context.tokens.revoke(kept.id)
                 await socket.send("two")
                 with pytest.raises(ConnectionClosed) as closed:
                     await socket.recv()

@@ -70,7 +70,7 @@ async def test_others_are_answered_beside_many_open_streams(tmp_path: Path, coun
             await opened.enter_async_context(following(stage, stage.token)) for _ in range(count)
         ]
         assert set(statuses) == {200}
-        await retry_until(lambda: stage.desk.hub.followers == count)
+        await retry_until(lambda: stage.context.hub.followers == count)
         async with stage.client(stage.new_token("ann")) as client:
             assert (await client.get("/api/v1/runs")).status_code == 200
             assert (await client.get("/login")).status_code == 200
@@ -78,7 +78,7 @@ async def test_others_are_answered_beside_many_open_streams(tmp_path: Path, coun
         async with stage.client() as client, client.stream("GET", STREAM) as one_more:
             assert one_more.status_code == 429
         await opened.aclose()
-        await retry_until(lambda: stage.desk.hub.followers == 0)
+        await retry_until(lambda: stage.context.hub.followers == 0)
 
 
 async def test_too_many_requests_are_told_when_to_come_again_and_others_are_served(

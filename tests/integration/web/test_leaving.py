@@ -29,9 +29,9 @@ async def test_a_session_that_was_left_lets_nobody_in_after_a_restart(tmp_path: 
         stage.client("", origin=stage.url) as other,
     ):
         left, stays = await entered(stage, one), await entered(stage, other)
-        word = {"x-podium-form": stage.desk.sessions.form_word(left)}
+        word = {"x-podium-form": stage.context.sessions.form_word(left)}
         assert (await one.post("/logout", headers=word)).status_code == 303
-        name = f"podium_{stage.desk.sessions.mark}"
+        name = f"podium_{stage.context.sessions.mark}"
         book = console_folder(stage.podium.vault) / "left.json"
     assert stat.S_IMODE(book.stat().st_mode) == 0o600
     assert left not in book.read_text()

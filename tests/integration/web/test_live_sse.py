@@ -40,7 +40,7 @@ async def test_a_mark_that_cannot_be_told_ends_no_stream(tmp_path: Path) -> None
 
     async with (
         console(tmp_path, flows=FLOWS) as stage,
-        aclosing(told_anew(stage.desk.hub, [Topic("work", (), mark)])) as told,  # type: ignore[type-var]  # it is a generator
+        aclosing(told_anew(stage.context.hub, [Topic("work", (), mark)])) as told,  # type: ignore[type-var]  # it is a generator
     ):
         assert [(await anext(told)).event for _ in range(2)] == ["work", "work"]
         assert asked >= 3
@@ -54,7 +54,7 @@ async def test_a_reader_that_does_not_read_is_told_of_the_gap_and_costs_nobody_a
         store = await stage.podium.store()
         slow = await _connected(stage, run_id)
         before = await store.read(lambda view: view.last_seq(run_id))
-        await retry_until(lambda: stage.desk.hub.followers == 1)
+        await retry_until(lambda: stage.context.hub.followers == 1)
         for _ in range(EVENTS // 100):
             await store.write(lambda tx: _scribble(tx, run_id))
         await store.write(lambda tx: _end(tx, run_id))

@@ -47,6 +47,6 @@ async def test_a_page_and_the_api_let_the_same_people_do_the_same_things(tmp_pat
 
 async def test_everything_that_the_api_changes_has_its_pair(tmp_path: Path) -> None:
     async with console(tmp_path) as stage:
-        posts = {way.path for way in every_way(stage.desk) if way.method == "POST"}
+        posts = {way.path for way in every_way(stage.context) if way.method == "POST"}
     assert {path for path in posts if path.startswith(API)} == {api for _, api in PAIRS.values()}
     assert set(PAIRS) <= posts

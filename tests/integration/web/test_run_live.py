@@ -162,7 +162,7 @@ async def _reads(stage: Stage, run_id: str, followers: int) -> int:
         reads += 1
         return await read(work)  # type: ignore[arg-type]
 
-    board = board_of(stage.desk)
+    board = board_of(stage.context)
     store.read = counted  # type: ignore[assignment, method-assign]  # only counts
     try:
         looks = [board.look(run_id, may_act=False) for _ in range(followers)]

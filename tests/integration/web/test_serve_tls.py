@@ -53,7 +53,7 @@ async def test_papers_that_will_not_do_are_told_before_anything_listens(tmp_path
     wrong = ConsoleSettings(port=0, certificate=papers.certificate, key=other.key)
     async with console(tmp_path) as stage:
         with pytest.raises(BadInput, match="no TLS by"):
-            async with served(build_app(stage.desk), wrong):
+            async with served(build_app(stage.context), wrong):
                 pass
 
 

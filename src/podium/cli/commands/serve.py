@@ -27,7 +27,7 @@ from podium.web.access.tokens import ConsoleRole, KeptToken, TokenBook, console_
 
 if TYPE_CHECKING:
     from podium.core.model import UtcDatetime
-    from podium.web.context import Desk
+    from podium.web.context import WebContext
     from podium.web.settings import ConsoleSettings
 
 
@@ -239,16 +239,16 @@ async def _serve(
     from podium.app.notices import notices_told
     from podium.web.app import build_app
     from podium.web.chat import link_paths
-    from podium.web.context import Desk
+    from podium.web.context import WebContext
     from podium.web.server import served
 
-    desk = Desk(podium, settings)
+    console = WebContext(podium, settings)
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(served(build_app(desk), settings))
+        url = await stack.enter_async_context(served(build_app(console), settings))
         public = _public_url(url, settings)
         telling = notices_told(podium, console_url=public, path_to=link_paths(podium))
         await stack.enter_async_context(telling)
-        _tell(door, desk, public)
+        _tell(door, console, public)
         if not queues:
             await asyncio.Event().wait()
         names = ", ".join(each.name for each in queues)
@@ -270,13 +270,13 @@ def _public_url(url: str, settings: ConsoleSettings) -> str:
     return f"{scheme}://{named}" if ":" in named else f"{scheme}://{named}:{port}"
 
 
-def _tell(door: Door, desk: Desk, url: str) -> None:
+def _tell(door: Door, console: WebContext, url: str) -> None:
     """The first time with a token, which nobody sees again."""
-    if desk.settings.socket is not None and not desk.settings.names:
+    if console.settings.socket is not None and not console.settings.names:
         where = f"curl --unix-socket {url} http://localhost/api/v1/runs"
     else:
         where = url
-    if desk.tokens.all():
+    if console.tokens.all():
         words = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
         door.screen.answer({"url": url}, lambda: door.screen.line(words))
         return
@@ -284,7 +284,7 @@ def _tell(door: Door, desk: Desk, url: str) -> None:
 
     # Whoever starts the console is its user of the operating system, whatever PODIUM_USER says.
     name = os_user_name()
-    token, _ = desk.tokens.make(name, frozenset(ConsoleRole), desk.podium.clock.now())
+    token, _ = console.tokens.make(name, frozenset(ConsoleRole), console.podium.clock.now())
     link = f"{url}/login#token={token}" if where == url else ""
 
     def human() -> None:

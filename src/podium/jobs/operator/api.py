@@ -14,7 +14,7 @@ from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.submission import ask
 from podium.web.access.authentication import Operator
 from podium.web.api.requests import MAX_NAME, TEXT, Asked
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["starting"])
 
@@ -38,10 +38,12 @@ class UndoWish(Asked):
 
 
 @router.post("/operator/ask", tags=["operator"])
-async def ask_operator(web: DeskHere, person: Operator, message: Message) -> OperatorAnswer:
+async def ask_operator(
+    context: CurrentContext, person: Operator, message: Message
+) -> OperatorAnswer:
     """The operator's answer to a message. Nothing is done in the modes analyze and plan."""
     return await ask(
-        web.podium,
+        context.podium,
         message.text,
         mode=message.mode,
         context=message.context,
@@ -51,6 +53,6 @@ async def ask_operator(web: DeskHere, person: Operator, message: Message) -> Ope
 
 
 @router.post("/operator/undo-plan", tags=["operator"])
-async def plan_undo(web: DeskHere, person: Operator, request: UndoWish) -> OperatorAnswer:
+async def plan_undo(context: CurrentContext, person: Operator, request: UndoWish) -> OperatorAnswer:
     """The plan that would take back what a receipt proves. Nothing is done."""
-    return await undo(web.podium, request.receipt, mode=OperatorMode.PLAN, by=person.name)
+    return await undo(context.podium, request.receipt, mode=OperatorMode.PLAN, by=person.name)

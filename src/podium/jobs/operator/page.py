@@ -34,7 +34,7 @@ from podium.jobs.operator.submission import ask
 from podium.ports import RunQuery, StoreView
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.live.sse import Part, Topic, streamed, told_anew
 from podium.web.pages.templates import page, render
 
@@ -106,11 +106,7 @@ class ShownAnswer:
         classification = self.answer.classification
         if self.answer.status != "clarify" or classification is None:
             return ()
-        names = (
-            part.strip()
-            for evidence in classification.missing_evidence
-            for part in evidence.split(" or ")
-        )
+        names = (part.strip() for evidence in classification.missing_evidence for part in evidence.split(" or "))
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_FIELDS]
 
     @property
@@ -194,125 +190,127 @@ MOVING = (
 
 
 @router.get("/operator")
-async def operator_page(request: Request, web: DeskHere, person: Viewer) -> Response:
-    return page(request, "operator.html", **await _around(web, person), shown=None)
+async def operator_page(request: Request, context: CurrentContext, person: Viewer) -> Response:
+    return page(request, "operator.html", **await _around(context, person), shown=None)
 
 
 @router.get("/operator/{run_id}")
-async def answer_page(request: Request, web: DeskHere, person: Viewer, run_id: str) -> Response:
+async def answer_page(
+    request: Request, context: CurrentContext, person: Viewer, run_id: str
+) -> Response:
     """The answer that a run of the operator stands at."""
-    view = await _shown_run(web, await _run(web, run_id), look=True)
-    return page(request, "operator.html", **await _around(web, person), shown=view)
+    view = await _shown_run(context, await _run(context, run_id), look=True)
+    return page(request, "operator.html", **await _around(context, person), shown=view)
 
 
 @router.post("/operator/ask")
 async def ask_operator(
     request: Request,
-    web: DeskHere,
+    context: CurrentContext,
     person: Operator,
     text: Annotated[str, Form(max_length=100_000)] = "",
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.ANALYZE,
 ) -> Response:
     texts = context_texts(dict(await request.form(max_fields=100, max_files=0)))
-    context = {name: context_value(value) for name, value in texts.items()}
-    answer = await ask(web.podium, text, mode=mode, context=context, by=person.name)
-    return await _answered(request, web, person, answer, texts)
+    values = {name: context_value(value) for name, value in texts.items()}
+    answer = await ask(context.podium, text, mode=mode, context=values, by=person.name)
+    return await _answered(request, context, person, answer, texts)
 
 
 @router.post("/operator/undo")
 async def take_back(
     request: Request,
-    web: DeskHere,
+    context: CurrentContext,
     person: Operator,
     receipt: Annotated[str, Form(max_length=200)],
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.PLAN,
 ) -> Response:
     """The plan that reverses a receipt. It is gated like any other, so nothing is undone by this alone."""
     chosen = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
-    answer = await undo(web.podium, receipt, mode=chosen, by=person.name)
-    return await _answered(request, web, person, answer, {}, undoes=receipt)
+    answer = await undo(context.podium, receipt, mode=chosen, by=person.name)
+    return await _answered(request, context, person, answer, {}, undoes=receipt)
 
 
 @router.get("/live/operator")
-async def live_before(web: DeskHere, person: Viewer) -> Response:
+async def live_before(context: CurrentContext, person: Viewer) -> Response:
     """Says `before` whenever an earlier run may stand otherwise."""
-    return streamed(told_anew(web.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
+    return streamed(told_anew(context.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
 
 
 @router.get("/live/operator/{run_id}")
-async def live_answer(web: DeskHere, person: Viewer, run_id: str) -> Response:
-    return streamed(_moving(web, person, await _run(web, run_id)))
+async def live_answer(context: CurrentContext, person: Viewer, run_id: str) -> Response:
+    return streamed(_moving(context, person, await _run(context, run_id)))
 
 
-async def _moving(web: Desk, person: Person, run: Run) -> AsyncIterator[Part]:
+async def _moving(context: WebContext, person: Person, run: Run) -> AsyncIterator[Part]:
     """The answer now, and again after everything that changes it."""
-    yield await _part(web, person, run.id)
-    async with aclosing(web.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
+    yield await _part(context, person, run.id)
+    async with aclosing(context.hub.follow(run.id, types=MOVING)) as happening:  # type: ignore[type-var]  # a hub gives async generators
         async for _ in happening:
-            yield await _part(web, person, run.id)
-    yield await _part(web, person, run.id)
+            yield await _part(context, person, run.id)
+    yield await _part(context, person, run.id)
 
 
-async def _part(web: Desk, person: Person, run_id: str) -> Part:
-    run = await _run(web, run_id)
-    view = await _shown_run(web, run, look=run.status.ended)
-    context = {"shown": view, "person": person, "now": web.podium.clock.now()}
-    return Part(render("operator_live.html", **_rights(person), **context), event="answer")
+async def _part(context: WebContext, person: Person, run_id: str) -> Part:
+    run = await _run(context, run_id)
+    view = await _shown_run(context, run, look=run.status.ended)
+    values = {"shown": view, "person": person, "now": context.podium.clock.now()}
+    return Part(render("operator_live.html", **_rights(person), **values), event="answer")
 
 
 async def _answered(
     request: Request,
-    web: Desk,
+    context: WebContext,
     person: Person,
     answer: OperatorAnswer,
     texts: dict[str, str],
     *,
     undoes: str = "",
 ) -> Response:
-    queue_problem = await _trouble(web, answer)
+    queue_problem = await _trouble(context, answer)
     view = shown_answer(answer, context=texts, queue_problem=queue_problem)
     return page(request, "operator_answer.html", shown=view, undoes=undoes, **_rights(person))
 
 
-async def _run(web: Desk, text: str) -> Run:
+async def _run(context: WebContext, text: str) -> Run:
     def found(view: StoreView) -> Run:
         return operator_run(view, find_id(view, "run", text))
 
-    return await (await web.store()).read(found)
+    return await (await context.store()).read(found)
 
 
-async def _shown_run(web: Desk, run: Run, *, look: bool) -> ShownAnswer:
+async def _shown_run(context: WebContext, run: Run, *, look: bool) -> ShownAnswer:
     """With `look` the chain of its receipts is verified, too."""
-    answer = await answer_of_run(web.podium, run)
+    answer = await answer_of_run(context.podium, run)
     problems = (
-        await _faults(web, run.id) if look and any(e.receipt for e in answer.results) else None
+        await _faults(context, run.id) if look and any(e.receipt for e in answer.results) else None
     )
-    return shown_answer(answer, problems=problems, queue_problem=await _trouble(web, answer))
+    return shown_answer(answer, problems=problems, queue_problem=await _trouble(context, answer))
 
 
-async def _faults(web: Desk, run_id: str) -> list[str]:
+async def _faults(context: WebContext, run_id: str) -> list[str]:
     try:
-        return [problem.problem for problem in (await proven(web.podium, run_id)).faults]
+        return [problem.problem for problem in (await proven(context.podium, run_id)).faults]
     except PodiumError as error:
         return [str(error)]
 
 
-async def _trouble(web: Desk, answer: OperatorAnswer) -> str:
+async def _trouble(context: WebContext, answer: OperatorAnswer) -> str:
     """Why nobody does what waits in the queue."""
     if answer.status != "enqueued":
         return ""
-    podium = web.podium
-    overview = await see_queues(await web.store(), podium.engine, queues_of(podium.configuration))
+    podium = context.podium
+    overview = await see_queues(await context.store(), podium.engine, queues_of(podium.configuration))
     queue = operator_options(podium).queue
     return next((row.trouble for row in overview.queues if row.name == queue), "")
 
 
-async def _around(web: Desk, person: Person) -> dict[str, Any]:
+async def _around(context: WebContext, person: Person) -> dict[str, Any]:
     """What stands beside every answer: runs and messages of before."""
-    podium, runs = web.podium, list[Run]()
+    podium, runs = context.podium, list[Run]()
     if podium.has_record:
         query = RunQuery(flow=OPERATOR, limit=MAX_RUNS)
-        runs = await (await web.store()).read(lambda view: view.runs(query))
+        runs = await (await context.store()).read(lambda view: view.runs(query))
     habits_by_text = {habit.said: habit for habit in habits_of(podium).all()}
     return {
         "runs": await how_they_stand(runs, podium.engine),

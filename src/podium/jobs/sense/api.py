@@ -24,7 +24,7 @@ from podium.jobs.sense.orders.work_order import ORDER_ID, Ack, Claim
 from podium.web.access.authentication import Approver, Viewer
 from podium.web.api.approvals import No
 from podium.web.api.requests import Name, NameAsked, Rows
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -92,38 +92,42 @@ class OrdersListed(FrozenModel):
 
 @router.get("/candidates")
 async def list_candidates(
-    desk: DeskHere, person: Viewer, ended: bool = False, limit: Rows = 200
+    context: CurrentContext, person: Viewer, ended: bool = False, limit: Rows = 200
 ) -> CandidatesListed:
     """Candidates of which something is still to become, or with `ended` all, newest first."""
-    found = await candidates_seen(desk.podium, ended=ended, limit=limit)
+    found = await candidates_seen(context.podium, ended=ended, limit=limit)
     return CandidatesListed(candidates=tuple(map(_listed, found)))
 
 
 @router.get("/candidates/{candidate}")
-async def show_candidate(desk: DeskHere, person: Viewer, candidate: Name) -> CandidateShown:
+async def show_candidate(
+    context: CurrentContext, person: Viewer, candidate: Name
+) -> CandidateShown:
     """One candidate, by the id of its work order, its run or its approval."""
-    seen, run = await candidate_seen(desk.podium, candidate)
+    seen, run = await candidate_seen(context.podium, candidate)
     return CandidateShown(state=seen.state, seen=seen, run=run)
 
 
 @router.post("/candidates/{candidate}/deploy")
 async def deploy(
-    desk: DeskHere, person: Approver, candidate: Name, approval: NameAsked = ""
+    context: CurrentContext, person: Approver, candidate: Name, approval: NameAsked = ""
 ) -> CandidateListed:
     """Say yes to a candidate and see it into the inbox. The yes is durable when this answers.
 
     With `approval` it is for that one alone: refused when something else waits by now.
     """
     seen = await deploy_candidate(
-        desk.podium, candidate, by=person.approver, asked=approval, most_seconds=PATIENCE_SECONDS
+        context.podium, candidate, by=person.approver, asked=approval, most_seconds=PATIENCE_SECONDS
     )
     return _listed(seen)
 
 
 @router.post("/candidates/{candidate}/reject")
-async def reject_candidate(desk: DeskHere, person: Approver, candidate: Name, no: No) -> Approval:
+async def reject_candidate(
+    context: CurrentContext, person: Approver, candidate: Name, no: No
+) -> Approval:
     """Say no to a candidate that waits for somebody, for good."""
-    store, podium = await desk.store(), desk.podium
+    store, podium = await context.store(), context.podium
     seen, _ = await candidate_seen(podium, candidate)
     if not seen.standing.approval_id:
         raise NotPossibleNow(f"candidate {seen.standing.wo_id} asks nobody; it is {seen.state}")
@@ -132,9 +136,9 @@ async def reject_candidate(desk: DeskHere, person: Approver, candidate: Name, no
 
 
 @router.get("/work-orders", tags=["work orders"])
-async def list_work_orders(desk: DeskHere, person: Viewer) -> OrdersListed:
+async def list_work_orders(context: CurrentContext, person: Viewer) -> OrdersListed:
     """Work orders in the inbox, and those that a worker has taken."""
-    seen = await asyncio.to_thread(see_orders, desk.podium)
+    seen = await asyncio.to_thread(see_orders, context.podium)
     return OrdersListed(
         waiting=tuple(seen.waiting),
         passed_over=tuple(seen.passed_over),
@@ -143,9 +147,9 @@ async def list_work_orders(desk: DeskHere, person: Viewer) -> OrdersListed:
 
 
 @router.get("/work-orders/{order}", tags=["work orders"])
-async def show_work_order(desk: DeskHere, person: Viewer, order: Name) -> Ack:
+async def show_work_order(context: CurrentContext, person: Viewer, order: Name) -> Ack:
     """What a worker answered to a work order: the acknowledgement in the outbox."""
-    return await asyncio.to_thread(see_answer, desk.podium, order)
+    return await asyncio.to_thread(see_answer, context.podium, order)
 
 
 def _listed(seen: CandidateSeen) -> CandidateListed:

@@ -30,7 +30,7 @@ from podium.jobs.sense.trust import Standing, standings
 from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.live.sse import Topic, streamed, told_anew
 from podium.web.pages.templates import page
 
@@ -187,90 +187,104 @@ Name = Annotated[str, Form(min_length=1, max_length=500)]
 
 
 @router.get("/sense")
-async def sense_page(request: Request, desk: DeskHere, person: Viewer) -> Response:
-    return await _shown(request, desk, person, "sense.html")
+async def sense_page(request: Request, context: CurrentContext, person: Viewer) -> Response:
+    return await _shown(request, context, person, "sense.html")
 
 
 @router.get("/sense/now")
-async def sense_now(request: Request, desk: DeskHere, person: Viewer) -> Response:
+async def sense_now(request: Request, context: CurrentContext, person: Viewer) -> Response:
     """The part that changes, for pages that are open."""
-    return await _shown(request, desk, person, "sense_now.html")
+    return await _shown(request, context, person, "sense_now.html")
 
 
 @router.get("/live/sense")
-async def sense_live(desk: DeskHere, person: Viewer) -> Response:
+async def sense_live(context: CurrentContext, person: Viewer) -> Response:
     """Says `sense` whenever there is something new to see."""
 
     async def mark() -> object:
-        return await asyncio.to_thread(_written_at, desk)
+        return await asyncio.to_thread(_written_at, context)
 
-    return streamed(told_anew(desk.hub, [Topic("sense", NEWS, mark)], SETTLE_SECONDS))
+    return streamed(told_anew(context.hub, [Topic("sense", NEWS, mark)], SETTLE_SECONDS))
 
 
 @router.post("/sense/tick")
-async def tick_now(request: Request, desk: DeskHere, person: Operator) -> Response:
-    run = await submit(desk.podium, Wish(flow="sense", text=""), by=person.name)
+async def tick_now(request: Request, context: CurrentContext, person: Operator) -> Response:
+    run = await submit(context.podium, Wish(flow="sense", text=""), by=person.name)
     return await _shown(
-        request, desk, person, "sense_now.html", said="A tick was put into the queue.", run=run.id
+        request,
+        context,
+        person,
+        "sense_now.html",
+        said="A tick was put into the queue.",
+        run=run.id,
     )
 
 
 @router.post("/sense/deploy")
 async def deploy(
-    request: Request, desk: DeskHere, person: Approver, candidate: Name, asked: Words = ""
+    request: Request, context: CurrentContext, person: Approver, candidate: Name, asked: Words = ""
 ) -> Response:
     seen = await deploy_candidate(
-        desk.podium, candidate, by=person.approver, asked=asked, most_seconds=DELIVERY_SECONDS
+        context.podium, candidate, by=person.approver, asked=asked, most_seconds=DELIVERY_SECONDS
     )
     where = f" It lies in {seen.standing.file}." if seen.standing.file else ""
     said = f"Your yes stands: {seen.standing.wo_id} is {seen.state}.{where}"
-    return await _shown(request, desk, person, "sense_now.html", said=said)
+    return await _shown(request, context, person, "sense_now.html", said=said)
 
 
 @router.post("/sense/reject")
 async def say_no(
-    request: Request, desk: DeskHere, person: Approver, asked: Name, why: Words = ""
+    request: Request, context: CurrentContext, person: Approver, asked: Name, why: Words = ""
 ) -> Response:
     if not why.strip():
         raise BadInput("say why: the reason is recorded, and counts against what the loop earns")
-    podium = desk.podium
+    podium = context.podium
     store = await podium.store()
     await reject(store, podium.clock, podium.ids, asked, by=person.approver, why=why.strip())
     return await _shown(
-        request, desk, person, "sense_now.html", said="Rejected; it is not delivered."
+        request, context, person, "sense_now.html", said="Rejected; it is not delivered."
     )
 
 
 @router.post("/sense/promote")
 async def grant(
-    request: Request, desk: DeskHere, person: Approver, target: Name, zone: Name
+    request: Request, context: CurrentContext, person: Approver, target: Name, zone: Name
 ) -> Response:
-    podium, book = desk.podium, trust_of(desk.podium)
+    podium, book = context.podium, trust_of(context.podium)
     needed, known = sense_options(podium).promote_after, standings(book.entries())
     plan = plan_promotion(known, target, (zone,), up_to=None, needed=needed, anyway=False)
     promote(book, podium.clock, plan, by=person.name)
     words = f"{target} in {zone} goes unasked up to {plan.grants[0][1]}, in autonomous mode."
-    return await _shown(request, desk, person, "sense_now.html", said=words)
+    return await _shown(request, context, person, "sense_now.html", said=words)
 
 
 @router.post("/sense/demote")
 async def take_back(
-    request: Request, desk: DeskHere, person: Approver, target: Name, zone: Name, why: Words = ""
+    request: Request,
+    context: CurrentContext,
+    person: Approver,
+    target: Name,
+    zone: Name,
+    why: Words = "",
 ) -> Response:
-    podium = desk.podium
+    podium = context.podium
     demote(trust_of(podium), podium.clock, target, (zone,), by=person.name, why=why.strip())
     return await _shown(
-        request, desk, person, "sense_now.html", said=f"{target} in {zone} is asked about again."
+        request, context, person, "sense_now.html", said=f"{target} in {zone} is asked about again."
     )
 
 
-def _written_at(desk: Desk) -> list[tuple[int, int, int]]:
+def _written_at(context: WebContext) -> list[tuple[int, int, int]]:
     """Of the loop's own files: a tick that finds nothing new leaves the record alone, and trust has a book."""
-    places = (f"{STATE}/{MEMORY}", f"{STATE}/{BOOK}", sense_options(desk.podium).layout.telemetry)
+    places = (
+        f"{STATE}/{MEMORY}",
+        f"{STATE}/{BOOK}",
+        sense_options(context.podium).layout.telemetry,
+    )
     found = []
     for place in places:
         try:
-            seen = (desk.podium.folders.project / place).stat()
+            seen = (context.podium.folders.project / place).stat()
         except OSError:
             continue
         found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
@@ -278,12 +292,18 @@ def _written_at(desk: Desk) -> list[tuple[int, int, int]]:
 
 
 async def _shown(
-    request: Request, desk: Desk, person: Person, template: str, *, said: str = "", run: str = ""
+    request: Request,
+    context: WebContext,
+    person: Person,
+    template: str,
+    *,
+    said: str = "",
+    run: str = "",
 ) -> Response:
     return page(
         request,
         template,
-        sense=await see_sense(desk.podium),
+        sense=await see_sense(context.podium),
         said=said,
         run=run,
         may_answer=person.may(ConsoleRole.APPROVER),

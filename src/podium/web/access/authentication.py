@@ -14,14 +14,14 @@ from podium.core.errors import UserMustAct
 from podium.web.access.host_names import HARMLESS
 from podium.web.access.limits import NotAllowed, NotLetIn
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, desk_of
+from podium.web.context import WebContext, web_context
 
 
-def cookie_name(desk: Desk, *, of_card: bool = False) -> str:
+def cookie_name(context: WebContext, *, of_card: bool = False) -> str:
     """Of this console: browsers keep cookies by host, whatever the port, and a machine may have several consoles."""
-    name = f"podium_{desk.sessions.mark}{'_card' if of_card else ''}"
+    name = f"podium_{context.sessions.mark}{'_card' if of_card else ''}"
     # Browsers take a cookie with this prefix only by TLS, for this host alone.
-    return f"__Host-{name}" if desk.settings.is_secure else name
+    return f"__Host-{name}" if context.settings.is_secure else name
 
 
 def cookie_of(connection: HTTPConnection) -> str:
@@ -40,17 +40,17 @@ def form_cookie_of(connection: HTTPConnection) -> str:
 
 def _sent(connection: HTTPConnection) -> tuple[str, str]:
     """The person's session and a link's; empty for those that the browser has not."""
-    own, of_card = _names(desk_of(connection))
+    own, of_card = _names(web_context(connection))
     return connection.cookies.get(own, ""), connection.cookies.get(of_card, "")
 
 
-def _names(desk: Desk) -> tuple[str, str]:
-    return cookie_name(desk), cookie_name(desk, of_card=True)
+def _names(context: WebContext) -> tuple[str, str]:
+    return cookie_name(context), cookie_name(context, of_card=True)
 
 
 def _asks_for_card(connection: HTTPConnection, cookie: str) -> bool:
-    desk = desk_of(connection)
-    visitor = desk.sessions.read(cookie, desk.podium.clock.now())
+    context = web_context(connection)
+    visitor = context.sessions.read(cookie, context.podium.clock.now())
     return visitor is not None and visitor.card in connection.scope["path"].split("/")
 
 
@@ -58,30 +58,32 @@ def begin_session(
     answer: Response, connection: HTTPConnection, person: Person, length: timedelta
 ) -> None:
     """Let this person's browser in, for as long. Whoever comes as themselves leaves a link's session behind."""
-    desk = desk_of(connection)
+    context = web_context(connection)
     if not person.card:
-        _forget(answer, connection, cookie_name(desk, of_card=True))
+        _forget(answer, connection, cookie_name(context, of_card=True))
     answer.set_cookie(
-        cookie_name(desk, of_card=bool(person.card)),
-        desk.sessions.begin(person, desk.podium.clock.now() + length),
+        cookie_name(context, of_card=bool(person.card)),
+        context.sessions.begin(person, context.podium.clock.now() + length),
         max_age=int(length.total_seconds()),
         httponly=True,
         samesite="strict",
-        secure=desk.settings.is_secure,
+        secure=context.settings.is_secure,
     )
 
 
 def end_sessions(answer: Response, connection: HTTPConnection) -> None:
     """Let nobody in any more by the sessions that this browser sent."""
-    for name in _names(desk_of(connection)):
+    for name in _names(web_context(connection)):
         _forget(answer, connection, name)
 
 
 def _forget(answer: Response, connection: HTTPConnection, name: str) -> None:
     if cookie := connection.cookies.get(name, ""):
-        desk = desk_of(connection)
-        desk.sessions.end(cookie, desk.podium.clock.now())
-        answer.delete_cookie(name, httponly=True, samesite="strict", secure=desk.settings.is_secure)
+        context = web_context(connection)
+        context.sessions.end(cookie, context.podium.clock.now())
+        answer.delete_cookie(
+            name, httponly=True, samesite="strict", secure=context.settings.is_secure
+        )
 
 
 FORM_WORD = "x-podium-form"
@@ -99,24 +101,26 @@ def person_of(connection: HTTPConnection) -> Person | None:
 
 def recognise(connection: HTTPConnection) -> Person | None:
     """Who asks, by their token or their session, as of now. A book that cannot be read lets nobody in."""
-    desk = desk_of(connection)
+    context = web_context(connection)
     try:
         if given := connection.headers.get("authorization", ""):
             kind, _, token = given.partition(" ")
-            now = desk.podium.clock.now()
-            return desk.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
-        return _of_session(desk, cookie_of(connection))
+            now = context.podium.clock.now()
+            return (
+                context.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
+            )
+        return _of_session(context, cookie_of(connection))
     except (UserMustAct, OSError):
         return None
 
 
-def _of_session(desk: Desk, cookie: str) -> Person | None:
-    now = desk.podium.clock.now()
-    known = desk.sessions.read(cookie, now) if cookie else None
+def _of_session(context: WebContext, cookie: str) -> Person | None:
+    now = context.podium.clock.now()
+    known = context.sessions.read(cookie, now) if cookie else None
     if known is None or not known.token_id:
         # Links of notices begin sessions without a token.
         return known
-    kept = desk.tokens.person_of(known.token_id, now)
+    kept = context.tokens.person_of(known.token_id, now)
     return kept and kept.model_copy(update={"card": known.card, "by_session": True})
 
 
@@ -145,7 +149,7 @@ async def _is_of_our_form(request: Request) -> bool:
         "application/x-www-form-urlencoded"
     ):
         word = str((await request.form()).get(FORM_FIELD, ""))
-    return desk_of(request).sessions.is_form_word(form_cookie_of(request), word)
+    return web_context(request).sessions.is_form_word(form_cookie_of(request), word)
 
 
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:

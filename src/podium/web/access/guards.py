@@ -28,7 +28,7 @@ from podium.web.access.limits import (
 )
 from podium.web.access.responses import GONE, Answering, AnswerOver, Speaking, limit_key
 from podium.web.access.tokens import Person
-from podium.web.context import Desk
+from podium.web.context import WebContext
 from podium.web.problems import answer_to
 
 OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
@@ -46,10 +46,10 @@ _log = logging.getLogger("podium.web")
 class Guards:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, desk: Desk) -> None:
-        settings = desk.settings
+    def __init__(self, app: ASGIApp, context: WebContext) -> None:
+        settings = context.settings
         self._app = app
-        self._desk = desk
+        self._context = context
         self._names = Names(settings)
         self._requests = Requests(settings.requests_per_minute)
         self._streams = Streams(settings.streams_per_person, settings.most_streams)
@@ -63,7 +63,7 @@ class Guards:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answering = Answering(scope, send, self._streams, self._desk.settings)
+        answering = Answering(scope, send, self._streams, self._context.settings)
         headers = Headers(scope=scope)
         try:
             self._let_in(scope, headers)
@@ -126,7 +126,7 @@ class Guards:
         """Raise for whom or what is not to be answered."""
         scope[KNOWN_AS] = None
         check_head(scope)
-        if self._desk.settings.behind_proxy:
+        if self._context.settings.behind_proxy:
             put_right(scope, headers)
         if scope["type"] == "http" and scope["method"] not in METHODS:
             raise TurnedAway(405, "the console knows no such method")
@@ -146,11 +146,11 @@ class Guards:
         person = recognise(connection)
         by_token = "authorization" in connection.headers
         if person is None and by_token and not _is_open(connection.scope["path"]):
-            self._desk.attempts.failed(address_of(connection.scope))
+            self._context.attempts.failed(address_of(connection.scope))
         return person
 
     async def _body(self, scope: Scope, receive: Receive, headers: Headers) -> Receive:
-        settings = self._desk.settings
+        settings = self._context.settings
         known = scope[KNOWN_AS] is not None
         most = settings.most_body_bytes if known else settings.most_stranger_bytes
         return await whole_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from podium.app.agent_status import Standing, standings
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["agents"])
 
@@ -22,7 +22,7 @@ class AgentsListed(FrozenModel):
 
 
 @router.get("/agents")
-async def list_agents(desk: DeskHere, person: Viewer) -> AgentsListed:
+async def list_agents(context: CurrentContext, person: Viewer) -> AgentsListed:
     """The agents of podium.yaml and the known programs it does not name: installed, logged in, gated by what."""
-    found = await standings(desk.podium)
+    found = await standings(context.podium)
     return AgentsListed(agents=tuple(AgentListed(ready=one.ready, standing=one) for one in found))

@@ -23,7 +23,7 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Approver, Viewer
 from podium.web.api.requests import TEXT, Asked, Name, NameAsked, Rows, Words
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 
 router = APIRouter(tags=["approvals"])
 
@@ -85,7 +85,7 @@ class AnsweredApproval(Approval):
 
 @router.get("/approvals")
 async def list_all_approvals(
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     status: Annotated[tuple[ApprovalStatus, ...], Query(max_length=10)] = (ApprovalStatus.PENDING,),
     run: NameAsked = "",
@@ -93,11 +93,11 @@ async def list_all_approvals(
     limit: Rows = 200,
 ) -> ApprovalsListed:
     """Approvals in these states, newest first, page by page."""
-    store = await desk.store()
+    store = await context.store()
     run_id = await store.read(lambda view: find_id(view, "run", run)) if run else None
     found = await list_approvals(
         store,
-        desk.podium.clock,
+        context.podium.clock,
         statuses=status,
         run_id=run_id,
         before_id=before or None,
@@ -108,53 +108,55 @@ async def list_all_approvals(
 
 
 @router.get("/approvals/{approval}")
-async def show_approval(desk: DeskHere, person: Viewer, approval: Name) -> CardShown:
+async def show_approval(context: CurrentContext, person: Viewer, approval: Name) -> CardShown:
     """One approval with who asks, what it is about and what of it can be edited."""
-    card = await see_card(await desk.store(), desk.podium.clock, approval)
+    card = await see_card(await context.store(), context.podium.clock, approval)
     return CardShown(card=card, fields=_fields(card))
 
 
 @router.post("/approvals/{approval}/approve")
 async def approve_it(
-    desk: DeskHere, person: Approver, approval: Name, yes: Yes
+    context: CurrentContext, person: Approver, approval: Name, yes: Yes
 ) -> AnsweredApproval:
     """Say yes. When the answer is complete, the run goes on, or `next` says what is left to do."""
     granted = await approve(
-        await desk.store(),
-        desk.podium.clock,
-        desk.podium.ids,
+        await context.store(),
+        context.podium.clock,
+        context.podium.ids,
         approval,
         by=person.approver,
-        groups=desk.podium.settings.approvers,
+        groups=context.podium.settings.approvers,
         said=yes.say,
         digest=yes.digest,
     )
-    return await answered(desk, granted)
+    return await answered(context, granted)
 
 
 @router.post("/approvals/{approval}/reject")
-async def reject_it(desk: DeskHere, person: Approver, approval: Name, no: No) -> AnsweredApproval:
+async def reject_it(
+    context: CurrentContext, person: Approver, approval: Name, no: No
+) -> AnsweredApproval:
     """Say no, for good. The agent hears why."""
-    podium = desk.podium
+    podium = context.podium
     refused = await reject(
-        await desk.store(), podium.clock, podium.ids, approval, by=person.approver, why=no.why
+        await context.store(), podium.clock, podium.ids, approval, by=person.approver, why=no.why
     )
-    return await answered(desk, refused)
+    return await answered(context, refused)
 
 
 @router.post("/approvals/{approval}/resubmit")
-async def edit_it(desk: DeskHere, person: Approver, approval: Name, edit: Edit) -> Edited:
+async def edit_it(context: CurrentContext, person: Approver, approval: Name, edit: Edit) -> Edited:
     """Change what is asked about: the old question is rejected, and a new one with a new digest comes of it."""
-    card = await see_card(await desk.store(), desk.podium.clock, approval)
-    done = await edit_and_resubmit(desk.podium, card, edit.fields, by=person.approver)
+    card = await see_card(await context.store(), context.podium.clock, approval)
+    done = await edit_and_resubmit(context.podium, card, edit.fields, by=person.approver)
     if isinstance(done, Resubmitted):
         return Edited(approval=done.approval, run=done.run.id)
     return Edited(approval=done, run=None)
 
 
-async def answered(desk: Desk, approval: Approval) -> AnsweredApproval:
+async def answered(context: WebContext, approval: Approval) -> AnsweredApproval:
     """The approval with how its run goes on, for whoever just answered."""
-    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, approval)
+    goes_on = await how_it_continues(await context.store(), context.podium.engine, approval)
     return AnsweredApproval.model_validate(
         {**approval.model_dump(), **goes_on.model_dump(exclude={"ended"})}
     )

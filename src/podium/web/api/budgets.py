@@ -9,7 +9,7 @@ from podium.core.decisions import BudgetState, Usage
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import NameAsked
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["budgets"])
 
@@ -24,8 +24,10 @@ class BudgetsShown(FrozenModel):
 
 
 @router.get("/budgets")
-async def show_budgets(desk: DeskHere, person: Viewer, run: NameAsked = "") -> BudgetsShown:
+async def show_budgets(
+    context: CurrentContext, person: Viewer, run: NameAsked = ""
+) -> BudgetsShown:
     """Today's use, and a run's, against the limits in force."""
-    purse = await desk.podium.purse()
-    seen = await see_budgets(purse.store, desk.podium.clock, purse.budgets, run=run or None)
+    purse = await context.podium.purse()
+    seen = await see_budgets(purse.store, context.podium.clock, purse.budgets, run=run or None)
     return BudgetsShown(today=seen.today, run=seen.of_run, budgets=seen.budgets)

@@ -16,7 +16,7 @@ from podium.core.events import Event
 from podium.core.model import FrozenModel, json_of
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import HIGHEST, Name, Place, Rows
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 from podium.web.live.hub import Gap, Hub
 from podium.web.live.sse import Part, last_seen, streamed
 
@@ -56,10 +56,10 @@ class EventsListed(FrozenModel):
 
 @router.get("/events")
 async def list_all_events(
-    desk: DeskHere, person: Viewer, after: Place = 0, limit: Rows = 100, types: Types = ()
+    context: CurrentContext, person: Viewer, after: Place = 0, limit: Rows = 100, types: Types = ()
 ) -> EventsListed:
     """Events of all runs, by position."""
-    found = await list_events(await desk.store(), after=after, limit=limit + 1, types=types)
+    found = await list_events(await context.store(), after=after, limit=limit + 1, types=types)
     shown = found[:limit]
     reached = shown[-1].position if shown else after
     return EventsListed(events=tuple(shown), after=reached, more=len(found) > limit)
@@ -67,7 +67,7 @@ async def list_all_events(
 
 @router.get("/runs/{run}/events")
 async def list_events_of_run(
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     run: Name,
     after: Place = 0,
@@ -75,7 +75,7 @@ async def list_events_of_run(
     types: Types = (),
 ) -> EventsListed:
     """Events of one run, by `seq`."""
-    store = await desk.store()
+    store = await context.store()
     found = await list_run_events(store, run, after=after, limit=limit + 1, types=types)
     shown = found[:limit]
     reached = shown[-1].seq if shown else after
@@ -85,7 +85,7 @@ async def list_events_of_run(
 @router.get("/events/stream", response_class=StreamingResponse, responses=STREAM)
 async def follow_all_events(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     after: After = None,
     types: Types = (),
@@ -97,13 +97,13 @@ async def follow_all_events(
     go on, and without them only what is new is told. `event: gap` names positions that a slow reader was
     not told of: read them by the page. `event: end` is the last.
     """
-    return streamed(_parts(desk.hub, None, last_seen(request, after), types), seconds=seconds)
+    return streamed(_parts(context.hub, None, last_seen(request, after), types), seconds=seconds)
 
 
 @router.get("/runs/{run}/events/stream", response_class=StreamingResponse, responses=STREAM)
 async def follow_events_of_run(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     run: Name,
     after: Place = 0,
@@ -114,8 +114,8 @@ async def follow_events_of_run(
 
     As `/events/stream`, with `seq` as id.
     """
-    head = await look_at_run(await desk.store(), desk.podium.engine, run)
-    parts = _parts(desk.hub, head.run.id, last_seen(request, after), types)
+    head = await look_at_run(await context.store(), context.podium.engine, run)
+    parts = _parts(context.hub, head.run.id, last_seen(request, after), types)
     return streamed(parts, seconds=seconds)
 
 

@@ -12,7 +12,7 @@ from podium.app.work_request import queues_of
 from podium.app.workload import QueuesSeen, WorkersSeen, see_queues, see_workers
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.web.access.authentication import Operator, Viewer
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["health"])
 liveness = APIRouter(include_in_schema=False)
@@ -50,9 +50,9 @@ async def is_alive() -> Alive:
 
 
 @router.get("/health")
-async def show_health(desk: DeskHere, person: Viewer) -> Health:
+async def show_health(context: CurrentContext, person: Viewer) -> Health:
     """Work in the queues, who serves them, and what is in the way."""
-    seen = await _queues(desk)
+    seen = await _queues(context)
     tallies = [each.tally for each in seen.queues]
     troubles = [each.trouble for each in seen.queues if each.trouble]
     return Health(
@@ -63,30 +63,30 @@ async def show_health(desk: DeskHere, person: Viewer) -> Health:
         waiting=sum(each.waiting for each in tallies),
         needs_human=sum(each.needs_human for each in tallies),
         workers=len({worker for each in seen.queues for worker in each.served_by}),
-        followers=desk.hub.followers,
-        troubles=(*troubles, *desk.podium.faults),
+        followers=context.hub.followers,
+        troubles=(*troubles, *context.podium.faults),
     )
 
 
 @router.get("/queues")
-async def list_queues(desk: DeskHere, person: Viewer) -> QueuesSeen:
+async def list_queues(context: CurrentContext, person: Viewer) -> QueuesSeen:
     """Every queue: what waits in it, how it goes and who serves it."""
-    return await _queues(desk)
+    return await _queues(context)
 
 
 @router.get("/workers")
-async def list_workers(desk: DeskHere, person: Viewer) -> WorkersSeen:
+async def list_workers(context: CurrentContext, person: Viewer) -> WorkersSeen:
     """Workers alive, what each holds, and what dead ones left behind."""
-    return await see_workers(await desk.store(), desk.podium.engine)
+    return await see_workers(await context.store(), context.podium.engine)
 
 
 @router.get("/doctor")
-async def see_doctor(desk: DeskHere, person: Operator) -> Checkup:
+async def see_doctor(context: CurrentContext, person: Operator) -> Checkup:
     """Check what is really usable on this machine. It takes seconds and starts programs."""
-    found = await examine(desk.podium, desk.podium.environ)
+    found = await examine(context.podium, context.podium.environ)
     return Checkup(healthy=all(each.state != "fail" for each in found), checks=tuple(found))
 
 
-async def _queues(desk: DeskHere) -> QueuesSeen:
-    specs = queues_of(desk.podium.configuration)
-    return await see_queues(await desk.store(), desk.podium.engine, specs)
+async def _queues(context: CurrentContext) -> QueuesSeen:
+    specs = queues_of(context.podium.configuration)
+    return await see_queues(await context.store(), context.podium.engine, specs)

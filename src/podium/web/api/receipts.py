@@ -10,7 +10,7 @@ from podium.core.decisions import Receipt
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import NameAsked, Rows
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["receipts"])
 
@@ -30,16 +30,16 @@ class Proof(FrozenModel):
 
 @router.get("/receipts")
 async def list_all_receipts(
-    desk: DeskHere, person: Viewer, run: NameAsked = "", limit: Rows = 200
+    context: CurrentContext, person: Viewer, run: NameAsked = "", limit: Rows = 200
 ) -> ReceiptsListed:
     """Receipts of a run, or of all, in the order of their chains; the last ones."""
-    found = await list_receipts(await desk.store(), run or None)
+    found = await list_receipts(await context.store(), run or None)
     shown = found[-limit:]
     return ReceiptsListed(receipts=tuple(shown), left_out=len(found) - len(shown))
 
 
 @router.get("/receipts/verify")
-async def verify_receipts(desk: DeskHere, person: Viewer, run: NameAsked = "") -> Proof:
+async def verify_receipts(context: CurrentContext, person: Viewer, run: NameAsked = "") -> Proof:
     """Prove that no receipt was edited, removed, reordered or cut off."""
-    verdict = await proven(desk.podium, run or None)
+    verdict = await proven(context.podium, run or None)
     return Proof(sound=verdict.sound, verdict=verdict)

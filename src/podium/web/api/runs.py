@@ -16,7 +16,7 @@ from podium.core.model import FrozenModel
 from podium.core.work import Run, StepRecord, WorkerHeartbeat
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import HIGHEST, MAX_NAME, TEXT, Name, NameAsked, Rows
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["runs"])
 
@@ -79,7 +79,7 @@ class CallsListed(FrozenModel):
 
 @router.get("/runs")
 async def list_runs(
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     status: ShownStatus | None = None,
     flow: NameAsked = "",
@@ -99,15 +99,15 @@ async def list_runs(
         before=before,
         limit=limit,
     )
-    page = await see_runs(await desk.store(), desk.podium.engine, wish)
+    page = await see_runs(await context.store(), context.podium.engine, wish)
     return RunsListed(runs=tuple(map(_listed, page.rows)), before=page.next_before or None)
 
 
 @router.get("/runs/{run}")
-async def show_run(desk: DeskHere, person: Viewer, run: Name) -> RunShown:
+async def show_run(context: CurrentContext, person: Viewer, run: Name) -> RunShown:
     """One run, by its id or a short form."""
-    store = await desk.store()
-    head = await look_at_run(store, desk.podium.engine, run)
+    store = await context.store()
+    head = await look_at_run(store, context.podium.engine, run)
     found = await newest_events(store, head.run.id, ("branch_delivered",), most=1)
     delivered = found[-1].body if found else None
     return RunShown(
@@ -127,19 +127,19 @@ async def show_run(desk: DeskHere, person: Viewer, run: Name) -> RunShown:
 
 @router.get("/runs/{run}/steps")
 async def list_run_steps(
-    desk: DeskHere, person: Viewer, run: Name, after: Ordinal = -1, limit: Rows = 100
+    context: CurrentContext, person: Viewer, run: Name, after: Ordinal = -1, limit: Rows = 100
 ) -> StepsListed:
     """The steps of a run that were recorded, in their order."""
-    steps = await list_steps(await desk.store(), run, after=after, limit=limit + 1)
+    steps = await list_steps(await context.store(), run, after=after, limit=limit + 1)
     shown = steps[:limit]
     return StepsListed(steps=tuple(shown), after=shown[-1].ordinal if len(steps) > limit else None)
 
 
 @router.get("/runs/{run}/calls")
-async def list_run_calls(desk: DeskHere, person: Viewer, run: Name) -> CallsListed:
+async def list_run_calls(context: CurrentContext, person: Viewer, run: Name) -> CallsListed:
     """Every call of a run with its decision, the oldest first."""
-    store = await desk.store()
-    head = await look_at_run(store, desk.podium.engine, run)
+    store = await context.store()
+    head = await look_at_run(store, context.podium.engine, run)
     return CallsListed(calls=tuple(await calls_of(store, head.run.id)))
 
 

@@ -16,7 +16,7 @@ from podium.core.work import Run
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.api.requests import TEXT, Asked, Name, Words
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["starting"])
 
@@ -60,11 +60,11 @@ async def list_flows(person: Viewer) -> FlowsListed:
 
 
 @router.post("/runs", status_code=202)
-async def start_run(desk: DeskHere, person: Operator, wish: RunWish) -> Run:
+async def start_run(context: CurrentContext, person: Operator, wish: RunWish) -> Run:
     """Put a run of any flow into its queue. It is durable when this answers; follow its events."""
     may_approve = person.may(ConsoleRole.APPROVER)
     return await submit(
-        desk.podium, wish, by=person.name, may_approve=may_approve, approver=person.approver
+        context.podium, wish, by=person.name, may_approve=may_approve, approver=person.approver
     )
 
 
@@ -75,29 +75,31 @@ async def refuse_other_methods(person: Viewer) -> None:
 
 
 @router.post("/runs/{run}/cancel", status_code=202)
-async def cancel_run(desk: DeskHere, person: Operator, run: Name, wish: CancelWish) -> Run:
+async def cancel_run(context: CurrentContext, person: Operator, run: Name, wish: CancelWish) -> Run:
     """Wish a run ended, whoever hosts it. It is `cancelled` once all its processes are dead."""
-    engine = await desk.podium.engine()
-    return await cancel(await desk.store(), engine, run, by=person.name, why=wish.why)
+    engine = await context.podium.engine()
+    return await cancel(await context.store(), engine, run, by=person.name, why=wish.why)
 
 
 @router.post("/runs/{run}/resume", status_code=202)
-async def resume_run(desk: DeskHere, person: Operator, run: Name, wish: ResumeWish) -> Run:
+async def resume_run(context: CurrentContext, person: Operator, run: Name, wish: ResumeWish) -> Run:
     """Let a run that nobody hosts go on here, from its checkpoint."""
-    engine = await desk.podium.hosting_engine()
-    return await resume(await desk.store(), engine, run, note=wish.note, by=person.name)
+    engine = await context.podium.hosting_engine()
+    return await resume(await context.store(), engine, run, note=wish.note, by=person.name)
 
 
 @router.post("/runs/{run}/retry", status_code=202)
-async def retry_run(desk: DeskHere, person: Operator, run: Name, wish: RetryWish) -> Run:
+async def retry_run(context: CurrentContext, person: Operator, run: Name, wish: RetryWish) -> Run:
     """Let a run go again here, from a step or from what failed."""
-    engine = await desk.podium.hosting_engine()
-    return await retry(await desk.store(), engine, run, from_step=wish.from_step, by=person.name)
+    engine = await context.podium.hosting_engine()
+    return await retry(await context.store(), engine, run, from_step=wish.from_step, by=person.name)
 
 
 @router.post("/calls/resolve")
-async def resolve_doubt(desk: DeskHere, person: Approver, said: Resolution) -> CallRecord:
+async def resolve_doubt(context: CurrentContext, person: Approver, said: Resolution) -> CallRecord:
     """Say what became of a call in doubt. Its run stays where it is until it is resumed."""
-    store = await desk.store()
+    store = await context.store()
     key = await store.read(lambda view: find_call_key(view, said.call))
-    return await resolve_call(store, desk.podium.clock, key, happened=said.happened, by=person.name)
+    return await resolve_call(
+        store, context.podium.clock, key, happened=said.happened, by=person.name
+    )

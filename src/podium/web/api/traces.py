@@ -14,7 +14,7 @@ from podium.core.model import whole_text
 from podium.ports import Store
 from podium.web.access.authentication import Viewer
 from podium.web.api.requests import Name, Place
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["traces"])
 
@@ -27,11 +27,11 @@ LINES = "application/jsonl"
     responses={200: {"content": {LINES: {"schema": {"type": "string"}}}}},
 )
 async def download_trace(
-    desk: DeskHere, person: Viewer, run: Name, after: Place = 0
+    context: CurrentContext, person: Viewer, run: Name, after: Place = 0
 ) -> StreamingResponse:
     """The trace as JSON lines: what the run's `execution_trace.jsonl` holds."""
-    store = await desk.store()
-    run_id = (await look_at_run(store, desk.podium.engine, run)).run.id
+    store = await context.store()
+    run_id = (await look_at_run(store, context.podium.engine, run)).run.id
     name = f'attachment; filename="{run_id}.jsonl"'
     return StreamingResponse(
         _lines(store, run_id, after), media_type=LINES, headers={"content-disposition": name}

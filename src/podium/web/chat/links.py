@@ -26,7 +26,7 @@ from podium.web.access.authentication import begin_session, person_of
 from podium.web.access.limits import address_of
 from podium.web.access.sessions import kept_key
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 from podium.web.pages.templates import page
 
 PREFIX = "/l/"
@@ -144,17 +144,17 @@ def links_router(podium: Podium) -> APIRouter:
     maker = link_maker(podium)
     router = APIRouter(include_in_schema=False)
 
-    async def look(request: Request, desk: DeskHere, token: str) -> Response:
+    async def look(request: Request, context: CurrentContext, token: str) -> Response:
         # Chats fetch the links that they show: a look must change nothing.
         found = await asyncio.to_thread(maker.read, token)
         if found is None:
-            return _gone(request, desk)
+            return _gone(request, context)
         return page(request, "link.html", link=found, token=token)
 
-    async def use(request: Request, desk: DeskHere, token: str) -> Response:
+    async def use(request: Request, context: CurrentContext, token: str) -> Response:
         found = await asyncio.to_thread(maker.use, token)
         if found is None:
-            return _gone(request, desk)
+            return _gone(request, context)
         answer = RedirectResponse(f"/cards/{found.card}", status_code=303)
         if not _may_as_much(person_of(request), found):
             begin_session(answer, request, found.visitor(), OPENED_FOR)
@@ -173,6 +173,6 @@ def _may_as_much(person: Person | None, link: CardLink) -> bool:
     return link.role is not ConsoleRole.APPROVER or person.may(ConsoleRole.APPROVER)
 
 
-def _gone(request: Request, desk: DeskHere) -> Response:
-    desk.attempts.failed(address_of(request.scope))
+def _gone(request: Request, context: CurrentContext) -> Response:
+    context.attempts.failed(address_of(request.scope))
     return page(request, "link.html", status_code=GONE, link=None, token="")

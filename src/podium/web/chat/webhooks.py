@@ -38,11 +38,11 @@ TOO_OFTEN = "Too many messages; this one was not heard. Wait a minute."
 
 
 class Hearing:
-    """Hands messages to the desk, and knows again what it was handed before, also after a restart."""
+    """Hands messages to the chat, and knows again what it was handed before, also after a restart."""
 
     def __init__(self, podium: Podium, folder: Path, *, per_minute: int) -> None:
         self._podium = podium
-        self._desk = ChatDesk(podium)
+        self._chat = ChatDesk(podium)
         self._book = OnceBook(folder)
         self._rates = Rates(per_minute)
         self._strangers: set[str] = set()
@@ -97,7 +97,7 @@ class Hearing:
         await asyncio.gather(*self._working, return_exceptions=True)
 
     async def _work(self, key: str, sender: SenderSettings, text: str, credential: str) -> str:
-        said = await self._desk.answer(sender, text, credential)
+        said = await self._chat.answer(sender, text, credential)
         until = self._podium.clock.now() + HEARD_FOR
         await asyncio.to_thread(self._book.keep_answer, key, said, until)
         return said

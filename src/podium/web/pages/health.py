@@ -17,7 +17,7 @@ from podium.app.work_request import queues_of
 from podium.app.workload import see_queues, see_workers
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 from podium.web.live.sse import Topic, streamed, told_anew
 from podium.web.pages.templates import page
 
@@ -122,37 +122,37 @@ MOVES = (
 
 
 @router.get("/health")
-async def health_page(request: Request, desk: DeskHere, person: Viewer) -> Response:
+async def health_page(request: Request, context: CurrentContext, person: Viewer) -> Response:
     """The frame; its parts come by themselves, the slow ones when they are there."""
     return page(
         request,
         "health.html",
         version=__version__,
-        faults=desk.podium.faults,
+        faults=context.podium.faults,
         may_examine=person.may(ConsoleRole.OPERATOR),
     )
 
 
 @router.get("/live/health")
-async def health_live(desk: DeskHere, person: Viewer) -> Response:
+async def health_live(context: CurrentContext, person: Viewer) -> Response:
     """Says which part of the page has something new to show."""
 
     async def alive() -> object:
-        return await (await desk.podium.engine()).alive()
+        return await (await context.podium.engine()).alive()
 
     topics = [
         Topic("costs", ("usage_recorded",)),
         Topic("work", MOVES, alive),
         Topic("causes", ENDS),
     ]
-    return streamed(told_anew(desk.hub, topics, SETTLE_SECONDS))
+    return streamed(told_anew(context.hub, topics, SETTLE_SECONDS))
 
 
 @router.get("/health/costs")
-async def costs(request: Request, desk: DeskHere, person: Viewer) -> Response:
-    podium = desk.podium
+async def costs(request: Request, context: CurrentContext, person: Viewer) -> Response:
+    podium = context.podium
     budgets = (await podium.purse()).budgets
-    seen = await desk.costs.look(podium.clock.now(), budgets)
+    seen = await context.costs.look(podium.clock.now(), budgets)
     return page(
         request,
         "health_costs.html",
@@ -164,11 +164,11 @@ async def costs(request: Request, desk: DeskHere, person: Viewer) -> Response:
 
 
 @router.get("/health/work")
-async def work(request: Request, desk: DeskHere, person: Viewer) -> Response:
-    store, engine = await desk.store(), desk.podium.engine
-    queues = await see_queues(store, engine, queues_of(desk.podium.configuration))
+async def work(request: Request, context: CurrentContext, person: Viewer) -> Response:
+    store, engine = await context.store(), context.podium.engine
+    queues = await see_queues(store, engine, queues_of(context.podium.configuration))
     workers = await see_workers(store, engine)
-    inbox = await see_inbox(store, desk.podium.clock, engine)
+    inbox = await see_inbox(store, context.podium.clock, engine)
     return page(
         request,
         "health_work.html",
@@ -179,13 +179,13 @@ async def work(request: Request, desk: DeskHere, person: Viewer) -> Response:
 
 
 @router.get("/health/causes")
-async def causes(request: Request, desk: DeskHere, person: Viewer) -> Response:
-    found = await see_causes(await desk.store())
+async def causes(request: Request, context: CurrentContext, person: Viewer) -> Response:
+    found = await see_causes(await context.store())
     return page(request, "health_causes.html", causes=found, most=MAX_FAILED)
 
 
 @router.get("/health/doctor")
-async def doctor(request: Request, desk: DeskHere, person: Operator) -> Response:
+async def doctor(request: Request, context: CurrentContext, person: Operator) -> Response:
     """As `podium doctor` tells it. It takes seconds and starts programs."""
-    found = await examine(desk.podium, desk.podium.environ)
+    found = await examine(context.podium, context.podium.environ)
     return page(request, "health_doctor.html", findings=found)

@@ -18,7 +18,7 @@ from podium.render.approval import waits_for, what_line
 from podium.render.text import shown_line
 from podium.web.access.authentication import FORM_FIELD, Approver
 from podium.web.access.tokens import Person
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.pages.cards import HIGHEST_TOGETHER, shown_card
 from podium.web.pages.templates import page
 
@@ -32,7 +32,7 @@ Digest = Annotated[str, Form(max_length=200)]
 @router.post("/cards/{approval_id}/approve")
 async def say_yes(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Approver,
     approval_id: str,
     digest: Digest = "",
@@ -40,60 +40,62 @@ async def say_yes(
     own_words: Words = "",
 ) -> Response:
     """`own_words` answer a question in place of the choice that is `said`."""
-    await _meant(desk, approval_id)
+    await _meant(context, approval_id)
     if not digest:
         raise BadInput("a yes says what it is for; load the page again and answer there")
     try:
-        granted = await _approve(desk, person, approval_id, digest, own_words.strip() or said)
+        granted = await _approve(context, person, approval_id, digest, own_words.strip() or said)
     except NotPossibleNow as late:
-        return await _too_late(request, desk, person, approval_id, late)
-    return await _answered(request, desk, person, await _yes_words(desk, granted), granted.id)
+        return await _too_late(request, context, person, approval_id, late)
+    return await _answered(request, context, person, await _yes_words(context, granted), granted.id)
 
 
 @router.post("/cards/{approval_id}/reject")
 async def say_no(
-    request: Request, desk: DeskHere, person: Approver, approval_id: str, why: Words = ""
+    request: Request, context: CurrentContext, person: Approver, approval_id: str, why: Words = ""
 ) -> Response:
-    await _meant(desk, approval_id)
+    await _meant(context, approval_id)
     try:
-        refused = await _reject(desk, person, approval_id, why)
+        refused = await _reject(context, person, approval_id, why)
     except NotPossibleNow as late:
-        return await _too_late(request, desk, person, approval_id, late)
-    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, refused)
+        return await _too_late(request, context, person, approval_id, late)
+    goes_on = await how_it_continues(await context.store(), context.podium.engine, refused)
     words = f"Rejected. Whoever asked is told why. {goes_on.sentence if goes_on.next else ''}"
-    return await _answered(request, desk, person, words.strip(), refused.id)
+    return await _answered(request, context, person, words.strip(), refused.id)
 
 
 @router.get("/cards/{approval_id}/edit")
 async def edit_form(
-    request: Request, desk: DeskHere, person: Approver, approval_id: str
+    request: Request, context: CurrentContext, person: Approver, approval_id: str
 ) -> Response:
-    card = await _meant(desk, approval_id)
+    card = await _meant(context, approval_id)
     return page(request, "card_edit.html", card=card, fields=edit_fields(card))
 
 
 @router.post("/cards/{approval_id}/resubmit")
-async def edit(request: Request, desk: DeskHere, person: Approver, approval_id: str) -> Response:
-    card = await _meant(desk, approval_id)
+async def edit(
+    request: Request, context: CurrentContext, person: Approver, approval_id: str
+) -> Response:
+    card = await _meant(context, approval_id)
     form = await request.form(max_fields=200, max_files=0)
     given = {name: str(text) for name, text in form.items() if name != FORM_FIELD}
     try:
-        done = await edit_and_resubmit(desk.podium, card, given, by=person.approver)
+        done = await edit_and_resubmit(context.podium, card, given, by=person.approver)
     except NotPossibleNow as late:
-        return await _too_late(request, desk, person, approval_id, late)
+        return await _too_late(request, context, person, approval_id, late)
     if isinstance(done, Resubmitted):
         note = f"Edited. It goes on as run {short_id(done.run.id)}, which asks anew under a new digest."
     else:
         note = (
             "Rejected with your arguments in the words to the agent, who is to ask again with them."
         )
-    return await _answered(request, desk, person, note, approval_id)
+    return await _answered(request, context, person, note, approval_id)
 
 
 @router.post("/inbox/answer")
 async def answer_several(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Approver,
     answer: Annotated[str, Form(max_length=20)] = "",
     chosen: Annotated[list[str], Form(max_length=MAX_TOGETHER)] = [],  # noqa: B006 — FastAPI copies it
@@ -107,11 +109,11 @@ async def answer_several(
     wanted = dict(_id_and_digest(text) for text in chosen)
     if not wanted:
         raise BadInput("nothing is selected")
-    await _refuse_unlike(desk, list(wanted))
-    groups, report = desk.podium.settings.approvers, []
+    await _refuse_unlike(context, list(wanted))
+    groups, report = context.podium.settings.approvers, []
     for approval_id, digest in wanted.items():
-        line, ok = await _one_of_several(desk, person, answer, approval_id, digest, why)
-        card = await _see(desk, approval_id)
+        line, ok = await _one_of_several(context, person, answer, approval_id, digest, why)
+        card = await _see(context, approval_id)
         report.append((card.approval, shown_card(card, person, groups), line, ok))
     if _is_plain(request):
         return RedirectResponse("/", status_code=303)
@@ -119,15 +121,15 @@ async def answer_several(
 
 
 async def _one_of_several(
-    desk: Desk, person: Person, answer: str, approval_id: str, digest: str, why: str
+    context: WebContext, person: Person, answer: str, approval_id: str, digest: str, why: str
 ) -> tuple[str, bool]:
     try:
         if answer == "reject":
-            refused = await _reject(desk, person, approval_id, why)
-            goes_on = await how_it_continues(await desk.store(), desk.podium.engine, refused)
+            refused = await _reject(context, person, approval_id, why)
+            goes_on = await how_it_continues(await context.store(), context.podium.engine, refused)
             return f"rejected{f'; {goes_on.next}' if goes_on.next else ''}", True
-        granted = await _approve(desk, person, approval_id, digest, "")
-        return await _yes_words(desk, granted), True
+        granted = await _approve(context, person, approval_id, digest, "")
+        return await _yes_words(context, granted), True
     except UserMustAct as error:
         return str(error), False
 
@@ -139,9 +141,9 @@ def _id_and_digest(text: str) -> tuple[str, str]:
     return approval_id, digest
 
 
-async def _refuse_unlike(desk: Desk, ids: list[str]) -> None:
+async def _refuse_unlike(context: WebContext, ids: list[str]) -> None:
     """Several at once are of one tier, which is none that asks for a look at each."""
-    cards = [await _meant(desk, each) for each in ids]
+    cards = [await _meant(context, each) for each in ids]
     tiers = {card.approval.tier for card in cards}
     if len(tiers) > 1:
         listed = " and ".join(map(str, sorted(tiers)))
@@ -153,11 +155,11 @@ async def _refuse_unlike(desk: Desk, ids: list[str]) -> None:
 
 
 async def _approve(
-    desk: Desk, person: Person, approval_id: str, digest: str, said: str
+    context: WebContext, person: Person, approval_id: str, digest: str, said: str
 ) -> Approval:
-    podium = desk.podium
+    podium = context.podium
     return await approve(
-        await desk.store(),
+        await context.store(),
         podium.clock,
         podium.ids,
         approval_id,
@@ -168,32 +170,32 @@ async def _approve(
     )
 
 
-async def _reject(desk: Desk, person: Person, approval_id: str, why: str) -> Approval:
+async def _reject(context: WebContext, person: Person, approval_id: str, why: str) -> Approval:
     if not why.strip():
         raise BadInput("say why: whoever asked is told")
-    podium, store = desk.podium, await desk.store()
+    podium, store = context.podium, await context.store()
     return await reject(
         store, podium.clock, podium.ids, approval_id, by=person.approver, why=why.strip()
     )
 
 
-async def _see(desk: Desk, approval_id: str) -> Card:
-    return await see_card(await desk.store(), desk.podium.clock, approval_id)
+async def _see(context: WebContext, approval_id: str) -> Card:
+    return await see_card(await context.store(), context.podium.clock, approval_id)
 
 
-async def _meant(desk: Desk, approval_id: str) -> Card:
+async def _meant(context: WebContext, approval_id: str) -> Card:
     """The card, by its whole id alone: an answer is meant for exactly one."""
-    card = await _see(desk, approval_id)
+    card = await _see(context, approval_id)
     if card.approval.id != approval_id:
         raise UnknownId("approval", approval_id)
     return card
 
 
 async def _too_late(
-    request: Request, desk: Desk, person: Person, approval_id: str, late: NotPossibleNow
+    request: Request, context: WebContext, person: Person, approval_id: str, late: NotPossibleNow
 ) -> Response:
     """Who answered first and when; or why it cannot be answered, where it still waits."""
-    card = await _see(desk, approval_id)
+    card = await _see(context, approval_id)
     if card.is_open:
         raise late
     answer = card.answer
@@ -204,16 +206,22 @@ async def _too_late(
         said = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
         at = f" at {answer.at:%H:%M:%S} UTC" if answer.at else ""
         note = f"{shown_line(answer.by)} said {said} first{at}. Your answer changed nothing."
-    return await _answered(request, desk, person, note, approval_id, bad=True)
+    return await _answered(request, context, person, note, approval_id, bad=True)
 
 
 async def _answered(
-    request: Request, desk: Desk, person: Person, note: str, approval_id: str, *, bad: bool = False
+    request: Request,
+    context: WebContext,
+    person: Person,
+    note: str,
+    approval_id: str,
+    *,
+    bad: bool = False,
 ) -> Response:
     if _is_plain(request):
         return RedirectResponse(f"/cards/{approval_id}", status_code=303)
-    card = await _see(desk, approval_id)
-    shown = shown_card(card, person, desk.podium.settings.approvers)
+    card = await _see(context, approval_id)
+    shown = shown_card(card, person, context.podium.settings.approvers)
     return page(request, "card.html", shown=shown, note=note, bad=bad)
 
 
@@ -222,9 +230,9 @@ def _is_plain(request: Request) -> bool:
     return "hx-request" not in request.headers
 
 
-async def _yes_words(desk: Desk, granted: Approval) -> str:
+async def _yes_words(context: WebContext, granted: Approval) -> str:
     """What comes of a yes."""
     if granted.status is ApprovalStatus.PENDING:
         return f"Noted. It still waits for somebody of {shown_line(waits_for(granted))}."
-    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, granted)
+    goes_on = await how_it_continues(await context.store(), context.podium.engine, granted)
     return f"Approved. {goes_on.sentence or 'Its run was cleared away.'}"

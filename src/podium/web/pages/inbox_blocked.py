@@ -15,7 +15,7 @@ from podium.core.errors import BadInput, UnknownId
 from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator
 from podium.web.access.tokens import Person
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.pages.cards import shown_blocked
 from podium.web.pages.templates import page
 
@@ -25,21 +25,21 @@ router = APIRouter()
 @router.post("/blocked/{run_id}/resume")
 async def go_on(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Operator,
     run_id: str,
     note: Annotated[str, Form(max_length=4_000)] = "",
 ) -> Response:
     """Host the run here; the note is guidance for one that asked."""
-    engine = await desk.podium.hosting_engine()
-    run = await resume(await desk.store(), engine, run_id, note=note.strip(), by=person.name)
-    return await _told(request, desk, person, run.id, "It goes on here.")
+    engine = await context.podium.hosting_engine()
+    run = await resume(await context.store(), engine, run_id, note=note.strip(), by=person.name)
+    return await _told(request, context, person, run.id, "It goes on here.")
 
 
 @router.post("/blocked/{run_id}/resolve")
 async def resolve(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Approver,
     run_id: str,
     call: Annotated[str, Form(max_length=1_000)] = "",
@@ -51,15 +51,19 @@ async def resolve(
     if not call.startswith(f"{run_id}:"):
         raise BadInput(f"call {call[:100]!r} is none of run {run_id}")
     did = happened == "yes"
-    await resolve_call(await desk.store(), desk.podium.clock, call, happened=did, by=person.name)
+    await resolve_call(
+        await context.store(), context.podium.clock, call, happened=did, by=person.name
+    )
     words = "Noted: it happened." if did else "Noted: it did not happen."
-    return await _told(request, desk, person, run_id, words)
+    return await _told(request, context, person, run_id, words)
 
 
-async def _told(request: Request, desk: Desk, person: Person, text: str, note: str) -> Response:
+async def _told(
+    request: Request, context: WebContext, person: Person, text: str, note: str
+) -> Response:
     if "hx-request" not in request.headers:
         return RedirectResponse("/", status_code=303)
-    store = await desk.store()
+    store = await context.store()
 
     def look(view: StoreView) -> Blocked:
         run = view.run(find_id(view, "run", text))

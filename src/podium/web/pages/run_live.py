@@ -24,7 +24,7 @@ from podium.jobs.pipeline.run_branch import branch_name_of
 from podium.web.access.authentication import Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.api.requests import Place
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.live.hub import Gap
 from podium.web.live.sse import Part, last_seen, streamed, with_looks
 from podium.web.pages.run_display import (
@@ -57,8 +57,8 @@ class Shown:
 class RunBoard:
     """Renders the moving parts of run pages. Many who follow one run cost what one does."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: WebContext) -> None:
+        self._context = context
         self._kept: dict[tuple[str, bool], Shown] = {}
         self._making: dict[str, asyncio.Lock] = {}
 
@@ -73,12 +73,12 @@ class RunBoard:
         return kept
 
     async def _make(self, run_id: str, *, may_act: bool) -> Shown:
-        podium = self._desk.podium
+        podium = self._context.podium
         store = await podium.store()
         head = await look_at_run(store, podium.engine, run_id)
         picture = picture_of(await run_timeline(store, run_id))
         parts = {
-            "head": await rendered_head(self._desk, head),
+            "head": await rendered_head(self._context, head),
             "acts": rendered_acts(head, may_act=may_act),
             "timeline": rendered("run_timeline.html", picture=picture, run=head.run),
         }
@@ -94,9 +94,9 @@ class RunBoard:
                 self._making.pop(oldest[0], None)
 
 
-def rendered(name: str, **context: object) -> Markup:
+def rendered(name: str, **values: object) -> Markup:
     """A template as a part that others hold: it was escaped when it was made."""
-    return Markup(render(name, **context))  # noqa: S704 - templates escape everything
+    return Markup(render(name, **values))  # noqa: S704 - templates escape everything
 
 
 def rendered_acts(head: RunHead, *, may_act: bool) -> Markup:
@@ -104,7 +104,7 @@ def rendered_acts(head: RunHead, *, may_act: bool) -> Markup:
     return rendered("run_acts.html", head=head, run=head.run, may_act=may_act)
 
 
-async def rendered_head(desk: Desk, head: RunHead) -> Markup:
+async def rendered_head(context: WebContext, head: RunHead) -> Markup:
     """State, task, cost and branch, as HTML."""
     run, stands = head.run, head.stands
     waits = waits_words(run) if run.status is RunStatus.WAITING else ""
@@ -115,7 +115,7 @@ async def rendered_head(desk: Desk, head: RunHead) -> Markup:
         status=status_words(stands.shown_status),
         tone=tone(stands.shown_status),
         why=waits or failure_words(run),
-        branch=await branch_name_of(desk.podium, run),
+        branch=await branch_name_of(context.podium, run),
         asked_by=asked_by(run),
     )
 
@@ -124,12 +124,12 @@ def _is_fresh(kept: Shown, seen_seq: int) -> bool:
     return kept.head.last_seq >= seen_seq and time.monotonic() - kept.made_at < FRESH_SECONDS
 
 
-_BOARDS: WeakKeyDictionary[Desk, RunBoard] = WeakKeyDictionary()
+_BOARDS: WeakKeyDictionary[WebContext, RunBoard] = WeakKeyDictionary()
 
 
-def board_of(desk: Desk) -> RunBoard:
+def board_of(context: WebContext) -> RunBoard:
     """The console's board."""
-    return _BOARDS.setdefault(desk, RunBoard(desk))
+    return _BOARDS.setdefault(context, RunBoard(context))
 
 
 router = APIRouter()
@@ -157,18 +157,18 @@ _ROW_TYPES = (
 
 @router.get("/live/runs/{run}")
 async def follow_run(
-    request: Request, desk: DeskHere, person: Viewer, run: str, after: Place = 0
+    request: Request, context: CurrentContext, person: Viewer, run: str, after: Place = 0
 ) -> Response:
-    store = await desk.store()
+    store = await context.store()
     run_id = await store.read(lambda view: find_id(view, "run", run))
     seen = last_seen(request, after) or 0
     may_act = person.may(ConsoleRole.OPERATOR)
-    return streamed(_run_parts(desk, run_id, seen, may_act=may_act))
+    return streamed(_run_parts(context, run_id, seen, may_act=may_act))
 
 
 @router.get("/live/runs")
 async def follow_runs(
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     rows: Annotated[str, Query(max_length=20_000)] = "",
     status: str = "",
@@ -178,7 +178,7 @@ async def follow_runs(
 ) -> Response:
     wish = RunsWish(status=status, flow=flow, text=text, before=before)
     shown = [each for each in rows.split(",") if each][:MAX_ROWS]
-    return streamed(_row_parts(desk, wish, shown))
+    return streamed(_row_parts(context, wish, shown))
 
 
 def rendered_lines(events: Sequence[Event]) -> Markup:
@@ -186,9 +186,11 @@ def rendered_lines(events: Sequence[Event]) -> Markup:
     return rendered("run_lines.html", events=events, words=event_words, tone=event_tone)
 
 
-async def _run_parts(desk: Desk, run_id: str, after: int, *, may_act: bool) -> AsyncIterator[Part]:
-    board, told, seq = board_of(desk), dict[str, str](), after
-    async for each in with_looks(desk.hub, run_id, after):
+async def _run_parts(
+    context: WebContext, run_id: str, after: int, *, may_act: bool
+) -> AsyncIterator[Part]:
+    board, told, seq = board_of(context), dict[str, str](), after
+    async for each in with_looks(context.hub, run_id, after):
         if isinstance(each, Gap):
             seq = each.to
             yield Part(f"{each.after},{each.to}", "gap")
@@ -206,8 +208,8 @@ async def _run_parts(desk: Desk, run_id: str, after: int, *, may_act: bool) -> A
 class _List:
     """The rows that one person sees, and which of them may be others now."""
 
-    def __init__(self, desk: Desk, wish: RunsWish, shown: list[str]) -> None:
-        self._podium = desk.podium
+    def __init__(self, context: WebContext, wish: RunsWish, shown: list[str]) -> None:
+        self._podium = context.podium
         self._wish = wish
         self._visible = dict.fromkeys(shown)
         self._heard: dict[str, None] = {}
@@ -240,10 +242,10 @@ class _List:
         return Part(rendered_row(row), "new")
 
 
-async def _row_parts(desk: Desk, wish: RunsWish, shown: list[str]) -> AsyncIterator[Part]:
-    rows = _List(desk, wish, shown)
+async def _row_parts(context: WebContext, wish: RunsWish, shown: list[str]) -> AsyncIterator[Part]:
+    rows = _List(context, wish, shown)
     types = (*_ROW_TYPES, *job_event_types())
-    async for each in with_looks(desk.hub, None, None, types):
+    async for each in with_looks(context.hub, None, None, types):
         if each is not None:
             rows.hear(each)
             continue

@@ -29,7 +29,7 @@ from podium.core.work import Run
 from podium.jobs.pipeline.run_branch import branch_of, diff_of, document_of
 from podium.render.event import shorten, usage_words
 from podium.web.access.authentication import Viewer
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.pages.run_display import picture_of, status_words, tone
 from podium.web.pages.run_documents import read_diff, rendered
 from podium.web.pages.run_live import rendered_lines
@@ -59,9 +59,9 @@ Seq = Annotated[int, Query(ge=0, le=2**31)]
 
 
 @router.get("/runs/{run}/part/log")
-async def log_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
-    run_id = await _run_id(desk, run)
-    events = await log_before(await desk.store(), run_id, 0, LOG_LINES)
+async def log_part(request: Request, context: CurrentContext, person: Viewer, run: str) -> Response:
+    run_id = await _run_id(context, run)
+    events = await log_before(await context.store(), run_id, 0, LOG_LINES)
     return page(
         request,
         "run_log.html",
@@ -73,10 +73,15 @@ async def log_part(request: Request, desk: DeskHere, person: Viewer, run: str) -
 
 @router.get("/runs/{run}/lines")
 async def older_or_newer_lines(
-    request: Request, desk: DeskHere, person: Viewer, run: str, before: Seq = 0, after: Seq = 0
+    request: Request,
+    context: CurrentContext,
+    person: Viewer,
+    run: str,
+    before: Seq = 0,
+    after: Seq = 0,
 ) -> Response:
     """Lines before one, with the way to those before them; or lines behind one."""
-    run_id, store = await _run_id(desk, run), await desk.store()
+    run_id, store = await _run_id(context, run), await context.store()
     if not before:
         return HTMLResponse(rendered_lines(await log_after(store, run_id, after, LOG_LINES)))
     events = await log_before(store, run_id, before, LOG_LINES) if before > 1 else []
@@ -90,19 +95,21 @@ async def older_or_newer_lines(
 
 
 @router.get("/runs/{run}/part/timeline")
-async def timeline_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
-    head = await _run(desk, run)
-    picture = picture_of(await run_timeline(await desk.store(), head.id))
+async def timeline_part(
+    request: Request, context: CurrentContext, person: Viewer, run: str
+) -> Response:
+    head = await _run(context, run)
+    picture = picture_of(await run_timeline(await context.store(), head.id))
     return page(request, "run_timeline.html", picture=picture, run=head)
 
 
 @router.get("/runs/{run}/part/talk")
 async def talk_part(
-    request: Request, desk: DeskHere, person: Viewer, run: str, before: Seq = 0
+    request: Request, context: CurrentContext, person: Viewer, run: str, before: Seq = 0
 ) -> Response:
-    run_id = await _run_id(desk, run)
+    run_id = await _run_id(context, run)
     events = await newest_events(
-        await desk.store(),
+        await context.store(),
         run_id,
         ("agent_asked", "agent_replied", "model_answered"),
         most=MAX_TURNS,
@@ -119,11 +126,11 @@ async def talk_part(
 
 @router.get("/runs/{run}/part/transcript")
 async def transcript_part(
-    request: Request, desk: DeskHere, person: Viewer, run: str, name: str
+    request: Request, context: CurrentContext, person: Viewer, run: str, name: str
 ) -> Response:
     """All that was said in a turn, line by line as the medium wrote it."""
-    run_id = await _run_id(desk, run)
-    text, cut = await transcript_of(desk.podium, run_id, name)
+    run_id = await _run_id(context, run)
+    text, cut = await transcript_of(context.podium, run_id, name)
     return page(request, "run_transcript.html", run_id=run_id, file=name, text=text, cut=cut)
 
 
@@ -159,10 +166,10 @@ def _json(value: object) -> str:
 
 @router.get("/runs/{run}/part/calls")
 async def calls_part(
-    request: Request, desk: DeskHere, person: Viewer, run: str, skip: Seq = 0
+    request: Request, context: CurrentContext, person: Viewer, run: str, skip: Seq = 0
 ) -> Response:
-    run_id = await _run_id(desk, run)
-    calls = (await calls_of(await desk.store(), run_id))[::-1]
+    run_id = await _run_id(context, run)
+    calls = (await calls_of(await context.store(), run_id))[::-1]
     return page(
         request,
         "run_calls.html",
@@ -180,9 +187,11 @@ def _pretty(value: object) -> str:
 
 
 @router.get("/runs/{run}/part/checks")
-async def checks_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
-    run_id = await _run_id(desk, run)
-    found = await newest_events(await desk.store(), run_id, ("checks_ran",), most=MAX_CHECKS)
+async def checks_part(
+    request: Request, context: CurrentContext, person: Viewer, run: str
+) -> Response:
+    run_id = await _run_id(context, run)
+    found = await newest_events(await context.store(), run_id, ("checks_ran",), most=MAX_CHECKS)
     checks = [(event, event.body) for event in reversed(found) if isinstance(event.body, ChecksRan)]
     return page(
         request,
@@ -195,16 +204,16 @@ async def checks_part(request: Request, desk: DeskHere, person: Viewer, run: str
 
 @router.get("/runs/{run}/part/documents")
 async def documents_part(
-    request: Request, desk: DeskHere, person: Viewer, run: str, path: str = ""
+    request: Request, context: CurrentContext, person: Viewer, run: str, path: str = ""
 ) -> Response:
-    head = await _run(desk, run)
-    branch = await branch_of(desk.podium, head)
+    head = await _run(context, run)
+    branch = await branch_of(context.podium, head)
     wanted = path or (branch.documents[-1].path if branch.documents else "")
     text, trouble = "", ""
     cut = False
     if wanted:
         try:
-            excerpt = await document_of(desk.podium, branch, wanted)
+            excerpt = await document_of(context.podium, branch, wanted)
             text, cut = excerpt.text, excerpt.cut
         except UnknownId:
             raise
@@ -223,12 +232,14 @@ async def documents_part(
 
 
 @router.get("/runs/{run}/part/diff")
-async def diff_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
-    head = await _run(desk, run)
-    branch = await branch_of(desk.podium, head)
+async def diff_part(
+    request: Request, context: CurrentContext, person: Viewer, run: str
+) -> Response:
+    head = await _run(context, run)
+    branch = await branch_of(context.podium, head)
     trouble, diff = "", read_diff("")
     try:
-        excerpt = await diff_of(desk.podium, branch)
+        excerpt = await diff_of(context.podium, branch)
         diff = read_diff(excerpt.text, cut=excerpt.cut)
     except PodiumError as error:
         trouble = str(error)
@@ -236,17 +247,19 @@ async def diff_part(request: Request, desk: DeskHere, person: Viewer, run: str) 
 
 
 @router.get("/runs/{run}/part/receipts")
-async def receipts_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
-    run_id, store = await _run_id(desk, run), await desk.store()
+async def receipts_part(
+    request: Request, context: CurrentContext, person: Viewer, run: str
+) -> Response:
+    run_id, store = await _run_id(context, run), await context.store()
     receipts = await list_receipts(store, run_id)
     verdict, trouble = None, ""
     try:
-        if receipts and not desk.podium.receipt_key.exists():
+        if receipts and not context.podium.receipt_key.exists():
             raise NotPossibleNow(
                 "the key of the receipts is missing; until it is back no receipt can be proved"
             )
-        if receipts or desk.podium.has_heads:
-            verdict = await verify_receipts(store, await desk.podium.verifier(), run_id)
+        if receipts or context.podium.has_heads:
+            verdict = await verify_receipts(store, await context.podium.verifier(), run_id)
     except PodiumError as error:
         trouble = str(error)
     faults = {fault.number: fault for fault in verdict.faults} if verdict else {}
@@ -265,8 +278,10 @@ async def receipts_part(request: Request, desk: DeskHere, person: Viewer, run: s
 
 
 @router.get("/runs/{run}/part/about")
-async def about_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
-    head = await look_at_run(await desk.store(), desk.podium.engine, run)
+async def about_part(
+    request: Request, context: CurrentContext, person: Viewer, run: str
+) -> Response:
+    head = await look_at_run(await context.store(), context.podium.engine, run)
     return page(
         request,
         "run_about.html",
@@ -280,9 +295,9 @@ async def about_part(request: Request, desk: DeskHere, person: Viewer, run: str)
 
 
 @router.get("/runs/{run}/events.jsonl")
-async def download_events(desk: DeskHere, person: Viewer, run: str) -> Response:
+async def download_events(context: CurrentContext, person: Viewer, run: str) -> Response:
     """Every event of the run, one to a line, as traces have them."""
-    run_id, store = await _run_id(desk, run), await desk.store()
+    run_id, store = await _run_id(context, run), await context.store()
 
     async def lines() -> AsyncIterator[str]:
         async for event in follow_logs(store, run_id):
@@ -292,14 +307,14 @@ async def download_events(desk: DeskHere, person: Viewer, run: str) -> Response:
     return StreamingResponse(lines(), media_type="application/jsonl", headers=headers)
 
 
-async def _run_id(desk: Desk, run: str) -> str:
-    store = await desk.store()
+async def _run_id(context: WebContext, run: str) -> str:
+    store = await context.store()
     return await store.read(lambda view: find_id(view, "run", run))
 
 
-async def _run(desk: Desk, text: str) -> Run:
-    store = await desk.store()
-    run_id = await _run_id(desk, text)
+async def _run(context: WebContext, text: str) -> Run:
+    store = await context.store()
+    run_id = await _run_id(context, text)
     run = await store.read(lambda view: view.run(run_id))
     if run is None:
         raise UnknownId("run", text)

@@ -24,7 +24,7 @@ from podium.jobs.pipeline.spec_files import pipeline_spec
 from podium.tools.packs import known_packs, shipped_packs
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 from podium.web.pages.run_display import evidence, status_words, tone
 from podium.web.pages.templates import page
 
@@ -227,11 +227,11 @@ Wished = Annotated[RunsWish, Depends(_wish)]
 @router.get("/runs")
 async def runs_page(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     wish: Wished,
 ) -> Response:
-    found = await see_runs(await desk.store(), desk.podium.engine, wish)
+    found = await see_runs(await context.store(), context.podium.engine, wish)
     asked = _asked(wish)
     return page(
         request,
@@ -246,7 +246,7 @@ async def runs_page(
         live=urlencode({**asked, "before": wish.before}),
         filtered=any(asked.values()),
         may_start=person.may(ConsoleRole.OPERATOR),
-        forms=start_forms(choices_of(desk.podium), may_approve=person.may(ConsoleRole.APPROVER)),
+        forms=start_forms(choices_of(context.podium), may_approve=person.may(ConsoleRole.APPROVER)),
         evidence=evidence,
         tone=tone,
         status_words=status_words,
@@ -256,12 +256,12 @@ async def runs_page(
 @router.get("/runs/further")
 async def further_runs(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Viewer,
     wish: Wished,
 ) -> Response:
     """Rows that are found in the next portion of older runs, for a page that is open."""
-    found = await see_runs(await desk.store(), desk.podium.engine, wish)
+    found = await see_runs(await context.store(), context.podium.engine, wish)
     return page(
         request,
         "runs_further.html",
@@ -275,7 +275,7 @@ async def further_runs(
 
 
 @router.post("/runs")
-async def start_run(request: Request, desk: DeskHere, person: Operator) -> Response:
+async def start_run(request: Request, context: CurrentContext, person: Operator) -> Response:
     form = await request.form()
     # Several ticks of one name are as many lines.
     filled = {
@@ -284,7 +284,7 @@ async def start_run(request: Request, desk: DeskHere, person: Operator) -> Respo
     }
     may_approve = person.may(ConsoleRole.APPROVER)
     run = await submit(
-        desk.podium,
+        context.podium,
         wish_of(filled),
         by=person.name,
         may_approve=may_approve,

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from podium.web.access.authentication import Viewer, begin_session, end_sessions
 from podium.web.access.limits import address_of
-from podium.web.context import DeskHere
+from podium.web.context import CurrentContext
 from podium.web.pages.templates import page
 
 router = APIRouter()
@@ -23,17 +23,17 @@ async def login_page(request: Request, to: str = "/") -> Response:
 @router.post("/login")
 async def login(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     token: Annotated[str, Form(max_length=200)] = "",
     to: Annotated[str, Form(max_length=500)] = "/",
 ) -> Response:
-    person = desk.tokens.person_with(token.strip(), desk.podium.clock.now())
+    person = context.tokens.person_with(token.strip(), context.podium.clock.now())
     if person is None:
-        desk.attempts.failed(address_of(request.scope))
+        context.attempts.failed(address_of(request.scope))
         words = "This token is not known, or no longer. `podium serve tokens add NAME` makes one."
         return page(request, "login.html", status_code=401, to=_within(to), words=words)
     answer = RedirectResponse(_within(to), status_code=303)
-    begin_session(answer, request, person, desk.session_length)
+    begin_session(answer, request, person, context.session_length)
     return answer
 
 

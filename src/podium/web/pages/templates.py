@@ -19,7 +19,7 @@ from podium.web.access.authentication import (
     form_cookie_of,
     person_of,
 )
-from podium.web.context import desk_of
+from podium.web.context import web_context
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -73,14 +73,14 @@ def _environment() -> Environment:
 environment = _environment()
 
 
-def render(name: str, **context: object) -> str:
+def render(name: str, **values: object) -> str:
     """A template as text, for what is pushed to pages that are open."""
-    return environment.get_template(name).render(**context)
+    return environment.get_template(name).render(**values)
 
 
-def page(request: Request, name: str, *, status_code: int = 200, **context: object) -> HTMLResponse:
+def page(request: Request, name: str, *, status_code: int = 200, **values: object) -> HTMLResponse:
     """A page or a part of one, with what all of them know."""
-    desk = desk_of(request)
+    context = web_context(request)
     cookie, person = form_cookie_of(request), person_of(request)
     # Whoever has a session of their own beside a link's may open more than its card.
     roams = person is not None and (not person.card or cookie != cookie_of(request))
@@ -88,11 +88,11 @@ def page(request: Request, name: str, *, status_code: int = 200, **context: obje
         "person": person,
         "roams": roams,
         "home": f"/cards/{person.card}" if person and not roams else "/",
-        "form_word": desk.sessions.form_word(cookie) if cookie else "",
+        "form_word": context.sessions.form_word(cookie) if cookie else "",
         "form_field": FORM_FIELD,
         "form_header": FORM_WORD,
         "here": request.scope["path"],
-        "now": desk.podium.clock.now(),
-        "project": desk.podium.folders.project.name,
+        "now": context.podium.clock.now(),
+        "project": context.podium.folders.project.name,
     }
-    return HTMLResponse(render(name, **known, **context), status_code)
+    return HTMLResponse(render(name, **known, **values), status_code)

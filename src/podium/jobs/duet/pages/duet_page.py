@@ -19,7 +19,7 @@ from podium.jobs.duet.task_table import DuetTask, see_duets, see_ladder, with_ho
 from podium.render.event import describe
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
-from podium.web.context import Desk, DeskHere
+from podium.web.context import CurrentContext, WebContext
 from podium.web.live.sse import Part, streamed
 from podium.web.pages.templates import page
 
@@ -40,10 +40,10 @@ TaskHere = Annotated[str, Query(max_length=60)]
 
 @router.get("")
 async def duet_page(
-    request: Request, desk: DeskHere, person: Viewer, pair: PairHere = MAIN
+    request: Request, context: CurrentContext, person: Viewer, pair: PairHere = MAIN
 ) -> Response:
     """Everything but the panes is in a part of its own, which comes anew whenever something happens."""
-    names = [each.name for each in pairs_in_use(desk.podium, desk.podium.environ)]
+    names = [each.name for each in pairs_in_use(context.podium, context.podium.environ)]
     if pair not in names:
         raise BadInput(f"there is no pair {pair!r}; pairs: {', '.join(names)}")
     return page(
@@ -53,21 +53,25 @@ async def duet_page(
 
 @router.get("/state")
 async def duet_state(
-    request: Request, desk: DeskHere, person: Viewer, pair: PairHere = MAIN, task: TaskHere = ""
+    request: Request,
+    context: CurrentContext,
+    person: Viewer,
+    pair: PairHere = MAIN,
+    task: TaskHere = "",
 ) -> Response:
     """How both sides stand, the tasks, and the ladder of one of them."""
-    pairs = {each.name: each for each in pairs_in_use(desk.podium, desk.podium.environ)}
+    pairs = {each.name: each for each in pairs_in_use(context.podium, context.podium.environ)}
     if pair not in pairs:
         raise BadInput(f"there is no pair {pair!r}; pairs: {', '.join(pairs)}")
-    tasks = await _tasks(desk, pair)
+    tasks = await _tasks(context, pair)
     shown = next((each for each in tasks if task in (each.task_id, each.run_id)), None)
     shown = shown or (tasks[0] if tasks else None)
-    rungs = await see_ladder(await desk.store(), shown.run_id, MAX_RUNGS) if shown else []
+    rungs = await see_ladder(await context.store(), shown.run_id, MAX_RUNGS) if shown else []
     return page(
         request,
         "duet_state.html",
         pair=pair,
-        standing=await pair_standing(desk.podium, pairs[pair]),
+        standing=await pair_standing(context.podium, pairs[pair]),
         tasks=tasks,
         shown=shown,
         rungs=[(rung, describe(rung.told)) for rung in rungs],
@@ -76,54 +80,54 @@ async def duet_state(
 
 
 @router.get("/live")
-async def duet_live(desk: DeskHere, person: Viewer) -> Response:
+async def duet_live(context: CurrentContext, person: Viewer) -> Response:
     """Says `duet` whenever there is something new to see."""
-    return streamed(_news(desk))
+    return streamed(_news(context))
 
 
 @router.post("/tasks")
 async def send_task(
     request: Request,
-    desk: DeskHere,
+    context: CurrentContext,
     person: Operator,
     text: Annotated[str, Form(max_length=1_000_000)] = "",
     pair: Annotated[PairName, Form()] = MAIN,
 ) -> Response:
     wish = Wish(flow="duet", text=text, options={"pairs": [pair]})
-    await submit(desk.podium, wish, by=person.name)
+    await submit(context.podium, wish, by=person.name)
     return _seen(request, pair)
 
 
 @router.post("/tasks/{task}/nudge")
-async def nudge(request: Request, desk: DeskHere, person: Operator, task: str) -> Response:
-    found, _ = await nudge_task(desk.podium, task)
+async def nudge(request: Request, context: CurrentContext, person: Operator, task: str) -> Response:
+    found, _ = await nudge_task(context.podium, task)
     return _seen(request, found.pair)
 
 
 @router.post("/tasks/{task}/abort")
-async def abort(request: Request, desk: DeskHere, person: Operator, task: str) -> Response:
-    found = await abort_task(desk.podium, task, by=person.name, why="in the console", wait=False)
+async def abort(request: Request, context: CurrentContext, person: Operator, task: str) -> Response:
+    found = await abort_task(context.podium, task, by=person.name, why="in the console", wait=False)
     return _seen(request, found.pair)
 
 
 @router.post("/tasks/{task}/retry")
-async def retry(request: Request, desk: DeskHere, person: Operator, task: str) -> Response:
-    run = await retry_task(desk.podium, task, by=person.name)
-    tasks = await see_duets(await desk.store(), also_ended=True)
+async def retry(request: Request, context: CurrentContext, person: Operator, task: str) -> Response:
+    run = await retry_task(context.podium, task, by=person.name)
+    tasks = await see_duets(await context.store(), also_ended=True)
     return _seen(request, next((task.pair for task in tasks if task.run_id == run.id), MAIN))
 
 
-async def _tasks(desk: Desk, pair: str) -> list[DuetTask]:
+async def _tasks(context: WebContext, pair: str) -> list[DuetTask]:
     """Those of the pair and those that wait for any, the newest first."""
-    tasks = await see_duets(await desk.store(), also_ended=True)
+    tasks = await see_duets(await context.store(), also_ended=True)
     ours = [task for task in tasks if task.pair == pair or (not task.pair and task.is_open)]
-    return await with_hosts(ours[::-1][:MAX_TASKS], desk.podium.engine)
+    return await with_hosts(ours[::-1][:MAX_TASKS], context.podium.engine)
 
 
-async def _news(desk: Desk) -> AsyncIterator[Part]:
+async def _news(context: WebContext) -> AsyncIterator[Part]:
     # What came between the page and this stream, or while it was broken off, is seen by looking once.
     yield Part("new", event="duet")
-    async with aclosing(desk.hub.follow(types=_NEWS)) as events:  # type: ignore[type-var]  # it is a generator
+    async with aclosing(context.hub.follow(types=_NEWS)) as events:  # type: ignore[type-var]  # it is a generator
         async for _ in events:
             yield Part("new", event="duet")
 

@@ -34,7 +34,7 @@ from podium.render.text import safe_text, shown_line
 from podium.web.access.authentication import person_of
 from podium.web.access.responses import GONE, is_still_known
 from podium.web.access.tokens import ConsoleRole, Person
-from podium.web.context import Desk, desk_of
+from podium.web.context import WebContext, web_context
 
 LEASE_SECONDS = 60.0
 """A console that was killed has its people's keyboards for no longer."""
@@ -46,20 +46,20 @@ GRACE_SECONDS = 15.0
 class PaneBroadcaster:
     """One for each console, so that however many look, each pane is read once."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.mirror: PaneMirror = mirror_of_project(desk.podium, desk.podium.environ)
-        self._desk = desk
+    def __init__(self, context: WebContext) -> None:
+        self.mirror: PaneMirror = mirror_of_project(context.podium, context.podium.environ)
+        self._context = context
         self._here: Counter[tuple[Terminal, str]] = Counter()
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def take(self, terminal: Terminal, who: str) -> KeyboardHold:
         """Have the keyboard for as long as somebody of this name looks on. Raises `NotPossibleNow` when another has it."""
         wish = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
-        return await take_keyboard(await self._desk.store(), self.mirror, wish)
+        return await take_keyboard(await self._context.store(), self.mirror, wish)
 
     async def give(self, terminal: Terminal, who: str, why: str = "") -> None:
         """Return it. Raises `NotPossibleNow` when another has it, `BadInput` when nobody has."""
-        await return_keyboard(await self._desk.store(), self.mirror, terminal, who, why)
+        await return_keyboard(await self._context.store(), self.mirror, terminal, who, why)
 
     async def renew(self, terminal: Terminal, who: str) -> None:
         """Keep it a while longer; harmless when it was lost meanwhile."""
@@ -89,7 +89,7 @@ def lookout_of(connection: HTTPConnection) -> PaneBroadcaster:
     """The console's own, made when somebody first looks."""
     state = connection.app.state
     if not hasattr(state, "lookout"):
-        state.lookout = PaneBroadcaster(desk_of(connection))
+        state.lookout = PaneBroadcaster(web_context(connection))
     found = state.lookout
     assert isinstance(found, PaneBroadcaster)  # noqa: S101 — made above
     return found
