@@ -66,7 +66,7 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
 
 
 def _without_reading(answer: OperatorAnswer) -> str:
-    """Why there is an answer although no message was read."""
+    """Reason for an answer to which no message was read."""
     if answer.plan is None:
         return one_line(answer.reason) or "Nothing was left to read"
     if answer.plan.undoes:
@@ -120,7 +120,7 @@ def _result(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Run: {answer.run_id}"
     for result in answer.results:
         yield _result_line(result)
-        yield from long_values(_told(result), indent=5)
+        yield from long_values(_answer_fields(result), indent=5)
     if answer.plan is not None:
         spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
         foreseen = _cost(answer.plan.estimate.usd)
@@ -131,12 +131,14 @@ def _result_line(result: CallResult) -> str:
     proof = f"receipt {result.receipt}" if result.receipt is not None else "no receipt"
     checks = result.fields.get("verification") or []
     verified = f", verified by {len(checks)} rows" if len(checks) > 1 else ", verified"
-    detail = one_line(result.error) if result.error else in_line(short_values(_told(result)))
+    detail = (
+        one_line(result.error) if result.error else in_line(short_values(_answer_fields(result)))
+    )
     proved = verified if checks and result.status == "completed" else ""
     return f"  {result.number}. {result.tool}: {result.status} ({proof}{proved}) {detail}".rstrip()
 
 
-def _told(result: CallResult) -> dict[str, Json]:
+def _answer_fields(result: CallResult) -> dict[str, Json]:
     return {name: value for name, value in result.fields.items() if name != "verification"}
 
 
@@ -165,7 +167,7 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
 
 
 def _ways_back(plan: RunPlan, steps: Sequence[PlanStep]) -> Iterator[str]:
-    """What can be taken back of these steps, done or to be done, and what cannot."""
+    """List the steps that can be undone, done or planned, and those that cannot."""
     undo = {step.tool: step.undo for step in steps if step.undo}
     if undo:
         yield "Can be undone: " + ", ".join(f"{tool} by {by}" for tool, by in undo.items())

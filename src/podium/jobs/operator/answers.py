@@ -22,7 +22,7 @@ from podium.jobs.operator.models import (
     why_asked,
 )
 from podium.jobs.operator.plan_approval import counts_beforehand
-from podium.jobs.operator.quality_gate import first_fault
+from podium.jobs.operator.quality_gate import first_problem
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
 _AFTER_THE_GATE = ("Mend what Reason names, then ask again",)
@@ -36,7 +36,7 @@ class Answers:
         self._pack = pack
 
     def not_understood(self, message: Json, mode: Json, problems: Sequence[str]) -> OperatorAnswer:
-        """What cannot even be read. Nothing was stored."""
+        """Answer an input that cannot be read. Nothing was stored."""
         empty = isinstance(message, str) and not message.strip()
         intent = Intent.CLARIFY if empty else Intent.REFUSE
         return OperatorAnswer(
@@ -115,7 +115,7 @@ class Answers:
         plan: RunPlan,
         report: GateReport,
     ) -> OperatorAnswer:
-        from_gate = "" if plan.status == "rejected" else first_fault(report)
+        from_gate = "" if plan.status == "rejected" else first_problem(report)
         return OperatorAnswer(
             mode=mode,
             status="quality_gate_failed",
@@ -226,7 +226,7 @@ class Answers:
             (approval for approval in approvals if approval.status is ApprovalStatus.PENDING), None
         )
         asked = pending or next((approval for approval in approvals if approval.grants), None)
-        status, code = _standing(run, results, pending, stopped)
+        status, code = _status(run, results, pending, stopped)
         actions = _next(status, run, plan, results, pending)
         if status == "succeeded" and (then := next_steps.after_lookup(classification)):
             # The lookup is done; what it was for is not.
@@ -256,7 +256,7 @@ def _why(run: Run, status: AnswerStatus) -> str:
 
 
 def _not_enough(job: OperatorJob) -> str:
-    """Why a yes that came along did not release the plan."""
+    """Explain why an approval given beforehand did not release the plan."""
     if not job.explicit_approval or counts_beforehand(job.plan):
         return ""
     if not job.plan.approvals:
@@ -265,7 +265,7 @@ def _not_enough(job: OperatorJob) -> str:
     return f"a yes given beforehand counts for no chain: {people} are asked, one after the other"
 
 
-def _standing(
+def _status(
     run: Run, results: Sequence[CallResult], pending: Approval | None, stopped: str
 ) -> tuple[AnswerStatus, int]:
     if stopped:

@@ -10,14 +10,14 @@ from podium.core.decisions import CallOutcome, PlanPosition, Refusal
 from podium.core.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.core.model import Json
 from podium.core.plan_approval import filled_in
-from podium.jobs.operator.deps import OPERATOR, Bench, OperatorKit
+from podium.jobs.operator.deps import OPERATOR, Bench, OperatorFlowDeps
 from podium.jobs.operator.models import GatedPlan, OperatorJob, PlanStep
 from podium.jobs.operator.plan_approval import released
 from podium.jobs.operator.quality_gate import let_pass, must_have_passed
 from podium.ports import FlowBody, FlowContext, StepContext
 
 MAX_ATTEMPTS = 5
-"""How often a call is asked for anew after a person was asked about it alone."""
+"""Times that a call is requested again after a person was asked about it alone."""
 
 
 async def perform(ctx: FlowContext, bench: Bench, gated: GatedPlan, job: OperatorJob) -> Json:
@@ -43,7 +43,7 @@ async def _performed(
     results: dict[int, Json],
     job: OperatorJob,
 ) -> CallOutcome:
-    """How the call ended. A policy may ask about it alone, beside the plan; that is waited for."""
+    """Perform the call. A policy may ask about it alone, beside the plan; that is waited for."""
     position = PlanPosition(
         step=step.number,
         approval_id=gated.approval_id,
@@ -88,7 +88,7 @@ def _failed(gated: GatedPlan, step: PlanStep, error: str) -> str:
     return f"call {step.number} ({step.tool}) failed: {error}{rest}"
 
 
-def operator(deps: OperatorKit) -> FlowBody:
+def operator(deps: OperatorFlowDeps) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def operate(ctx: FlowContext, job: OperatorJob) -> Json:

@@ -19,7 +19,7 @@ MAX_HABITS = 2_000
 """Beyond this the older half is forgotten."""
 MAX_LENGTH = 300
 _ALIKE = 0.5
-_WORD = re.compile(r"[a-z]{2,}")
+_TOKEN = re.compile(r"[a-z]{2,}")
 
 
 class FileHabits:
@@ -30,7 +30,7 @@ class FileHabits:
         self._clock = clock
         self._redact = redact
         self._stamp: tuple[int, int] | None = None
-        self._kept: list[tuple[str, frozenset[str], tuple[str, ...]]] = []
+        self._habits: list[tuple[str, frozenset[str], tuple[str, ...]]] = []
 
     def all(self) -> list[Habit]:
         """Every habit, oldest first. Lines that are none are passed over."""
@@ -46,7 +46,7 @@ class FileHabits:
 
     def suggestions(self, message: str, *, pack: str) -> Sequence[str]:
         """Tools that such words led to before, with how often and whether people agreed."""
-        tokens = _words(message)
+        tokens = _tokens(message)
         likely: Counter[tuple[str, ...]] = Counter()
         for habit_pack, habit_tokens, tools in self._remembered():
             if habit_pack == pack and tools and _alikeness(tokens, habit_tokens) >= _ALIKE:
@@ -65,9 +65,9 @@ class FileHabits:
         stamp = (now.st_mtime_ns, now.st_size)
         if stamp != self._stamp:
             habits = self.all()
-            self._kept = [(habit.pack, _words(habit.said), habit.tools) for habit in habits]
+            self._habits = [(habit.pack, _tokens(habit.said), habit.tools) for habit in habits]
             self._stamp = stamp
-        return self._kept
+        return self._habits
 
     def remember(self, answer: OperatorAnswer) -> None:
         """Keep what was asked, when it was understood."""
@@ -118,8 +118,8 @@ class FileHabits:
         fresh.replace(self._file)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.casefold()))
 
 
 def _alikeness(one: frozenset[str], other: frozenset[str]) -> float:

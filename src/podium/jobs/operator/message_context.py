@@ -18,7 +18,7 @@ def context_value(text: str) -> Json:
     if text[:1] not in ("{", "[") and text not in ("true", "false", "null"):
         return text
     try:
-        return json.loads(text, object_pairs_hook=each_once)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"context value {text[:60]!r} is not JSON ({error}); "
@@ -26,7 +26,7 @@ def context_value(text: str) -> Json:
         ) from None
 
 
-def each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """Raises for a name that is there twice: which of its values was meant, nobody can say."""
     result: dict[str, Json] = {}
     for name, value in pairs:
@@ -42,14 +42,14 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Typed:
-    """What was typed beside the message."""
+    """Options typed beside the message."""
 
     mode: str
     pairs: tuple[str, ...] = ()
     file: Path | None = None
     packs: tuple[str, ...] = ()
     classifier: str = ""
-    mode_given: bool = True
+    mode_explicit: bool = True
     """False: nothing was said of the mode, and it is the default."""
 
     @property
@@ -62,7 +62,7 @@ class Typed:
 
 
 def message_of(argument: str, message: str) -> str:
-    """What was said once, as MESSAGE or with -m; `-` stands for all of stdin."""
+    """Read the message, given as MESSAGE or with -m; `-` stands for all of stdin."""
     if argument and message:
         raise BadInput("the message is there twice; say it as MESSAGE or with -m")
     text = argument or message
@@ -109,7 +109,7 @@ def _read(file: Path) -> dict[str, Json]:
             "name pictures and the like by their paths instead of putting them in"
         )
     try:
-        context = json.loads(content, object_pairs_hook=each_once)
+        context = json.loads(content, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"the context file {str(file)!r} is not JSON ({error}); mend it there"

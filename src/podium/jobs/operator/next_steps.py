@@ -30,7 +30,7 @@ _RESPECTED = {
 
 
 def to_mend_input(problems: Sequence[str]) -> tuple[str, ...]:
-    """What is to be done about faults. Most say it themselves, behind a semicolon."""
+    """Suggest a fix for each problem. Most name it themselves, after a semicolon."""
     steps = []
     for problem in problems:
         _, separator, advice = problem.partition("; ")
@@ -96,7 +96,7 @@ def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]
 
 
 def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]:
-    """What the person says once a lookup has shown what was missing."""
+    """Suggest the message to send once a lookup has shown what was missing."""
     if classification is None or not classification.question:
         return ()
     return (f"Then say the whole message again with it: {classification.question}",)
@@ -121,7 +121,7 @@ def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
 
 
 def to_resume(run_id: str) -> tuple[str, ...]:
-    """What to do about a run that was stopped at its checkpoint."""
+    """Suggest how to resume a run that was stopped at its checkpoint."""
     return (f"Go on where it stopped: podium resume {run_id}",)
 
 

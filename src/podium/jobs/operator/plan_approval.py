@@ -11,7 +11,7 @@ from podium.core.decisions import Approval, ApprovalStatus, digest_of
 from podium.core.errors import PlanNotGated
 from podium.core.plan_approval import ApprovedCall, PlanQuestion
 from podium.core.run_events import ApprovalGranted, ApprovalRequested
-from podium.jobs.operator.deps import OperatorKit
+from podium.jobs.operator.deps import OperatorFlowDeps
 from podium.jobs.operator.models import OperatorJob, RunPlan, question_about, why_asked
 from podium.ports import Clock, FlowContext, Ids, StepContext, Store, Transaction
 from podium.render.argument_text import digested, one_line
@@ -24,7 +24,7 @@ _MAX_NAME = 60
 
 
 def summary_of(question: PlanQuestion) -> str:
-    """What a yes is asked for. The whole of every argument stands in the approval itself."""
+    """Summarize the plan to approve. The approval itself has every argument in full."""
     asked = digested(one_line(question.message), _MAX_VALUE)
     lines = [f"plan of {_counted(len(question.calls), 'call')} for: {asked}"]
     if question.irreversible:
@@ -71,11 +71,11 @@ def _counted(number: int, what: str) -> str:
 
 
 PLAN_TOOL = "operator.plan"
-"""What an approval of a whole plan calls itself."""
+"""Tool name in the approval of a whole plan."""
 
 
 class Asking(Protocol):
-    """What it takes to ask people about a plan."""
+    """Dependencies of a question to people about a plan."""
 
     @property
     def store(self) -> Store: ...
@@ -92,7 +92,7 @@ async def put_to_people(deps: Asking, job: OperatorJob, run_id: str) -> Approval
     return await deps.store.write(lambda tx: _put(tx, deps, job, run_id))
 
 
-async def released(ctx: FlowContext, deps: OperatorKit, job: OperatorJob) -> Approval | None:
+async def released(ctx: FlowContext, deps: OperatorFlowDeps, job: OperatorJob) -> Approval | None:
     """The approval that releases the plan; None where it needs none. Raises `PlanNotGated` for a no."""
     if not job.plan.requires_approval:
         return None
@@ -145,9 +145,9 @@ def _put(tx: Transaction, deps: Asking, job: OperatorJob, run_id: str) -> Approv
 
 
 def counts_beforehand(plan: RunPlan) -> bool:
-    """Whether a yes that was given before the plan was seen releases it.
+    """Return whether a yes that was given before the plan was seen releases it.
 
-    A chain asks for several people, and whoever typed the wish is not all of them. What they did not say
+    A chain asks for several people, and whoever typed the request is not all of them. What they did not say
     themselves they could not agree to.
     """
     return not plan.approvals and not plan.ungrounded

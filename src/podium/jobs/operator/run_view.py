@@ -89,7 +89,7 @@ def _add_field(schema: dict[str, Any], name: str, description: str) -> None:
 
 
 def line_of(event: Event) -> str:
-    """What happened, for somebody who waits for it; empty when it is nothing to them."""
+    """Render an event for somebody who waits for the run; empty when it does not concern them."""
     from podium.core import events as e
     from podium.render.approval import arguments_line
 
@@ -122,7 +122,7 @@ async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncI
                 from podium.telemetry.event_feed import ListenerThread
 
                 store, query = await podium.store(), EventQuery(run_id=run.id)
-                show = partial(_tell, stack.enter_context(Progress(sys.stderr)))
+                show = partial(_print, stack.enter_context(Progress(sys.stderr)))
                 listening.append(ListenerThread(store, query, show, name="the live view"))
 
         try:
@@ -136,7 +136,7 @@ async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncI
             door.screen.aside(f"podium: {problem}")
 
 
-def _tell(progress: Progress, event: Event) -> None:
+def _print(progress: Progress, event: Event) -> None:
     if line := line_of(event):
         progress.line(line)
 
@@ -155,7 +155,7 @@ def _say_how_to_go_on(door: Door, run: Run) -> None:
     )
 
 
-class OperatorTelling:
+class OperatorRunView:
     """A run of the operator that goes on: its calls on stderr, the five blocks at its end."""
 
     def __init__(self, door: Door, run: Run) -> None:
@@ -167,7 +167,7 @@ class OperatorTelling:
         return await store.read(lambda view: view.last_seq(self._run.id))
 
     def event(self, event: Event, progress: Progress) -> None:
-        _tell(progress, event)
+        _print(progress, event)
 
     async def look_back(self, podium: Podium, run: Run) -> None:
         from podium.jobs.operator.composition import answer_of_run

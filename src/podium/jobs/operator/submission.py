@@ -24,11 +24,11 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 """Modes that are answered at once."""
 
 
-class OperatorWords(FrozenModel):
-    """What may be said of a message to the operator."""
+class OperatorRequest(FrozenModel):
+    """Options of a message to the operator."""
 
     context: Told = Field(default_factory=dict)
-    """What is known already, by name."""
+    """Values already known, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
     approve: bool = False
@@ -78,7 +78,7 @@ async def ask(
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.
     """
-    from podium.jobs.operator.composition import OperatorWish, build_selection, operator_options
+    from podium.jobs.operator.composition import OperatorSetup, build_selection, operator_options
 
     if mode not in QUICK_MODES:
         modes = ", ".join(QUICK_MODES)
@@ -94,8 +94,8 @@ async def ask(
     if mode == OperatorMode.ENQUEUE:
         queue_named(podium.configuration, operator_options(podium).queue)
     proved = (lambda: approver) if approver else None
-    request = OperatorWish(pack, user=by, worker_is_there=worker_is_there, approver=proved)
-    operator = await build_selection(podium, request)
+    setup = OperatorSetup(pack, user=by, worker_is_there=worker_is_there, approver=proved)
+    operator = await build_selection(podium, setup)
     return await operator.process(text, mode, context, approve, provenance=provenance)
 
 

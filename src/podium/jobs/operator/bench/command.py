@@ -10,8 +10,8 @@ import typer
 from podium.cli.app import Options, command_app
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
-from podium.jobs.operator.bench.tally import tally_of, tally_record, tell_tally
-from podium.jobs.operator.bench.utterance_score import mark_roofing
+from podium.jobs.operator.bench.tally import print_tally, tally_of, tally_record
+from podium.jobs.operator.bench.utterance_score import score_roofing
 from podium.jobs.operator.bench.utterances import Half, UtteranceCase, utterance_cases
 
 app = command_app()
@@ -42,10 +42,10 @@ def operator(
     """
     options: Options = context.obj
     screen = Screen(json=options.json)
-    marked = asyncio.run(mark_roofing(_utterances(kind, half)))
+    marked = asyncio.run(score_roofing(_utterances(kind, half)))
     tally = tally_of(marked, halved=half is not None)
     wrong = [utterance for utterance in marked if show_wrong and not utterance.right]
-    screen.answer(tally_record(tally, wrong), lambda: tell_tally(screen, tally, wrong))
+    screen.answer(tally_record(tally, wrong), lambda: print_tally(screen, tally, wrong))
     raise typer.Exit(1 if tally.total.unapproved or tally.below else 0)
 
 

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from podium.core.model import Json
 from podium.core.packs import Pack, Skill
 from podium.jobs.operator.bench.utterances import UtteranceCase
-from podium.jobs.operator.models import IntentClassification, Wish
+from podium.jobs.operator.models import IntentClassification, ToolIntent
 
-_MARKS = " .!?;:\"'“”‘’`-"
+_PUNCTUATION = " .!?;:\"'“”‘’`-"
 
 
 def calls_of(
-    intents: Iterable[Wish], pack: Pack, context: Mapping[str, Json] | None = None
-) -> list[Wish]:
-    """The wishes with each skill as its tools, in order; a step for many elements is one call."""
+    intents: Iterable[ToolIntent], pack: Pack, context: Mapping[str, Json] | None = None
+) -> list[ToolIntent]:
+    """The intents with each skill as its tools, in order; a step for many elements is one call."""
     return [
         call
         for intent in intents
@@ -24,7 +24,9 @@ def calls_of(
     ]
 
 
-def _calls(intent: Wish, skill: Skill | None, context: Mapping[str, Json]) -> Iterator[Wish]:
+def _calls(
+    intent: ToolIntent, skill: Skill | None, context: Mapping[str, Json]
+) -> Iterator[ToolIntent]:
     if skill is None:
         yield intent
         return
@@ -33,11 +35,11 @@ def _calls(intent: Wish, skill: Skill | None, context: Mapping[str, Json]) -> It
         if all(_at(path, sources) for path in (step.when, step.each) if path):
             values = {name: _at(path, sources) for name, path in step.arguments.items()}
             arguments = {name: value for name, value in values.items() if value is not None}
-            yield Wish(tool=step.tool, arguments=arguments)
+            yield ToolIntent(tool=step.tool, arguments=arguments)
 
 
 def _at(path: Json, value: Json) -> Json:
-    """What stands at `$message.NAME` or `$context.PATH`; None for what is not known before it runs."""
+    """Look up `$message.NAME` or `$context.PATH`; None for values that are unknown before the run."""
     if not isinstance(path, str) or not path.startswith("$"):
         return None
     for part in path[1:].split("."):
@@ -48,7 +50,7 @@ def _at(path: Json, value: Json) -> Json:
 def fields_wrong(
     case: UtteranceCase, classification: IntentClassification, pack: Pack
 ) -> str | None:
-    """What was read otherwise than it should have been, in words; None when nothing was."""
+    """Describe the fields that were read wrongly; None when all are right."""
     numbered = _numbered(
         _taken_from_results(calls_of(classification.wishes, pack, case.context), pack)
     )
@@ -64,7 +66,7 @@ def fields_wrong(
     return "; ".join(wrong) or None
 
 
-def _numbered(calls: Sequence[Wish]) -> dict[str, Mapping[str, Json]]:
+def _numbered(calls: Sequence[ToolIntent]) -> dict[str, Mapping[str, Json]]:
     """Arguments by tool; the second call of a tool is `TOOL#2`."""
     counts: Counter[str] = Counter()
     numbered: dict[str, Mapping[str, Json]] = {}
@@ -75,7 +77,7 @@ def _numbered(calls: Sequence[Wish]) -> dict[str, Mapping[str, Json]]:
     return numbered
 
 
-def _taken_from_results(calls: Sequence[Wish], pack: Pack) -> list[Wish]:
+def _taken_from_results(calls: Sequence[ToolIntent], pack: Pack) -> list[ToolIntent]:
     """The calls with what they leave to the results of earlier ones, as far as those were told it."""
     by_tool: dict[str, Mapping[str, Json]] = {}
     completed = []
@@ -93,7 +95,7 @@ def _taken_from_results(calls: Sequence[Wish], pack: Pack) -> list[Wish]:
 
 
 def same(expected: Json, actual: Json) -> bool:
-    """Whether a value is the expected one, or one of those that are equally right."""
+    """Return whether a value is the expected one, or one of those that are equally right."""
     if isinstance(expected, dict):
         if "any_of" in expected:
             return any(same(option, actual) for option in expected["any_of"])
@@ -111,4 +113,4 @@ def same(expected: Json, actual: Json) -> bool:
 def _plain(text: str) -> str:
     """Without what nobody would call a difference."""
     one_kind = text.replace("’", "'").replace(",", " ")
-    return " ".join(one_kind.casefold().split()).strip(_MARKS)
+    return " ".join(one_kind.casefold().split()).strip(_PUNCTUATION)

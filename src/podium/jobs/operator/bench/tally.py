@@ -85,7 +85,7 @@ class Tally(FrozenModel):
 
     @property
     def below(self) -> tuple[ClassScore, ...]:
-        """What fell below its floor."""
+        """Scores below their floor."""
         lines = (*self.classes, *self.halves, self.total)
         return tuple(line for line in lines if line.accuracy < self.floors.get(line.name, 0.0))
 
@@ -164,13 +164,13 @@ def _wrong(utterance: MarkedUtterance) -> dict[str, Json]:
         "say": utterance.case.say,
         "class": utterance.case.kind,
         "half": utterance.case.half,
-        "faults": list(utterance.faults),
+        "faults": list(utterance.problems),
         "wrongly_executed": utterance.wrongly_executed,
         "read": utterance.read.model_dump(mode="json"),
     }
 
 
-def tell_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) -> None:
+def print_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) -> None:
     lines = (*tally.classes, *tally.halves, tally.total)
     screen.table(_HEADERS, [_row(line, tally) for line in lines])
     screen.line(
@@ -208,7 +208,7 @@ def _show(screen: Screen, utterance: MarkedUtterance) -> None:
     screen.line(
         f"\n{utterance.case.kind} ({utterance.case.half}): {shown_line(utterance.case.say)}{executed}"
     )
-    for problem in utterance.faults:
+    for problem in utterance.problems:
         screen.line(f"  {shown_line(problem)}")
     screen.line(
         f"  read with {utterance.read.confidence:.0%}: {shown_line(utterance.read.reasoning)}"

@@ -15,8 +15,8 @@ from podium.jobs.operator.judgement.directives import find_conflict
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.judge import judge
-from podium.jobs.operator.judgement.tiers import highest, terms_of, tools_of
-from podium.jobs.operator.models import Intent, IntentClassification, Message, Wish
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic, tools_of
+from podium.jobs.operator.models import Intent, IntentClassification, Message, ToolIntent
 from podium.jobs.operator.ports import Classifier
 from podium.tools.packs import load_pack, shipped_packs
 
@@ -33,7 +33,7 @@ class MarkedUtterance(FrozenModel):
     tools_right: bool | None = None
     fields_right: bool | None = None
     tier_right: bool | None = None
-    faults: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     """Each thing that was read otherwise, in words."""
     wrongly_executed: bool = False
     """Something would be done that nobody asked for: anything at all where a question or a refusal
@@ -44,35 +44,37 @@ class MarkedUtterance(FrozenModel):
 
     @property
     def right(self) -> bool:
-        return not self.faults
+        return not self.problems
 
 
-async def mark_roofing(cases: Iterable[UtteranceCase]) -> list[MarkedUtterance]:
+async def score_roofing(cases: Iterable[UtteranceCase]) -> list[MarkedUtterance]:
     """The cases read by the embedded classifier, with the pack they are about."""
     pack = load_pack(shipped_packs() / "roofing")
-    return await mark_utterances(cases, EmbeddedClassifier(pack, FieldExtractor(pack)), pack)
+    return await score_utterances(cases, EmbeddedClassifier(pack, FieldExtractor(pack)), pack)
 
 
-async def mark_utterances(
+async def score_utterances(
     cases: Iterable[UtteranceCase], classifier: Classifier, pack: Pack
 ) -> list[MarkedUtterance]:
     """Read, judge and mark each case, with the time that reading and judging took."""
-    return [await _mark(case, classifier, pack) for case in cases]
+    return [await _score(case, classifier, pack) for case in cases]
 
 
-async def _mark(case: UtteranceCase, classifier: Classifier, pack: Pack) -> MarkedUtterance:
+async def _score(case: UtteranceCase, classifier: Classifier, pack: Pack) -> MarkedUtterance:
     message = case.message
     began = time.perf_counter()
     reading = await classifier.read(message)
     classification = judge(
         message, reading, pack,
-        classification_id="bench", find_conflict=find_conflict, find_ungrounded=_all_said,
+        classification_id="bench", find_conflict=find_conflict, find_ungrounded=_nothing_ungrounded,
         classifier=classifier.name,
     )  # fmt: skip
     return compared(case, classification, pack, seconds=time.perf_counter() - began)
 
 
-def _all_said(message: Message, intents: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
+def _nothing_ungrounded(
+    message: Message, intents: Sequence[ToolIntent]
+) -> list[tuple[UngroundedArgument, ...]]:
     """No marks: what Podium reads itself is grounded, and nothing is done here."""
     return [() for _ in intents]
 
@@ -100,7 +102,7 @@ def compared(
         tools_right=None if not case.tools else not problems["tools"],
         fields_right=None if not (case.fields or case.missing) else not problems["fields"],
         tier_right=None if case.tier is None else not problems["tier"],
-        faults=tuple(problem for problem in problems.values() if problem),
+        problems=tuple(problem for problem in problems.values() if problem),
         wrongly_executed=_wrongly_executed(case, classification, pack),
         unapproved=classification.intent is Intent.EXECUTE
         and classification.risk_tier < NEEDS_APPROVAL <= _inherent(classification.wishes, pack),
@@ -109,7 +111,7 @@ def compared(
 
 
 def _as_far_as_it_went(case: UtteranceCase, classification: IntentClassification) -> UtteranceCase:
-    """Where looking something up is one right answer of several, the others name no tool."""
+    """Drop the expected tools where a lookup is one right answer of several: the other answers name no tool."""
     if case.may_execute and len(case.intents) > 1 and classification.intent is not Intent.EXECUTE:
         nothing: dict[str, Json] = {"domain": None, "tools": (), "fields": {}, "tier": None}
         return case.model_copy(update=nothing)
@@ -117,10 +119,10 @@ def _as_far_as_it_went(case: UtteranceCase, classification: IntentClassification
 
 
 def _unless(right: bool, name: str, actual: Json, expected: Json) -> str | None:
-    return None if right else f"{name}: {_said(actual)} instead of {_said(expected)}"
+    return None if right else f"{name}: {_as_text(actual)} instead of {_as_text(expected)}"
 
 
-def _said(value: Json) -> str:
+def _as_text(value: Json) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "nothing"
     return str(value)
@@ -144,9 +146,11 @@ def _wrongly_executed(
     return not case.may_execute or _inherent(others, pack) >= NEEDS_APPROVAL
 
 
-def _inherent(intents: Sequence[Wish], pack: Pack) -> Tier:
+def _inherent(intents: Sequence[ToolIntent], pack: Pack) -> Tier:
     """The tier by the registry and its tables, whatever was computed for the message."""
     tiers = [
-        highest(terms_of(tool, {}, pack)) for intent in intents for tool in tools_of(intent, pack)
+        highest(tool_arithmetic(tool, {}, pack))
+        for intent in intents
+        for tool in tools_of(intent, pack)
     ]
     return max(tiers, default=Tier.T0)

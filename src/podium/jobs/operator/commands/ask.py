@@ -98,7 +98,7 @@ def ask(
         file,
         tuple(pack or ()),
         classifier,
-        mode_given=mode is not None,
+        mode_explicit=mode is not None,
     )
     if interactive:
         from podium.jobs.operator.commands.ask_prompt import converse

@@ -20,7 +20,7 @@ from podium.core.decisions import Receipt
 from podium.core.errors import BadInput, Interrupted, PodiumError
 from podium.core.model import Json
 from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.commands.ask_message import answered, told_anyway
+from podium.jobs.operator.commands.ask_message import answer_or_error, answered
 from podium.jobs.operator.message_context import Typed, context_of, parted
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import show, show_text
@@ -40,7 +40,7 @@ class LineReader:
 
     def __init__(self, door: Door, commands: Sequence[str], packs: tuple[str, ...]) -> None:
         self._door = door
-        self._words = [*commands, *OperatorMode, "APPROVE:"]
+        self._completions = [*commands, *OperatorMode, "APPROVE:"]
         self._packs = packs
         self._typed = sys.stdin.isatty()
         self._history: Path | None = None
@@ -49,7 +49,7 @@ class LineReader:
         if self._typed:
             self._prepare()
         else:
-            # What is no UTF-8 is told as a fault of the message, and the next line is read.
+            # Invalid UTF-8 is reported as a problem of the message, and the next line is read.
             getattr(sys.stdin, "reconfigure", lambda **_: None)(errors="surrogateescape")
         return self
 
@@ -98,7 +98,7 @@ class LineReader:
         self._history = file
 
     def _keep_history(self, file: Path) -> None:
-        """What was typed, without the secrets in it, for its owner alone."""
+        """Save the typed lines without the secrets in them, readable by their owner alone."""
         import readline
 
         redact = Podium(self._door.configuration, os.environ).redactor.text
@@ -112,7 +112,9 @@ class LineReader:
             readline.write_history_file(file)
 
     def _completed(self, text: str, state: int) -> str | None:
-        candidates = self._words if text[:1] in (":", "A") else [*self._words, *self._tools]
+        candidates = (
+            self._completions if text[:1] in (":", "A") else [*self._completions, *self._tools]
+        )
         matches = [candidate for candidate in candidates if candidate.startswith(text)]
         return f"{matches[state]} " if state < len(matches) else None
 
@@ -155,7 +157,7 @@ PASSED_ON = (
 
 @dataclass
 class Talk:
-    """Where a conversation stands."""
+    """State of a conversation."""
 
     door: Door
     typed: Typed
@@ -169,7 +171,7 @@ class Talk:
 
 
 def converse(door: Door, typed: Typed, first: str = "") -> None:
-    """Read lines until there are no more. A fault in one is told, and the next is read."""
+    """Read lines until there are no more. A problem in one is reported, and the next is read."""
     talk = Talk(door, replace(typed, pairs=(), file=None))
     try:
         _must_be_mode(typed.mode)
@@ -188,7 +190,7 @@ def _give_up(door: Door, typed: Typed, first: str, error: BadInput) -> None:
     def work() -> OperatorAnswer:
         raise error
 
-    answer = told_anyway(door, first or ":help", typed, work)
+    answer = answer_or_error(door, first or ":help", typed, work)
     show(door, answer)
     raise typer.Exit(answer.exit_code)
 
@@ -213,7 +215,7 @@ def _answer(talk: Talk, line: str) -> None:
 
 def _message(talk: Talk, line: str) -> None:
     approve, talk.armed = talk.armed, False
-    answer = told_anyway(
+    answer = answer_or_error(
         talk.door, line, talk.typed,
         lambda: answered(talk.door, talk.typed, line, talk.context, approve=approve),
     )  # fmt: skip
@@ -265,7 +267,7 @@ def _must_be_mode(mode: str) -> None:
 def _mode(talk: Talk, rest: str) -> None:
     if rest:
         _must_be_mode(rest)
-        talk.typed = replace(talk.typed, mode=rest, mode_given=True)
+        talk.typed = replace(talk.typed, mode=rest, mode_explicit=True)
     talk.say(f"Mode set to: {talk.typed.mode}" if rest else f"Mode: {talk.typed.mode}")
 
 
@@ -360,4 +362,4 @@ COMMANDS: dict[str, Callable[[Talk, str], None]] = {
     "receipts": _receipts,
     "help": _help,
 }
-"""What may be typed after a colon."""
+"""Commands that may be typed after a colon."""

@@ -37,7 +37,7 @@ def list_(context: typer.Context) -> None:
 
     remembered = door.run(work) if door.has_folder else []
 
-    def words() -> None:
+    def show() -> None:
         rows = [
             (
                 moment(habit.at),
@@ -50,7 +50,7 @@ def list_(context: typer.Context) -> None:
         ]
         door.screen.table(("WHEN", "ASKED", "TOOLS", "BECAME", "APPROVED BY"), rows)
 
-    door.screen.answer({"habits": [habit.model_dump(mode="json") for habit in remembered]}, words)
+    door.screen.answer({"habits": [habit.model_dump(mode="json") for habit in remembered]}, show)
 
 
 @app.command()

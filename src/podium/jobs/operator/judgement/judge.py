@@ -10,13 +10,13 @@ from podium.core.decisions import Tier, TierTerm
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, most_specific
 from podium.core.plan_approval import UngroundedArgument
-from podium.jobs.operator.judgement.embedded.lexicon import ACTION_WORDS, READ
-from podium.jobs.operator.judgement.ground_check import FindUngrounded
+from podium.jobs.operator.judgement.embedded.lexicon import ACTION_VERBS, READ
+from podium.jobs.operator.judgement.grounding import FindUngrounded
 from podium.jobs.operator.judgement.tiers import (
     ASKS_A_PERSON,
     highest,
+    intents_arithmetic,
     reason_of,
-    terms_of_wishes,
     tools_of,
 )
 from podium.jobs.operator.models import (
@@ -26,12 +26,12 @@ from podium.jobs.operator.models import (
     IntentClassification,
     Message,
     Reading,
-    Wish,
+    ToolIntent,
 )
 
 
-def with_context(intent: Wish, pack: Pack, message: Message) -> Wish:
-    """The wish with what the context says under the names of its arguments. The context wins."""
+def with_context(intent: ToolIntent, pack: Pack, message: Message) -> ToolIntent:
+    """The intent with what the context says under the names of its arguments. The context wins."""
     properties = _properties(pack.tool(intent.tool) or pack.skill(intent.tool))
     values = {name: message.context[name] for name in properties if name in message.context}
     if not values:
@@ -42,8 +42,8 @@ def with_context(intent: Wish, pack: Pack, message: Message) -> Wish:
     )
 
 
-def required_of(intents: Sequence[Wish], pack: Pack) -> tuple[str, ...]:
-    """Every field that the wishes need, once each, in order."""
+def required_of(intents: Sequence[ToolIntent], pack: Pack) -> tuple[str, ...]:
+    """Every field that the intents need, once each, in order."""
     fields: dict[str, None] = {}
     for intent in intents:
         entry = pack.tool(intent.tool) or pack.skill(intent.tool)
@@ -52,8 +52,8 @@ def required_of(intents: Sequence[Wish], pack: Pack) -> tuple[str, ...]:
     return tuple(fields)
 
 
-def missing_of(intents: Sequence[Wish], pack: Pack, message: Message) -> tuple[str, ...]:
-    """What nobody gave: neither the words, nor the context, nor a tool that comes before."""
+def missing_of(intents: Sequence[ToolIntent], pack: Pack, message: Message) -> tuple[str, ...]:
+    """List the fields that nobody gave: neither the message, nor the context, nor an earlier tool."""
     tools = {intent.tool for intent in intents}
     fields: dict[str, None] = {}
     for intent in intents:
@@ -62,7 +62,7 @@ def missing_of(intents: Sequence[Wish], pack: Pack, message: Message) -> tuple[s
     return tuple(fields)
 
 
-def _lacking(intent: Wish, pack: Pack, message: Message, tools: set[str]) -> Iterator[str]:
+def _lacking(intent: ToolIntent, pack: Pack, message: Message, tools: set[str]) -> Iterator[str]:
     tool, skill = pack.tool(intent.tool), pack.skill(intent.tool)
     if skill is not None:
         yield from (name for name in skill.needs_context if name not in message.context)
@@ -111,7 +111,7 @@ FindConflict = Callable[[Message, Reading, Pack], Conflict | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a reading, and why."""
+    """Decision on a reading, with its reason."""
 
     intent: Intent
     reasoning: str
@@ -132,10 +132,10 @@ def judge(
 ) -> IntentClassification:
     """The classification of a message. Nothing of the reading passes that the registry does not know.
 
-    `resolved` has for each wish the arguments that Podium itself knows; they go before what was read.
+    `resolved` has for each intent the arguments that Podium itself knows; they go before what was read.
     """
     conflict = find_conflict(message, reading, pack) or _contract_conflict(reading, pack)
-    pairs = zip(reading.wishes, resolved or [{}] * len(reading.wishes), strict=True)
+    pairs = zip(reading.calls, resolved or [{}] * len(reading.calls), strict=True)
     registered = [(intent, more) for intent, more in pairs if _entry(pack, intent.tool) is not None]
     marked = zip(
         registered, find_ungrounded(message, [intent for intent, _ in registered]), strict=True
@@ -149,7 +149,7 @@ def judge(
     if missing and verdict.question and (lookups := _lookups_before(intents, pack, message)):
         verdict = _looking_up_first(lookups, missing, verdict)
         intents, missing = lookups, ()
-    arithmetic = _terms(reading, intents, pack, message.provenance)
+    arithmetic = _tier_arithmetic(reading, intents, pack, message.provenance)
     return IntentClassification(
         classification_id=classification_id,
         intent=verdict.intent,
@@ -171,16 +171,16 @@ def judge(
 
 
 def _completed(
-    intent: Wish, more: Mapping[str, Json], ungrounded: Sequence[UngroundedArgument]
-) -> Wish:
-    """The wish with what Podium knows, and the marks of what nobody said."""
+    intent: ToolIntent, more: Mapping[str, Json], ungrounded: Sequence[UngroundedArgument]
+) -> ToolIntent:
+    """The intent with what Podium knows, and the marks of what nobody said."""
     left = tuple(argument for argument in ungrounded if argument.field not in more)
     return intent.model_copy(update={"arguments": {**intent.arguments, **more}, "ungrounded": left})
 
 
 def _verdict(
     reading: Reading,
-    intents: Sequence[Wish],
+    intents: Sequence[ToolIntent],
     missing: Sequence[str],
     conflict: Conflict | None,
     pack: Pack,
@@ -199,7 +199,9 @@ def _verdict(
     return Verdict(Intent.EXECUTE, reading.reasoning)
 
 
-def _lookups_before(intents: Sequence[Wish], pack: Pack, message: Message) -> tuple[Wish, ...]:
+def _lookups_before(
+    intents: Sequence[ToolIntent], pack: Pack, message: Message
+) -> tuple[ToolIntent, ...]:
     """The lookups that come before a call which lacks evidence, without the mark that nobody asked for them.
 
     They read, they were given all they need, and every value was said. Words of strangers look nothing up.
@@ -208,17 +210,19 @@ def _lookups_before(intents: Sequence[Wish], pack: Pack, message: Message) -> tu
     return tuple(intent.model_copy(update={"ungrounded": ()}) for intent in fitting)
 
 
-def _looks_up(intent: Wish, pack: Pack, message: Message) -> bool:
+def _looks_up(intent: ToolIntent, pack: Pack, message: Message) -> bool:
     tool = pack.tool(intent.tool)
     if tool is None or message.provenance or missing_of([intent], pack, message):
         return False
     verb = tool.name.rpartition(".")[2].partition("_")[0]
-    reads = ACTION_WORDS.get(verb) == frozenset({READ})
+    reads = ACTION_VERBS.get(verb) == frozenset({READ})
     changes = bool(tool.undo or tool.verify) or tool.tier >= ASKS_A_PERSON
     return reads and not changes and not any(argument.field for argument in intent.ungrounded)
 
 
-def _looking_up_first(lookups: Sequence[Wish], missing: Sequence[str], verdict: Verdict) -> Verdict:
+def _looking_up_first(
+    lookups: Sequence[ToolIntent], missing: Sequence[str], verdict: Verdict
+) -> Verdict:
     names = ", ".join(dict.fromkeys(intent.tool for intent in lookups))
     because = f"Looks up {', '.join(missing)} with {names} first; nothing else is done yet"
     return Verdict(Intent.EXECUTE, because, question=verdict.question)
@@ -235,7 +239,7 @@ def _unsure(reading: Reading, pack: Pack) -> Verdict:
 
 def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:
     """An invented tool, field or domain."""
-    for intent in reading.wishes:
+    for intent in reading.calls:
         entry = _entry(pack, intent.tool)
         if entry is None:
             because = f"{intent.tool!r} is not in the registry of pack {pack.name!r}"
@@ -251,11 +255,11 @@ def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:
     return None
 
 
-def _terms(
-    reading: Reading, intents: Sequence[Wish], pack: Pack, provenance: Sequence[str]
+def _tier_arithmetic(
+    reading: Reading, intents: Sequence[ToolIntent], pack: Pack, provenance: Sequence[str]
 ) -> tuple[TierTerm, ...]:
-    considered = intents or [Wish(tool=name) for name in reading.candidates[:1]]
-    arithmetic = terms_of_wishes(considered, pack, provenance)
+    considered = intents or [ToolIntent(tool=name) for name in reading.candidates[:1]]
+    arithmetic = intents_arithmetic(considered, pack, provenance)
     if arithmetic:
         return arithmetic
     row = next((row for row in pack.registry.domains if row.name == reading.domain), None)
@@ -265,7 +269,7 @@ def _terms(
     return (TierTerm(tier=Tier.T0, because="no tool is chosen, so nothing would be done"),)
 
 
-def _domain(reading: Reading, intents: Sequence[Wish], pack: Pack) -> str:
+def _domain(reading: Reading, intents: Sequence[ToolIntent], pack: Pack) -> str:
     """That of the first tool; a classifier's own word only where there is none."""
     named = [intent.tool for intent in intents] or list(reading.candidates)
     for name in named:
@@ -284,17 +288,17 @@ def domain_of(pack: Pack, name: str) -> str:
     return entry.domain or (row.name if row else "")
 
 
-def _candidates(reading: Reading, intents: Sequence[Wish], pack: Pack) -> tuple[str, ...]:
+def _candidates(reading: Reading, intents: Sequence[ToolIntent], pack: Pack) -> tuple[str, ...]:
     if intents:
         return tuple(tool.name for intent in intents for tool in tools_of(intent, pack))
     return tuple(name for name in reading.candidates if _entry(pack, name) is not None)
 
 
 def _named(reading: Reading) -> list[str]:
-    return list(dict.fromkeys([*(intent.tool for intent in reading.wishes), *reading.candidates]))
+    return list(dict.fromkeys([*(intent.tool for intent in reading.calls), *reading.candidates]))
 
 
-def _questions(intents: Sequence[Wish], missing: Sequence[str], pack: Pack) -> Iterator[str]:
+def _questions(intents: Sequence[ToolIntent], missing: Sequence[str], pack: Pack) -> Iterator[str]:
     for name in missing:
         asks = (_asked(_entry(pack, intent.tool), name) for intent in intents)
         yield next(
@@ -309,7 +313,7 @@ def _asked(entry: PackTool | Skill | None, name: str) -> str:
 
 
 def holds_reference(value: Json) -> bool:
-    """Whether a name in it begins with `$`: what plans write themselves comes from nobody else."""
+    """Return whether a name in it begins with `$`: what plans write themselves comes from nobody else."""
     if isinstance(value, Mapping):
         inner = any(map(holds_reference, value.values()))
         return inner or any(str(name).startswith("$") for name in value)

@@ -18,7 +18,7 @@ from podium.core.errors import BadInput, Interrupted, PodiumError, ReplyInvalid,
 from podium.core.model import Json, NonEmpty, whole_text
 from podium.core.packs import Pack, PackRegistry, PackTool, Skill, most_specific
 from podium.core.turns import Reply, Turn, TurnLimits
-from podium.jobs.operator.models import Intent, Message, Reading, Urgency, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent, Urgency
 from podium.jobs.operator.ports import Classifier
 from podium.ports import Agent
 
@@ -80,7 +80,7 @@ def prompt_for(message: Message, pack: Pack, names: Sequence[str] | None = None)
         _section("Workflows", skills),
         _section(_CONTEXT, _context_lines(message.context)) or _NO_CONTEXT,
         _section("When and where", _when(message.now, registry)),
-        _said(message),
+        _message_section(message),
     )
     return "\n".join(part for part in parts if part)
 
@@ -187,7 +187,7 @@ def _safe_value(value: Json) -> str:
     return f"an object with {', '.join(keys) or 'nothing'}"
 
 
-def _said(message: Message) -> str:
+def _message_section(message: Message) -> str:
     # As a JSON string it has no line of its own that could look like a part of this prompt.
     quoted = json.dumps(whole_text(message.text), ensure_ascii=False)
     # JSON leaves these as they are, and some readers break lines there.
@@ -210,17 +210,17 @@ MAX_TOOLS = 80
 MAX_CALLS = 50
 MAX_CALLS_SIZE = 100_000
 """Characters of all calls together. A message is shorter, so more was not read in it."""
-MAX_WORDS = 500
+MAX_LINE_CHARACTERS = 500
 READING_LIMITS = TurnLimits(seconds=20.0, turns=4)
-"""What one reading may take unless the agent's own settings say otherwise: a person waits for it."""
+"""Limits of one reading unless the agent's own settings say otherwise: a person waits for it."""
 ROLE = "classifier"
-"""What the turn is called, where an agent keeps things by run and role."""
+"""Role of the turn, where an agent keeps things by run and role."""
 
 Ranking = Callable[[str], list[str]]
 """The names of tools and skills, those that fit a text best first."""
 
 _READ_BY: ContextVar[tuple[object, str] | None] = ContextVar("read_by", default=None)
-"""Which classifier of two gave the latest reading of this task, and for whom."""
+"""Classifier that gave the latest reading of this task, and the pair it belongs to."""
 
 
 class ModelCall(BaseModel):
@@ -273,7 +273,7 @@ class ModelClassifier:
         self._shortlist = shortlist
         self._limits = limits
         self.usage = Usage()
-        """What all readings so far have used."""
+        """Usage of all readings so far."""
 
     @property
     def name(self) -> str:
@@ -316,7 +316,7 @@ class ModelClassifier:
         self.usage = self.usage.plus(used)
 
     def _names(self, text: str) -> list[str] | None:
-        """What the model is told of. None: the whole registry."""
+        """Select the tools that the model is told of. None: the whole registry."""
         registry = self._pack.registry
         every = [
             *(tool.name for tool in registry.tools),
@@ -343,7 +343,7 @@ class WithFallback:
 
     @property
     def usage(self) -> Usage:
-        """What all readings so far have used, those that failed too."""
+        """Usage of all readings so far, including those that failed."""
         return self._model.usage
 
     async def read(self, message: Message) -> Reading:
@@ -369,13 +369,13 @@ def _payload(reply: Reply, agent: str) -> ModelReading:
 
 
 def _reading(reading: ModelReading) -> Reading:
-    intents = tuple(Wish(tool=call.tool, arguments=call.arguments) for call in reading.calls)
+    intents = tuple(ToolIntent(tool=call.tool, arguments=call.arguments) for call in reading.calls)
     acts = reading.intent is not Intent.REFUSE
     return Reading(
         intent=reading.intent,
         domain=_line(reading.domain)[:80] or "system",
         urgency=reading.urgency,
-        wishes=intents if acts else (),
+        calls=intents if acts else (),
         confidence=reading.confidence,
         reasoning=_line(reading.reasoning),
         question=_line(reading.question) if reading.intent is Intent.CLARIFY else "",
@@ -390,6 +390,7 @@ def _short(error: PodiumError) -> str:
 def _line(text: str) -> str:
     """On one line, so that nothing in it can look like a block of an answer; printable and short."""
     plain = "".join(
-        character if character.isprintable() else " " for character in text[: MAX_WORDS * 4]
+        character if character.isprintable() else " "
+        for character in text[: MAX_LINE_CHARACTERS * 4]
     )
-    return " ".join(plain.split())[:MAX_WORDS]
+    return " ".join(plain.split())[:MAX_LINE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""How risky a wish is: computed from registry, domain, arguments and where the words came from."""
+"""Risk tier of an intent, computed from registry, domain, arguments and the provenance of the message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from podium.core.decisions import Tier, TierTerm
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, floor_tier
-from podium.jobs.operator.models import Wish
+from podium.jobs.operator.models import ToolIntent
 
 ASKS_A_PERSON = Tier.T2
 """From here on a plan waits for an approval, whatever the policy allows."""
@@ -15,9 +15,11 @@ MANY = 50
 """A list longer than this changes many things at once."""
 
 
-def terms_of(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> tuple[TierTerm, ...]:
+def tool_arithmetic(
+    tool: PackTool, arguments: Mapping[str, Json], pack: Pack
+) -> tuple[TierTerm, ...]:
     """Every line of the arithmetic for one call; its tier is the highest of them."""
-    return tuple(_terms(tool, arguments, pack))
+    return tuple(_arithmetic(tool, arguments, pack))
 
 
 def raised(arithmetic: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[TierTerm, ...]:
@@ -43,8 +45,8 @@ def reason_of(arithmetic: Sequence[TierTerm]) -> str:
     return f"{tier} = max({reasons})" if len(ordered) > 1 else reasons
 
 
-def tools_of(intent: Wish, pack: Pack) -> tuple[PackTool, ...]:
-    """The tools a wish comes to: itself, or those of a skill."""
+def tools_of(intent: ToolIntent, pack: Pack) -> tuple[PackTool, ...]:
+    """The tools an intent comes to: itself, or those of a skill."""
     tool, skill = pack.tool(intent.tool), pack.skill(intent.tool)
     if tool is not None:
         return (tool,)
@@ -52,17 +54,17 @@ def tools_of(intent: Wish, pack: Pack) -> tuple[PackTool, ...]:
     return tuple(tool for tool in tools if tool is not None)
 
 
-def terms_of_wishes(
-    intents: Sequence[Wish], pack: Pack, provenance: Sequence[str]
+def intents_arithmetic(
+    intents: Sequence[ToolIntent], pack: Pack, provenance: Sequence[str]
 ) -> tuple[TierTerm, ...]:
     arithmetic: list[TierTerm] = []
     for intent in intents:
         for tool in tools_of(intent, pack):
-            arithmetic += terms_of(tool, intent.arguments, pack)
+            arithmetic += tool_arithmetic(tool, intent.arguments, pack)
     return raised(list(dict.fromkeys(arithmetic)), provenance)
 
 
-def _terms(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> Iterator[TierTerm]:
+def _arithmetic(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> Iterator[TierTerm]:
     yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
     floor, because = floor_tier(pack.registry, tool.name)
     yield TierTerm(tier=floor, because=because)

@@ -12,20 +12,20 @@ from podium.jobs.operator.judgement.embedded.tokens import DENIALS
 from podium.jobs.operator.judgement.fields import Entity, FieldExtractor
 from podium.jobs.operator.judgement.fields.dates import date_in
 from podium.jobs.operator.judgement.fields.identifiers import digits
-from podium.jobs.operator.judgement.fields.pack_lexicon import words_of
-from podium.jobs.operator.judgement.fields.tokenized_text import smoothed, words_in
+from podium.jobs.operator.judgement.fields.pack_lexicon import folded_tokens
+from podium.jobs.operator.judgement.fields.tokenized_text import smoothed, token_set
 from podium.jobs.operator.models import Message
 
 MAX_CONTEXT_CHARACTERS = 20_000
 """Of the context's texts; what is beyond was not read, and so grounds nothing."""
 MAX_STEPS = 20_000
 """Of one search for a text with words left out."""
-_ADDED = words_in("a an the of for to about on at in with re")
+_ADDED = token_set("a an the of for to about on at in with re")
 """Words that may stand in a text although nobody said them: they say nothing by themselves."""
-_LEFT_OUT = _ADDED | words_in("and please pls just also me us my our that thanks cheers")
+_LEFT_OUT = _ADDED | token_set("and please pls just also me us my our that thanks cheers")
 _DENIALS = DENIALS | {"no", "without", "nor", "neither", "none"}
 _SENTENCES = re.compile(r"(?<=\w{3}[.!?;])\s+|\n+")
-"""Where sentences end. A short word with a full stop, such as `Mr.`, ends none."""
+"""End of a sentence. A short word with a full stop, such as `Mr.`, ends none."""
 _LONG_FORMS = {"street": "st", "road": "rd", "avenue": "ave", "drive": "dr", "court": "ct"}
 _SHORTEST_PHONE = 6
 _FACT = re.compile(r"[\d@/\\_]|\w\.\w")
@@ -78,22 +78,22 @@ class Sources:
         self._message = message
         self._extract = extract
         leaves = list(_leaves(message.context))
-        self._given = {_key(leaf) for leaf in leaves}
+        self._context_values = {_key(leaf) for leaf in leaves}
         self.texts = [self._source(message.text), *map(self._source, _affordable(leaves))]
 
     def gives(self, value: Json) -> bool:
-        """Whether the context has exactly this value."""
-        return _key(value) in self._given
+        """Return whether the context has exactly this value."""
+        return _key(value) in self._context_values
 
     def finds(self, *kinds: str) -> Iterator[Entity]:
-        """What was found of these kinds; `id` is every kind of id."""
+        """Iterate over the entities of these kinds; `id` is every kind of id."""
         for source in self.texts:
             for entity in source.entities:
                 if entity.kind.partition(":")[0] in kinds:
                     yield entity
 
     def has_id(self, value: str, kind: str) -> bool:
-        """Whether an id stands there, and nothing says that it is another kind of thing's."""
+        """Return whether an id stands there, and nothing says that it is another kind of thing's."""
         return any(
             entity.kind == "number" or self._extract.may_be_id(entity, kind)
             for entity in self.finds("id", "number")
@@ -101,7 +101,7 @@ class Sources:
         )
 
     def has_phone(self, value: str) -> bool:
-        """Whether the number stands there, in whatever form, with or without the code of its country."""
+        """Return whether the number stands there, in whatever form, with or without the code of its country."""
         forms = {digits(value), *self._phones(value)}
         phones = {phone for source in self.texts for phone in self._phones(source.text)}
         return any(len(form) >= _SHORTEST_PHONE and form in phones for form in forms)
@@ -114,14 +114,14 @@ class Sources:
             if not entity.text.endswith("%")
         )
 
-    def has_moment(self, value: str) -> bool:
+    def has_timestamp(self, value: str) -> bool:
         """A day, a time or both, as it was written or as words such as `tomorrow` mean it."""
         read = [entity.value for entity in self._source(value).entities if entity.kind in _WHEN]
         values = {str(item) for item in read} or {value.strip()}
-        return values <= self._moments or {value.strip()} <= self._moments
+        return values <= self._timestamps or {value.strip()} <= self._timestamps
 
     @cached_property
-    def _moments(self) -> frozenset[str]:
+    def _timestamps(self) -> frozenset[str]:
         values: set[str] = set()
         for entity in self.finds(*_WHEN, "period"):
             if isinstance(entity.value, Mapping):
@@ -134,7 +134,7 @@ class Sources:
         return frozenset(values - {""})
 
     def names(self, shape: Mapping[str, Json], value: Json) -> bool:
-        """Whether the words name this value of a choice."""
+        """Return whether the words name this value of a choice."""
         now = self._message.now
         return any(value in self._extract.choices(source.text, shape, now) for source in self.texts)
 
@@ -142,7 +142,7 @@ class Sources:
         return any(_key(entity.value) == _key(value) for entity in self.finds(kind))
 
     def has_text(self, value: str) -> bool:
-        """Whether the words stand there in this order, with nothing between them that could change what they say."""
+        """Return whether the words stand there in this order, with nothing between them that could change what they say."""
         tokens = tokens_of(value)
         if not tokens:
             return any(value.strip() and value.strip() in source.text for source in self.texts)
@@ -155,12 +155,12 @@ class Sources:
             for source in self.texts
         )
 
-    def telling_words(self, text: str) -> set[str]:
+    def content_tokens(self, text: str) -> set[str]:
         """Those of a text that say more than when."""
         return set(tokens_of(text)) - _LEFT_OUT - self.texts[0].dated
 
     def has_facts_of(self, value: str) -> bool:
-        """Whether all that is more than words stands there: figures, sums, ids, contacts, addresses."""
+        """Return whether all that is more than words stands there: figures, sums, ids, contacts, addresses."""
         chunks = (chunk.strip(".,;:!?()\"'") for chunk in smoothed(value).split())
         facts = [chunk for chunk in chunks if _FACT.search(chunk)]
         sums = [entity for entity in self._source(value).entities if entity.kind in _SUMS]
@@ -184,12 +184,12 @@ _WHEN = ("date", "time", "datetime")
 
 def tokens_of(text: str) -> list[str]:
     """Words in lower case without accents and possessives; `Street` is `st`."""
-    bare = (token.removesuffix("'s").replace("'", "") for token in words_of(smoothed(text)))
+    bare = (token.removesuffix("'s").replace("'", "") for token in folded_tokens(smoothed(text)))
     return [_LONG_FORMS.get(token, token) for token in bare]
 
 
 def _has_run(source: SourceText, needle: Sequence[str]) -> bool:
-    """Whether the words stand there side by side, and not behind a denial."""
+    """Return whether the words stand there side by side, and not behind a denial."""
     text, start = f" {' '.join(needle)} ", -1
     while (start := source.joined.find(text, start + 1)) >= 0:
         if source.joined.count(" ", 0, start) not in source.denied:
@@ -198,7 +198,7 @@ def _has_run(source: SourceText, needle: Sequence[str]) -> bool:
 
 
 def _has_order(source: SourceText, needle: Sequence[str]) -> bool:
-    """Whether the words stand there one after the other, with only empty words left out or put in."""
+    """Return whether the words stand there one after the other, with only empty words left out or put in."""
     steps, tokens = MAX_STEPS, source.tokens
     first = next((token for token in needle if token not in _ADDED), needle[0])
     rest = needle[needle.index(first) :]
@@ -215,7 +215,7 @@ def _has_order(source: SourceText, needle: Sequence[str]) -> bool:
 
 
 def _walk(tokens: Sequence[str], at: int, needle: Sequence[str], dated: frozenset[str]) -> int:
-    """How many steps it took to get through all words; 0 when it was not possible."""
+    """Count the steps through all tokens; 0 when it was not possible."""
     start, position = at, 0
     while position < len(needle):
         if at < len(tokens) and tokens[at] == needle[position]:

@@ -10,7 +10,7 @@ from podium.core.errors import PlanRejected
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, SkillStep
 from podium.core.plan_approval import UngroundedArgument
-from podium.jobs.operator.models import Message, PlannedDependency, Wish
+from podium.jobs.operator.models import Message, PlannedDependency, ToolIntent
 
 _PATH = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_.]+))?")
 _NOTHING = object()
@@ -28,7 +28,7 @@ class Draft:
     ungrounded: tuple[UngroundedArgument, ...] = ()
 
 
-def drafts_of(intents: Sequence[Wish], pack: Pack, message: Message) -> list[Draft]:
+def drafts_of(intents: Sequence[ToolIntent], pack: Pack, message: Message) -> list[Draft]:
     """All drafts, in the order in which things were said. Raises `PlanRejected`."""
     result: list[Draft] = []
     for number, intent in enumerate(intents):
@@ -38,13 +38,13 @@ def drafts_of(intents: Sequence[Wish], pack: Pack, message: Message) -> list[Dra
             result.append(Draft(f"w{number}", tool, arguments, ungrounded=intent.ungrounded))
         elif skill is not None:
             drafts = _Unrolling(pack, message, intent.arguments, f"w{number}").drafts(skill)
-            result += [_with_marks(draft, intent) for draft in drafts]
+            result += [_with_ungrounded(draft, intent) for draft in drafts]
         else:
             raise PlanRejected(f"{intent.tool!r} is not in the registry of pack {pack.name!r}")
     return result
 
 
-def _with_marks(draft: Draft, intent: Wish) -> Draft:
+def _with_ungrounded(draft: Draft, intent: ToolIntent) -> Draft:
     """A call of a skill is marked whole where anything of the skill is, and where a marked value went."""
     ungrounded = []
     for argument in intent.ungrounded:
@@ -92,7 +92,7 @@ class _Unrolling:
         return result
 
     def _elements(self, step: SkillStep) -> list[tuple[int, Json]]:
-        """What the step is planned for: nothing, once, or each element of a list."""
+        """List the elements that the step is planned for: none, one, or each of a list."""
         if step.when and self._value(step.when, None) is _NOTHING:
             return []
         if not step.each:
@@ -161,7 +161,7 @@ def ordered(drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def dependencies(drafts: Sequence[Draft]) -> tuple[PlannedDependency, ...]:
-    """Which tool had to come before which, and why."""
+    """List the tools that had to come before others, and why."""
     names = {draft.tool.name for draft in drafts}
     reasons = {
         (draft.tool.name, dependency.tool): dependency.reason

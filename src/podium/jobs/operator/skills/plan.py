@@ -13,7 +13,7 @@ from podium.core.model import Json
 from podium.core.packs import Estimate, Pack, PackTool, RowCheck
 from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.judge import domain_of
-from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, terms_of
+from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, tool_arithmetic
 from podium.jobs.operator.models import (
     Intent,
     IntentClassification,
@@ -122,7 +122,7 @@ def edited_plan(
             raise PlanRejected(f"call {step.number} cannot wait for a result of call {late[0]}")
         ungrounded = _still_marked(step, step_arguments)
         draft = Draft(
-            str(step.number), _known(pack, step.tool), step_arguments, ungrounded=ungrounded
+            str(step.number), _registered(pack, step.tool), step_arguments, ungrounded=ungrounded
         )
         steps.append(_step(draft, step.number, pack, provenance))
     tier = max(step.tier for step in steps)
@@ -142,7 +142,7 @@ def edited_plan(
 
 
 def asks_a_person(tier: Tier, steps: Sequence[PlanStep]) -> bool:
-    """Whether a plan of these calls waits for an approval: by its tier, or by what nobody said."""
+    """Return whether a plan of these calls waits for an approval: by its tier, or by what nobody said."""
     return tier >= ASKS_A_PERSON or any(step.ungrounded for step in steps)
 
 
@@ -189,7 +189,7 @@ def _plan(
     plan_id: str,
     reason: str,
 ) -> RunPlan:
-    tools = [_known(pack, step.tool) for step in steps]
+    tools = [_registered(pack, step.tool) for step in steps]
     tier = max((step.tier for step in steps), default=classification.risk_tier)
     asks = bool(steps) and asks_a_person(tier, steps)
     status: PlanStatus = "rejected" if reason else "awaiting_approval" if asks else "ready"
@@ -225,7 +225,7 @@ def _steps(drafts: Sequence[Draft], pack: Pack, provenance: Sequence[str]) -> li
 def _step(draft: Draft, number: int, pack: Pack, provenance: Sequence[str]) -> PlanStep:
     tool = draft.tool
     arguments = with_defaults(tool.input_schema, draft.arguments)
-    arithmetic = raised(terms_of(tool, arguments, pack), provenance)
+    arithmetic = raised(tool_arithmetic(tool, arguments, pack), provenance)
     return PlanStep(
         number=number,
         tool=tool.name,
@@ -244,14 +244,14 @@ def _numbered(value: Json, numbers: Mapping[str, int]) -> Json:
     """References by number instead of key."""
     if isinstance(value, dict):
         if set(value) == {"$from"}:
-            return {"$from": _places(value["$from"], numbers)}
+            return {"$from": _numbered_references(value["$from"], numbers)}
         return {name: _numbered(inner, numbers) for name, inner in value.items()}
     return [_numbered(inner, numbers) for inner in value] if isinstance(value, list) else value
 
 
-def _places(source: Json, numbers: Mapping[str, int]) -> Json:
+def _numbered_references(source: Json, numbers: Mapping[str, int]) -> Json:
     if source and isinstance(source[0], list):
-        return [_places(item, numbers) for item in source]
+        return [_numbered_references(item, numbers) for item in source]
     return [numbers[source[0]], source[1]]
 
 
@@ -266,7 +266,7 @@ def _safer(tools: Sequence[PackTool]) -> str:
     return f"{first.tool}: {first.because}" if first else ""
 
 
-def _known(pack: Pack, name: str) -> PackTool:
+def _registered(pack: Pack, name: str) -> PackTool:
     tool = pack.tool(name)
     if tool is None:
         raise PlanRejected(f"{name!r} is not in the registry of pack {pack.name!r}")

@@ -9,14 +9,20 @@ from itertools import pairwise
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.jobs.operator.judgement.caution.message_tokens import Given, Said, Span, root, roots_of
+from podium.jobs.operator.judgement.caution.message_tokens import (
+    Argument,
+    ParsedMessage,
+    Span,
+    root,
+    roots_of,
+)
 from podium.jobs.operator.judgement.caution.requested_acts import (
     not_asked_for,
     only_quoted,
     only_talk,
 )
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
-from podium.jobs.operator.models import Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 
 _BELOW_ZERO = re.compile(
     r"(?:(?<![^\s(:=])[-\u2212\u2013]|\b(?:minus|negative)\s{1,2})[$€£]?\d[\d,.]*", re.IGNORECASE
@@ -24,18 +30,18 @@ _BELOW_ZERO = re.compile(
 _COUNTS = frozenset({"money", "number"})
 
 
-def strange_amount(parsed: Said) -> str:
-    """Asks about `-500`, `minus 500` and `$1e9`, where a tool of the wishes takes sums or numbers."""
-    if not any(_COUNTS & parsed.kinds_of(intent) for intent in parsed.wishes):
+def strange_amount(parsed: ParsedMessage) -> str:
+    """Asks about `-500`, `minus 500` and `$1e9`, where a tool of the intents takes sums or numbers."""
+    if not any(_COUNTS & parsed.kinds_of(intent) for intent in parsed.intents):
         return ""
     if match := _BELOW_ZERO.search(parsed.text):
         return f"{match.group()} is less than nothing. What is the amount, and what should be done with it?"
     for entity in parsed.finds:
         following = parsed.text[entity.end : entity.end + 2]
         if entity.kind in _COUNTS and following[:1].isalpha() and following[1:].isdigit():
-            return f"How much is {parsed.words_of(entity)}{following}, in plain figures?"
+            return f"How much is {parsed.text_of(entity)}{following}, in plain figures?"
         if entity.kind == "money" and round(entity.value * 100, 6) % 1:
-            return f"{parsed.words_of(entity)} is a part of a cent. What is the amount?"
+            return f"{parsed.text_of(entity)} is a part of a cent. What is the amount?"
     return ""
 
 
@@ -60,7 +66,7 @@ _BLOCKS = re.compile(
 )
 
 
-def claimed_approval(parsed: Said) -> str:
+def claimed_approval(parsed: ParsedMessage) -> str:
     """Asks where a message that needs an approval says that there is one."""
     if parsed.tier < Tier.T2:
         return ""
@@ -73,18 +79,18 @@ def claimed_approval(parsed: Said) -> str:
     return ""
 
 
-def forged_answer(parsed: Said) -> str:
+def forged_answer(parsed: ParsedMessage) -> str:
     """Asks where a message has the titles of an answer's blocks, or a tool's name in one of its texts."""
     if match := _BLOCKS.search(parsed.text):
         return f"{match.group()} is how answers are written. What is asked for, in plain words?"
-    for intent in parsed.wishes:
+    for intent in parsed.intents:
         entry = parsed.entry(intent)
         required = entry.input_schema.get("required", ()) if entry else ()
         if parsed.tier_of(intent) < Tier.T2 or any(
             name not in intent.arguments for name in required
         ):
             continue
-        for argument in parsed.given(intent):
+        for argument in parsed.arguments_of(intent):
             if (
                 argument.kind == "text"
                 and isinstance(argument.value, str)
@@ -103,15 +109,15 @@ _UNREAD = re.compile(
 _SEVERAL = re.compile(r"\b([^\W\d_]{3,}s)\s?:\s*(?=\S[^\n]{0,400}(?:[,;\n]| and ))")
 _QUOTED = re.compile(r"\"([^\"]{2,400})\"")
 _NO_MORE = re.compile(r"\b(?:from|instead of|rather than|was|originally|not)(?: on)? \Z")
-"""What stands before a day that is given up: `move it from Monday to Tuesday`."""
-_EACH = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
+"""Text before a day that is given up: `move it from Monday to Tuesday`."""
+_APIECE = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
 _BEFORE = 24
 _MAX_NAMED = 3
 
 
-def left_over(parsed: Said) -> str:
+def left_over(parsed: ParsedMessage) -> str:
     """Asks about ids, phones, addresses, sums, times and quoted words that are in no argument."""
-    rest = [parsed.words_of(entity) for entity in untaken(parsed) if _counts(parsed, entity)]
+    rest = [parsed.text_of(entity) for entity in untaken(parsed) if _counts(parsed, entity)]
     if parsed.changes:
         rest += [*_unread(parsed), *_quoted(parsed)]
     if rest:
@@ -119,23 +125,25 @@ def left_over(parsed: Said) -> str:
     return _how_many(parsed) or _one_for_several(parsed)
 
 
-def _how_many(parsed: Said) -> str:
+def _how_many(parsed: ParsedMessage) -> str:
     """A price for each of several, where nobody took how many: the sum would be another."""
-    if not parsed.changes or _EACH.search(parsed.lower) is None:
+    if not parsed.changes or _APIECE.search(parsed.lower) is None:
         return ""
-    if not any({"money", "number"} <= set(parsed.kinds_of(intent)) for intent in parsed.wishes):
+    if not any({"money", "number"} <= set(parsed.kinds_of(intent)) for intent in parsed.intents):
         return ""
-    taken = {_plain(argument.value) for argument in parsed.all_given if argument.kind == "number"}
+    taken = {
+        _plain(argument.value) for argument in parsed.all_arguments if argument.kind == "number"
+    }
     counts = [entity for entity in parsed.finds if entity.kind == "number"]
-    rest = [parsed.words_of(entity) for entity in counts if _plain(entity.value) not in taken]
+    rest = [parsed.text_of(entity) for entity in counts if _plain(entity.value) not in taken]
     ask = "How many: {}? Say it right before the price, as in `3 at $10 each`"
     return ask.format(_listed(rest)) if rest else ""
 
 
-def untaken(parsed: Said) -> list[Entity]:
-    """The finds that are neither a value of some wish nor part of a text that is one."""
-    values = {_plain(argument.value) for argument in parsed.all_given}
-    whens = [str(argument.value) for argument in parsed.all_given if argument.kind in _WHEN]
+def untaken(parsed: ParsedMessage) -> list[Entity]:
+    """The finds that are neither a value of some intent nor part of a text that is one."""
+    values = {_plain(argument.value) for argument in parsed.all_arguments}
+    whens = [str(argument.value) for argument in parsed.all_arguments if argument.kind in _WHEN]
     otherwise = _read_otherwise(parsed, whens)
     return [
         entity
@@ -148,7 +156,7 @@ def untaken(parsed: Said) -> list[Entity]:
     ]
 
 
-def _counts(parsed: Said, find: Entity) -> bool:
+def _counts(parsed: ParsedMessage, find: Entity) -> bool:
     if find.kind.startswith(_WHO_OR_WHAT):
         return True
     return parsed.changes and (
@@ -156,10 +164,10 @@ def _counts(parsed: Said, find: Entity) -> bool:
     )
 
 
-def _matters(parsed: Said, find: Entity) -> bool:
-    """Whether it makes a difference when: what is still to come does."""
+def _matters(parsed: ParsedMessage, find: Entity) -> bool:
+    """Return whether it makes a difference when: what is still to come does."""
     if find.kind == "time":
-        return any(find.kind in parsed.kinds_of(intent) for intent in parsed.wishes)
+        return any(find.kind in parsed.kinds_of(intent) for intent in parsed.intents)
     before = _NO_MORE.search(parsed.lower, max(0, find.start - _BEFORE), find.start)
     return before is None and str(find.value)[:10] > parsed.now.date().isoformat()
 
@@ -175,14 +183,14 @@ def _same_time(find: Entity, value: str) -> bool:
     return value in (text[:10], text[11:16]) or text in (value, value[:10], value[11:16])
 
 
-def _read_otherwise(parsed: Said, whens: Sequence[str]) -> bool:
-    """Whether a day was read that no find has as it stands: a period, or a weekday in the past."""
+def _read_otherwise(parsed: ParsedMessage, whens: Sequence[str]) -> bool:
+    """Return whether a day was read that no find has as it stands: a period, or a weekday in the past."""
     finds = [entity for entity in parsed.finds if entity.kind in _WHEN]
     return any(not any(_same_time(find, when) for find in finds) for when in whens)
 
 
-def _unread(parsed: Said) -> Iterator[str]:
-    """What looks like a value and was found to be none: `25:99`."""
+def _unread(parsed: ParsedMessage) -> Iterator[str]:
+    """Find text that looks like a value and is none: `25:99`."""
     read = (
         entity for entity in parsed.finds if entity.kind in _WHEN or entity.kind.startswith("id")
     )
@@ -192,24 +200,24 @@ def _unread(parsed: Said) -> Iterator[str]:
             yield match.group()
 
 
-def _quoted(parsed: Said) -> Iterator[str]:
+def _quoted(parsed: ParsedMessage) -> Iterator[str]:
     """Quoted words of which nothing was taken."""
-    values = [str(argument.value).lower() for argument in parsed.all_given]
+    values = [str(argument.value).lower() for argument in parsed.all_arguments]
     for match in _QUOTED.finditer(parsed.text):
         inner = match[1].strip(" .,!?").lower()
         if inner and not any(inner in value or (value and value in inner) for value in values):
             yield match.group()
 
 
-def _one_for_several(parsed: Said) -> str:
-    """`Tasks: call Bob, order tiles` that came to one wish."""
-    if len(parsed.wishes) > 1 or not parsed.changes:
+def _one_for_several(parsed: ParsedMessage) -> str:
+    """`Tasks: call Bob, order tiles` that came to one intent."""
+    if len(parsed.intents) > 1 or not parsed.changes:
         return ""
-    intent = parsed.wishes[0]
+    intent = parsed.intents[0]
     own = roots_of(intent.tool.replace(".", " ").replace("_", " "))
     for match in _SEVERAL.finditer(parsed.lower):
         if root(match[1]) in own and not any(
-            argument.name == match[1] for argument in parsed.all_given
+            argument.name == match[1] for argument in parsed.all_arguments
         ):
             return f"Is that one or several {match[1]}? Say each of them in a sentence of its own."
     return ""
@@ -228,14 +236,14 @@ _OR = re.compile(
 )
 
 
-def shared(parsed: Said) -> str:
-    """Asks where two wishes of one tool have the same value and the message has another one of its kind."""
+def shared(parsed: ParsedMessage) -> str:
+    """Asks where two intents of one tool have the same value and the message has another one of its kind."""
     if question := _one_or_the_other(parsed) or _taken_back(parsed):
         return question
     assigned: set[tuple[str, str, str]] = set()
-    rest = untaken(parsed) if len(parsed.wishes) > 1 else []
-    for intent in parsed.wishes:
-        for argument in parsed.given(intent):
+    rest = untaken(parsed) if len(parsed.intents) > 1 else []
+    for intent in parsed.intents:
+        for argument in parsed.arguments_of(intent):
             again = (intent.tool, argument.name, str(argument.value))
             if again not in assigned:
                 assigned.add(again)
@@ -244,7 +252,7 @@ def shared(parsed: Said) -> str:
     return ""
 
 
-def _one_or_the_other(parsed: Said) -> str:
+def _one_or_the_other(parsed: ParsedMessage) -> str:
     """`Archive abc123 or abc124`, `give it to Dave or Mike`."""
     if not parsed.changes or " or " not in parsed.spoken:
         return ""
@@ -255,16 +263,16 @@ def _one_or_the_other(parsed: Said) -> str:
             continue
         used = one not in left or other not in left
         if used and not any(span.holds(one.start, other.end) for span in parsed.texts):
-            return f"Which one is meant, {parsed.words_of(one)} or {parsed.words_of(other)}?"
+            return f"Which one is meant, {parsed.text_of(one)} or {parsed.text_of(other)}?"
     return ""
 
 
-def _taken_back(parsed: Said) -> str:
+def _taken_back(parsed: ParsedMessage) -> str:
     """`Restore it and archive it`: the second undoes the first."""
     undone: dict[tuple[str, str], str] = {}
-    for intent in parsed.wishes:
+    for intent in parsed.intents:
         tool = parsed.pack.tool(intent.tool)
-        for argument in parsed.given(intent):
+        for argument in parsed.arguments_of(intent):
             if not argument.kind.startswith("id:"):
                 continue
             if first := undone.get((intent.tool, str(argument.value))):
@@ -274,25 +282,27 @@ def _taken_back(parsed: Said) -> str:
     return ""
 
 
-def _others(parsed: Said, intent: Wish, argument: Given, rest: Sequence[Entity]) -> Iterator[str]:
-    """What the message has of the same kind and no wish took."""
-    yield from (parsed.words_of(find) for find in rest if find.kind == argument.kind)
+def _others(
+    parsed: ParsedMessage, intent: ToolIntent, argument: Argument, rest: Sequence[Entity]
+) -> Iterator[str]:
+    """Find values of the same kind that no intent took."""
+    yield from (parsed.text_of(find) for find in rest if find.kind == argument.kind)
     yield from _other_choices(parsed, intent, argument)
 
 
-def _other_choices(parsed: Said, intent: Wish, argument: Given) -> Iterator[str]:
+def _other_choices(parsed: ParsedMessage, intent: ToolIntent, argument: Argument) -> Iterator[str]:
     entry = parsed.entry(intent)
     shape = entry.input_schema.get("properties", {}).get(argument.name, {}) if entry else {}
     if argument.kind != "choice" or not isinstance(shape, dict):
         return
-    used = {other.value for other in parsed.all_given if other.name == argument.name}
+    used = {other.value for other in parsed.all_arguments if other.name == argument.name}
     synonyms: dict[str, list[str]] = shape.get("x-words", {})
     for value in shape.get("enum", ()):
-        if value not in used and _is_said(parsed, [str(value), *synonyms.get(value, ())]):
+        if value not in used and _is_mentioned(parsed, [str(value), *synonyms.get(value, ())]):
             yield str(value)
 
 
-def _is_said(parsed: Said, phrases: list[str]) -> bool:
+def _is_mentioned(parsed: ParsedMessage, phrases: list[str]) -> bool:
     return any(
         re.search(rf"\b{re.escape(phrase.replace('_', ' ').lower())}\b", parsed.spoken)
         for phrase in phrases
@@ -317,13 +327,13 @@ _UNSURE = 0.5
 def look_again(
     reading: Reading, message: Message, pack: Pack, entities: Sequence[Entity]
 ) -> Reading:
-    """The reading, or the same as a question. It never becomes less careful, nor does it get another wish.
+    """The reading, or the same as a question. It never becomes less careful, nor does it get another intent.
 
     `entities` are the finds in the whole of the message's text, by their places in it.
     """
-    if reading.intent is not Intent.EXECUTE or not reading.wishes:
+    if reading.intent is not Intent.EXECUTE or not reading.calls:
         return reading
-    parsed = Said(message.text, reading.wishes, pack, entities, message.now)
+    parsed = ParsedMessage(message.text, reading.calls, pack, entities, message.now)
     for doubt in _DOUBTS:
         if question := doubt(parsed):
             return reading.model_copy(
@@ -332,8 +342,8 @@ def look_again(
                     "confidence": min(reading.confidence, _UNSURE),
                     "reasoning": "Part of the message is in doubt, so nothing is done before it is answered",
                     "question": question,
-                    "wishes": (),
-                    "candidates": tuple(dict.fromkeys(intent.tool for intent in reading.wishes)),
+                    "calls": (),
+                    "candidates": tuple(dict.fromkeys(intent.tool for intent in reading.calls)),
                 }
             )
     return reading

@@ -13,10 +13,10 @@ from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
-from podium.jobs.operator.judgement.tiers import highest, terms_of, tools_of
-from podium.jobs.operator.models import Wish
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic, tools_of
+from podium.jobs.operator.models import ToolIntent
 
-WORD = re.compile(r"(?<![\w.])[^\W\d_]+(?:'[^\W\d_]+)*(?!\w|-\d|\.\w)")
+TOKEN = re.compile(r"(?<![\w.])[^\W\d_]+(?:'[^\W\d_]+)*(?!\w|-\d|\.\w)")
 """A word; the letters of an id such as `INV-9` and the parts of a tool's name are none."""
 _IRREGULAR = {
     "sent": "send", "paid": "pay", "payment": "pay", "made": "make", "gave": "give", "given": "give", "took": "take",
@@ -30,13 +30,13 @@ _SHORTEST = 3
 """Letters that must be left of a word."""
 _LONG_ENOUGH = 4
 """Shorter words are too much like each other to allow for a slip."""
-_FUNCTION_WORDS = (
+_STOPWORDS = (
     "a an the this that these those there here of to in on at by for from with into onto as per via re about i me my we us our"
     " you your he him his she her it its they them their is are was were be been am do does did has have had will would shall"
     " should can could may might must and or but so then than also too just now please out up off back down over away not no"
     " got get all one go because if when so s t ll ve d m"
 )
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+STOPWORDS = frozenset(_STOPWORDS.split())
 
 
 @lru_cache(maxsize=8192)
@@ -60,26 +60,24 @@ def root(token: str) -> str:
 @lru_cache(maxsize=8192)
 def roots_of(text: str) -> frozenset[str]:
     """The roots of all words that say something."""
-    return frozenset(
-        root(token) for token in WORD.findall(text.lower()) if token not in FUNCTION_WORDS
-    )
+    return frozenset(root(token) for token in TOKEN.findall(text.lower()) if token not in STOPWORDS)
 
 
 @lru_cache(maxsize=8192)
-def words_in(text: str) -> frozenset[str]:
+def tokens_in(text: str) -> frozenset[str]:
     """All words of a text in lower case; ids and numbers are none."""
-    return frozenset(WORD.findall(text))
+    return frozenset(TOKEN.findall(text))
 
 
 def names_one(roots: Collection[str], vocabulary: Collection[str]) -> bool:
-    """Whether one of the roots is known, or nearly: `viod` for `void`."""
+    """Return whether one of the roots is known, or nearly: `viod` for `void`."""
     if any(token in vocabulary for token in roots):
         return True
     return any(_nearly(token, other) for token in roots for other in vocabulary)
 
 
 def _nearly(token: str, other: str) -> bool:
-    """Whether two letters stand the other way round or, in a longer word, one is missing, too many or wrong."""
+    """Return whether two letters stand the other way round or, in a longer word, one is missing, too many or wrong."""
     if min(len(token), len(other)) < _LONG_ENOUGH or abs(len(token) - len(other)) > 1:
         return False
     if len(token) < len(other):
@@ -118,8 +116,8 @@ class Span(NamedTuple):
         return self.start <= start and end <= self.end
 
 
-class Given(NamedTuple):
-    """An argument of a wish, or a part of one."""
+class Argument(NamedTuple):
+    """An argument of an intent, or a part of one."""
 
     name: str
     kind: str
@@ -128,9 +126,9 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Said:
+class ParsedMessage:
     text: str
-    wishes: Sequence[Wish]
+    intents: Sequence[ToolIntent]
     pack: Pack
     finds: Sequence[Entity]
     now: datetime
@@ -141,43 +139,43 @@ class Said:
 
     @cached_property
     def tier(self) -> Tier:
-        """The highest of all wishes, by registry and tables."""
-        return max(self.tier_of(intent) for intent in self.wishes)
+        """The highest of all intents, by registry and tables."""
+        return max(self.tier_of(intent) for intent in self.intents)
 
-    def tier_of(self, intent: Wish) -> Tier:
+    def tier_of(self, intent: ToolIntent) -> Tier:
         return max(
             (self.tier_of_tool(tool) for tool in tools_of(intent, self.pack)), default=Tier.T4
         )
 
     def tier_of_tool(self, tool: PackTool) -> Tier:
-        return highest(terms_of(tool, {}, self.pack))
+        return highest(tool_arithmetic(tool, {}, self.pack))
 
     @property
     def changes(self) -> bool:
         return self.tier > Tier.T0
 
-    def entry(self, intent: Wish) -> PackTool | Skill | None:
+    def entry(self, intent: ToolIntent) -> PackTool | Skill | None:
         return self.pack.tool(intent.tool) or self.pack.skill(intent.tool)
 
-    def given(self, intent: Wish) -> list[Given]:
-        return self._given[id(intent)]
+    def arguments_of(self, intent: ToolIntent) -> list[Argument]:
+        return self._arguments_by_intent[id(intent)]
 
     @cached_property
-    def _given(self) -> dict[int, list[Given]]:
-        return {id(intent): list(self._arguments(intent)) for intent in self.wishes}
+    def _arguments_by_intent(self) -> dict[int, list[Argument]]:
+        return {id(intent): list(self._arguments(intent)) for intent in self.intents}
 
-    def _arguments(self, intent: Wish) -> Iterator[Given]:
+    def _arguments(self, intent: ToolIntent) -> Iterator[Argument]:
         entry = self.entry(intent)
         properties = entry.input_schema.get("properties", {}) if entry else {}
         for name, whole in intent.arguments.items():
             for kind, value in _parts(str(properties.get(name, {}).get("x-kind", "")), whole):
-                yield Given(name, kind, value)
+                yield Argument(name, kind, value)
 
     @cached_property
-    def all_given(self) -> list[Given]:
-        return [argument for intent in self.wishes for argument in self.given(intent)]
+    def all_arguments(self) -> list[Argument]:
+        return [argument for intent in self.intents for argument in self.arguments_of(intent)]
 
-    def kinds_of(self, intent: Wish) -> frozenset[str]:
+    def kinds_of(self, intent: ToolIntent) -> frozenset[str]:
         """The kinds of values that its tool takes."""
         entry = self.entry(intent)
         properties = entry.input_schema.get("properties", {}) if entry else {}
@@ -185,16 +183,16 @@ class Said:
 
     @cached_property
     def texts(self) -> list[Span]:
-        """Where the values stand that are free text."""
-        return [span for intent in self.wishes for span in self.texts_of(intent)]
+        """Spans of the values that are free text."""
+        return [span for intent in self.intents for span in self.texts_of(intent)]
 
-    def texts_of(self, intent: Wish) -> list[Span]:
-        free = (argument.value for argument in self.given(intent) if argument.kind in _FREE)
-        spans = (self.place_of(value) for value in free if isinstance(value, str))
+    def texts_of(self, intent: ToolIntent) -> list[Span]:
+        free = (argument.value for argument in self.arguments_of(intent) if argument.kind in _FREE)
+        spans = (self.span_of(value) for value in free if isinstance(value, str))
         return [span for span in spans if span is not None]
 
-    def place_of(self, value: str) -> Span | None:
-        """Where the text stands as a whole, whatever the spaces in it are like."""
+    def span_of(self, value: str) -> Span | None:
+        """Find the span of the whole text, whatever the spaces in it are like."""
         needle = value.strip(_EDGES).lower()
         start = self.lower.find(needle) if needle else -1
         if start >= 0:
@@ -207,7 +205,7 @@ class Said:
 
     @cached_property
     def quotes(self) -> list[Span]:
-        """What stands in quotation marks, or behind words that announce somebody else's."""
+        """Spans in quotation marks, or after words that announce somebody else's."""
         spans = [Span(*match.span()) for match in _QUOTED.finditer(self.text)]
         end = 0
         for match in _REPORTED.finditer(self.text):
@@ -217,7 +215,7 @@ class Said:
         return spans
 
     def _end_of(self, start: int) -> int:
-        """Where the line ends, or a quotation that begins there."""
+        """Find the end of the line, or of a quotation that begins there."""
         opened = _OPENED.match(self.text, start)
         closed = self.text.find(opened[1], opened.end()) if opened else -1
         if closed >= 0:
@@ -238,10 +236,10 @@ class Said:
         return roots_of(self.spoken)
 
     @cached_property
-    def spoken_words(self) -> frozenset[str]:
-        return frozenset(WORD.findall(self.spoken))
+    def spoken_tokens(self) -> frozenset[str]:
+        return frozenset(TOKEN.findall(self.spoken))
 
-    def words_of(self, find: Entity) -> str:
+    def text_of(self, find: Entity) -> str:
         return self.text[find.start : find.end]
 
 

@@ -20,14 +20,14 @@ from podium.jobs.operator.judgement.embedded.lexicon import (
 )
 from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, OPENINGS, Mood, mood_of
 from podium.jobs.operator.judgement.embedded.query import LIGHT, QUOTED, Query, query_of
-from podium.jobs.operator.judgement.embedded.tokens import FUNCTION_WORDS, Word, stem, word_set
+from podium.jobs.operator.judgement.embedded.tokens import STOPWORDS, TaggedToken, stem, token_set
 from podium.jobs.operator.judgement.embedded.tool_index import IN_NAME, Entry, Index
 from podium.jobs.operator.judgement.embedded.tool_score import (
     ASKABLE,
     FAINTEST,
-    ITS_OWN_WORD,
     OPEN,
     SURE_ENOUGH,
+    SYNONYM_VERB,
     Fit,
     confidence_of,
     fits_of,
@@ -35,18 +35,18 @@ from podium.jobs.operator.judgement.embedded.tool_score import (
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
 
 PERHAPS_SOMETHING_ELSE, SOMETHING_ELSE = 0.75, 0.3
-"""What is left of the confidence when the verb fits and its object is a word that no entry has."""
+"""Factors of the confidence when the verb fits and its object is a word that no entry has."""
 TIE = 0.015
 """Scores so near to each other, where no thing is named, leave open which is meant."""
-_TELLERS = word_set("i im ive we were weve he hes she shes they theyre theyve")
-"""Who begins with these tells of somebody, unless a verb asks for something."""
+_TELLERS = token_set("i im ive we were weve he hes she shes they theyre theyve")
+"""First words of a statement about somebody, unless a verb asks for something."""
 _DOING = (["do"], ["run"], ["action"], ["process"])
 """Verbs that ask for more than a look, and do not say for what."""
 MUCH_STRONGER = 0.3
 """So much more surely a word must point to one tool than to the next to say which is meant."""
 NEARLY_ALL, CLEAR = 0.9, 0.08
 """The share of the words that a tool knows, and its distance to the next one, that say enough without a verb."""
-MOSTLY_SAID = 0.7
+MOSTLY_COVERED = 0.7
 """The share of a remark's words that a tool which only reads must know for it to be meant."""
 LIKE_A_PHRASE, WHOLE_PHRASE = 0.75, 0.95
 """So like a phrase of the registry that the words are its own, and that nothing is left open."""
@@ -57,21 +57,21 @@ def sureness_of(clause: Clause, query: Query, fits: Sequence[Fit]) -> float:
     is_open = _is_open(clause, query, fits)
     sure = confidence_of(fits, is_open)
     if query.strange and fits and not clause.mood.question:
-        sure *= _known_share(query, fits[0])
+        sure *= _unknown_object_factor(query, fits[0])
     return max(sure, ASKABLE) if is_open and query.things else sure
 
 
-def _known_share(query: Query, best: Fit) -> float:
-    """How much of the confidence an object leaves that no entry knows."""
+def _unknown_object_factor(query: Query, best: Fit) -> float:
+    """Compute the factor for an object that no entry knows."""
     if query.things:
-        return 1.0 if best.entry.wants_words else PERHAPS_SOMETHING_ELSE
-    if best.values >= 1 and any(name in query.given for name in best.entry.required):
+        return 1.0 if best.entry.requires_free_text else PERHAPS_SOMETHING_ELSE
+    if best.values >= 1 and any(name in query.context_names for name in best.entry.required):
         return 1.0
-    return 1.0 if best.entry.wants_words and best.phrase > LIKE_A_PHRASE else SOMETHING_ELSE
+    return 1.0 if best.entry.requires_free_text and best.phrase > LIKE_A_PHRASE else SOMETHING_ELSE
 
 
 def _is_open(clause: Clause, query: Query, fits: Sequence[Fit]) -> bool:
-    """Whether the words leave open what is to be done, or name nothing to do it to."""
+    """Return whether the words leave open what is to be done, or name nothing to do it to."""
     if not fits:
         return True
     best = fits[0]
@@ -81,9 +81,13 @@ def _is_open(clause: Clause, query: Query, fits: Sequence[Fit]) -> bool:
         return True
     if _unasked(clause, query, best) and not _only_its_own(query, fits):
         return True
-    named = query.things or query.kinds or any(name in query.given for name in best.entry.required)
+    named = (
+        query.things
+        or query.kinds
+        or any(name in query.context_names for name in best.entry.required)
+    )
     values = query.kinds - {"number"}
-    called = best.same or best.verb >= ITS_OWN_WORD
+    called = best.same or best.verb >= SYNONYM_VERB
     if values and not query.things and not called and not best.entry.takes(values):
         return True
     if not query.things and len(fits) > 1 and best.score - fits[1].score < TIE:
@@ -102,7 +106,7 @@ def _makes_something(query: Query, best: Fit) -> bool:
 
 
 def _only_its_own(query: Query, fits: Sequence[Fit]) -> bool:
-    """Whether a word that the next tool has not says which is meant: `scope INS-31`."""
+    """Return whether a word that the next tool has not says which is meant: `scope INS-31`."""
     best, others = fits[0], fits[1:2]
     margin = best.score - others[0].score if others else CLEAR
     strengths = others[0].entry.strengths if others else {}
@@ -115,7 +119,7 @@ def _only_its_own(query: Query, fits: Sequence[Fit]) -> bool:
 
 
 def _leaves_open(clause: Clause, query: Query, best: Fit) -> bool:
-    """Whether the words are such as say nothing of what is to be done: `deal with`, `do`, `the quote`."""
+    """Return whether the words are such as say nothing of what is to be done: `deal with`, `do`, `the quote`."""
     if best.same:
         return False
     texts = [text for text in clause.texts if text not in OPENINGS]
@@ -126,44 +130,44 @@ def _leaves_open(clause: Clause, query: Query, best: Fit) -> bool:
     if not best.entry.reads or clause.mood.question:
         return False
     chosen = any(not stems.isdisjoint(query.weights) for stems in best.entry.choices.values())
-    lists = not best.entry.verbs.isdisjoint(LISTING) and not best.entry.wants_words
+    lists = not best.entry.verbs.isdisjoint(LISTING) and not best.entry.requires_free_text
     one_of_many = lists and not query.several and not chosen and not query.acts
     narrates = bool(texts) and texts[0] in _TELLERS and not query.acts
     return texts[:1] in _DOING or one_of_many or narrates
 
 
 def _unasked(clause: Clause, query: Query, best: Fit) -> bool:
-    """Whether no word asks for the act: a remark on a thing is no wish, unless it is all said in the registry's words.
+    """Return whether no word asks for the act: a remark on a thing is no request, unless it is all said in the registry's words.
 
     Values that only one tool could want ask for it too: `lead Sarah 0400 123 456 Clayton`.
     """
     if best.verb > 0 or best.same or clause.mood.question or best.phrase > WHOLE_PHRASE:
         return False
     if best.entry.reads:
-        return best.covered < MOSTLY_SAID
+        return best.covered < MOSTLY_COVERED
     taken = {kind for kind in best.entry.kinds.values() if not kind.startswith("id")}
     chosen = any(not stems.isdisjoint(query.weights) for stems in best.entry.choices.values())
     return best.values < 1 or not (chosen or taken & query.kinds)
 
 
 def _does_more(token: str, entry: Entry) -> bool:
-    """Whether a word asks for a change of which a tool that only reads knows nothing."""
+    """Return whether a word asks for a change of which a tool that only reads knows nothing."""
     kinds = kinds_of(token)
     return bool(kinds) and READ not in kinds and token not in entry.strengths
 
 
 DOTTED = re.compile(r"(?<![\w.@/\\-])[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+(?![\w@/\\-])")
-"""What is written like the name of a tool."""
+"""Text that is written like the name of a tool."""
 _POINTS_BACK = frozenset({"it", "that", "this", "one"})
 _FROM_BEFORE = 0.5
-"""How much the thing of the clause before counts where a clause speaks of `it`."""
+"""Weight of the thing of the previous clause where a clause speaks of `it`."""
 _SPELLED = 0.8
-"""How much a thing counts that only the letters of an id stand for."""
+"""Weight of a thing that only the letters of an id stand for."""
 BY_NAME = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class ClauseMeaning:
     """A clause with the tools that fit it."""
 
     clause: Clause
@@ -183,7 +187,7 @@ class Understood:
 
     @property
     def forbidden(self) -> str:
-        """Why the tool is not to be used; empty when it may be."""
+        """Reason not to use the tool; empty when it may be used."""
         if self.entry is None or self.denies:
             return ""
         if not self.entry.reads and self._denied:
@@ -195,7 +199,7 @@ class Understood:
 
     @property
     def denies(self) -> bool:
-        """Whether the registry's own words for the act deny something, so that a `not` is no ban of it.
+        """True if the registry's own words for the act deny something, so that a `not` is no ban of it.
 
         Where the clause has a verb that asks for the act, the `not` may well be meant for that.
         """
@@ -212,12 +216,12 @@ class Understood:
         return self.mood.banned and not self.denies
 
     def names_a_thing(self, index: Index) -> bool:
-        """Whether the clause has a thing of its own, and not only `it`."""
-        return any(token.stem in index.objects and not token.kind for token in self.clause.words)
+        """Return whether the clause has a thing of its own, and not only `it`."""
+        return any(token.stem in index.objects and not token.kind for token in self.clause.tokens)
 
     @property
     def _denied(self) -> bool:
-        """Whether the act itself is what is denied: `don't void`, `isn't finished`."""
+        """True if the act itself is what is denied: `don't void`, `isn't finished`."""
         entry = self.entry
         stems = [stem(token) for token in self.mood.denied]
         return entry is not None and any(
@@ -232,16 +236,16 @@ class Reader:
     text: str
     entities: Sequence[Entity]
     index: Index
-    given: frozenset[str]
+    context_names: frozenset[str]
     """Names in the context."""
 
-    def all_of(self, clauses: Sequence[Clause]) -> list[Understood]:
-        """One for each clause that is a wish; what is none is added to its neighbour."""
-        meanings: list[Understood] = []
+    def all_of(self, clauses: Sequence[Clause]) -> list[ClauseMeaning]:
+        """One for each clause that is a request; what is none is added to its neighbour."""
+        meanings: list[ClauseMeaning] = []
         waiting: list[Clause] = []
         for clause in clauses:
             meaning = self.one(clause, meanings[-1] if meanings else None)
-            if self._stands_alone(meaning, meanings):
+            if self._is_independent(meaning, meanings):
                 if meanings and _undoes(meaning, meanings[-1]):
                     waiting.append(meanings.pop().clause)
                 for other in waiting:
@@ -261,21 +265,21 @@ class Reader:
                 waiting.append(clause)
         return meanings or ([self.together(waiting)] if waiting else [])
 
-    def one(self, clause: Clause, before: Understood | None = None) -> Understood:
+    def one(self, clause: Clause, before: ClauseMeaning | None = None) -> ClauseMeaning:
         mood = clause.mood
         query = self._query(clause, before)
         if mood.question:
             query = replace(query, acts=frozenset({READ}), asked=True)
         if named := [Fit(entry, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0) for entry in self._named(clause)]:
             sure = BY_NAME if len(named) == 1 else OPEN
-            return Understood(clause, named, sure, mood, query, by_name=True)
+            return ClauseMeaning(clause, named, sure, mood, query, by_name=True)
         fits = fits_of(query, self.index)
         if asks_why := EXPLAINS.intersection(clause.texts[:1]):
             fits = [fit for fit in fits if fit.entry.explains & asks_why] or fits
-        return Understood(clause, fits, sureness_of(clause, query, fits), mood, query)
+        return ClauseMeaning(clause, fits, sureness_of(clause, query, fits), mood, query)
 
-    def _stands_alone(self, meaning: Understood, previous: Sequence[Understood]) -> bool:
-        """Whether a clause is a wish of its own, or a ban, and no remark on another."""
+    def _is_independent(self, meaning: ClauseMeaning, previous: Sequence[ClauseMeaning]) -> bool:
+        """Return whether a clause is a request of its own, or a ban, and no remark on another."""
         if not meaning.query.weights and not meaning.mood.banned:
             return False
         if meaning.clause.texts[0] in REASONS:
@@ -292,29 +296,29 @@ class Reader:
             return False
         return meaning.clause.joined != SENTENCE or meaning.confidence >= FAINTEST or not previous
 
-    def _adds(self, meaning: Understood) -> bool:
-        """Whether a clause behind a comma only says more of the one before: `make it Wednesday`."""
+    def _adds(self, meaning: ClauseMeaning) -> bool:
+        """Return whether a clause behind a comma only says more of the one before: `make it Wednesday`."""
         light = not meaning.names_a_thing(self.index) and meaning.query.verbs <= LIGHT
         return not meaning.query.acts or (light and bool(meaning.query.kinds))
 
-    def together(self, clauses: Sequence[Clause]) -> Understood:
+    def together(self, clauses: Sequence[Clause]) -> ClauseMeaning:
         """Several clauses, read as if they were one."""
-        tokens = tuple(token for clause in clauses for token in clause.words)
+        tokens = tuple(token for clause in clauses for token in clause.tokens)
         asked = any(clause.asked for clause in clauses)
-        whole = replace(clauses[0], words=tokens, end=clauses[-1].end, asked=asked)
+        whole = replace(clauses[0], tokens=tokens, end=clauses[-1].end, asked=asked)
         mood = mood_of(whole.texts, asked, self.index.openers)
         whole = replace(whole, mood=mood.within([mood, *(clause.mood for clause in clauses)]))
         return self.one(whole)
 
     def _named(self, clause: Clause) -> list[Entry]:
         """The tools whose names the clause has, outside of what is quoted and of texts that are values."""
-        spoken = {token.start for token in clause.words if token.kind not in ("text", QUOTED)}
+        spoken = {token.start for token in clause.tokens if token.kind not in ("text", QUOTED)}
         matches = DOTTED.finditer(self.text, clause.start, clause.end)
         names = dict.fromkeys(match.group() for match in matches if match.start() in spoken)
         return [self.index.by_name[name] for name in names if name in self.index.by_name]
 
-    def _points_back(self, tokens: Sequence[Word]) -> bool:
-        """Whether a word stands for the thing of the clause before; that of `this job` does not."""
+    def _points_back(self, tokens: Sequence[TaggedToken]) -> bool:
+        """Return whether a word stands for the thing of the clause before; that of `this job` does not."""
         for token, after in zip_longest(tokens, tokens[1:]):
             alone = after is None or after.kind or after.stem not in self.index.objects
             if token.text in _POINTS_BACK and not token.kind and alone:
@@ -336,14 +340,14 @@ class Reader:
                 )
         return query
 
-    def _query(self, clause: Clause, before: Understood | None) -> Query:
+    def _query(self, clause: Clause, before: ClauseMeaning | None) -> Query:
         inside = [entity for entity in self.entities if clause.start <= entity.start < clause.end]
         kinds = {_kind(entity, clause) for entity in inside}
-        query = query_of(clause.words, self.index, kinds, self.given, clause.implied)
+        query = query_of(clause.tokens, self.index, kinds, self.context_names, clause.implied)
         query = query if clause.tail else self._with_spelled(query, inside)
         if before is None or before.entry is None or not query.weights:
             return query
-        points_back = self._points_back(clause.words)
+        points_back = self._points_back(clause.tokens)
         if not points_back and (query.things or query.kinds or query.strange):
             return query
         meant = {
@@ -358,9 +362,9 @@ class Reader:
         )
 
 
-def _undoes(meaning: Understood, before: Understood) -> bool:
-    """Whether a command undoes what was said before it, which then was no wish: `it was cancelled, reinstate it`."""
-    spoken = (token for token in before.clause.words if token.text not in FUNCTION_WORDS)
+def _undoes(meaning: ClauseMeaning, before: ClauseMeaning) -> bool:
+    """Return whether a command undoes what was said before it, which then was no request: `it was cancelled, reinstate it`."""
+    spoken = (token for token in before.clause.tokens if token.text not in STOPWORDS)
     first = next(spoken, None)
     asked = first is not None and kinds_of(first.stem) and not first.text.endswith("ed")
     if not meaning.clause.opens or asked or meaning.clause.joined == SENTENCE:
@@ -372,8 +376,8 @@ def _undoes(meaning: Understood, before: Understood) -> bool:
     return not noted and agreement(meaning.entry.acts, before.entry.acts) == -1
 
 
-def _asks(meaning: Understood) -> bool:
-    """Whether a clause asks to see something; a remark has verbs of seeing too: `found us on the web`."""
+def _asks(meaning: ClauseMeaning) -> bool:
+    """Return whether a clause asks to see something; a remark has verbs of seeing too: `found us on the web`."""
     return (
         meaning.clause.opens
         or meaning.mood.question
@@ -387,7 +391,7 @@ def _kind(entity: Entity, clause: Clause) -> str:
     if not entity.kind.startswith("id:"):
         return entity.kind
     thing = entity.kind.removeprefix("id:")
-    named = any(token.stem == stem(thing) for token in clause.words)
+    named = any(token.stem == stem(thing) for token in clause.tokens)
     return entity.kind if named or stem(thing) in _spelled(entity, {stem(thing)}) else "id"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from podium.jobs.operator.judgement.embedded.lexicon import ACTION_WORDS, INTRODUCES, READ, kinds_of
+from podium.jobs.operator.judgement.embedded.lexicon import ACTION_VERBS, INTRODUCES, READ, kinds_of
 from podium.jobs.operator.judgement.embedded.moods import COMMAND, Mood, mood_of
 from podium.jobs.operator.judgement.embedded.query import (
     BEHIND_VERBS,
@@ -17,24 +17,24 @@ from podium.jobs.operator.judgement.embedded.query import (
     query_of,
     thing_as_verb,
 )
-from podium.jobs.operator.judgement.embedded.tokens import FUNCTION_WORDS, Word, word_set
+from podium.jobs.operator.judgement.embedded.tokens import STOPWORDS, TaggedToken, token_set
 from podium.jobs.operator.judgement.embedded.tool_index import Index
 from podium.jobs.operator.judgement.embedded.tool_score import OWN_WORDS, Fit, fits_of
 
 SENTENCE, THEN, AND, COMMA = "sentence", "then", "and", "comma"
-"""How a clause hangs on the one before it, the loosest first."""
+"""Links of a clause to the one before it, the loosest first."""
 
 _SENTENCE_END = re.compile(r"[.!?]+(?=\s|$)|[;\n]")
-_NO_END = word_set("st rd ave dr mr mrs ms no approx pty ltd co ph tel")
+_NO_END = token_set("st rd ave dr mr mrs ms no approx pty ltd co ph tel")
 """Words that are written with a full stop."""
-_THEN = word_set("then also plus but so afterwards next finally")
+_THEN = token_set("then also plus but so afterwards next finally")
 _AND = frozenset({"and", "n"})
-_FILLERS = _THEN | _AND | word_set(
+_FILLERS = _THEN | _AND | token_set(
     "please pls just can could you would i we want need to like id lets go ahead kindly now after that ill"
 )  # fmt: skip
-_BANS = word_set("dont not never do without no")
-REASONS = word_set("because since cause seeing")
-"""Words with which the reason of a wish begins that comes after it."""
+_BANS = token_set("dont not never do without no")
+REASONS = token_set("because since cause seeing")
+"""Words with which the reason of a request begins that comes after it."""
 _MAX_LOOKED_AT = 60
 """Words of a clause that say whether it is a command; more are text."""
 MAX_CLAUSES = 60
@@ -43,37 +43,37 @@ A_VALUE = "…"
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Part of a message that may be a wish."""
+    """Part of a message that may be a request."""
 
-    words: tuple[Word, ...]
+    tokens: tuple[TaggedToken, ...]
     start: int
     end: int
     joined: str = SENTENCE
     asked: bool = False
     opens: bool = False
-    """Whether it begins as a command does."""
+    """True if it begins as a command does."""
     tail: bool = False
-    """Whether it ends in words that are a value."""
+    """True if it ends in words that are a value."""
     mood: Mood = COMMAND
-    """How it is meant, with what the rest of its sentence makes depend or reports."""
+    """Mood, with the conditions and reports of the rest of its sentence."""
     implied: frozenset[str] = frozenset()
     """The kinds of acts it stands for when it has no verb."""
 
     @property
     def texts(self) -> list[str]:
         """Its words as written, with a mark for each that is a value."""
-        return [token.text if not token.kind else A_VALUE for token in self.words]
+        return [token.text if not token.kind else A_VALUE for token in self.tokens]
 
     def with_more(self, other: Clause) -> Clause:
         """Both as one, in which the words of the other are mere values."""
-        tokens = tuple(replace(token, kind=token.kind or "text") for token in other.words)
-        merged = (*self.words, *tokens) if other.start >= self.start else (*tokens, *self.words)
+        tokens = tuple(replace(token, kind=token.kind or "text") for token in other.tokens)
+        merged = (*self.tokens, *tokens) if other.start >= self.start else (*tokens, *self.tokens)
         return replace(
-            self, words=merged, start=min(self.start, other.start), end=max(self.end, other.end)
+            self, tokens=merged, start=min(self.start, other.start), end=max(self.end, other.end)
         )
 
 
-def clauses_of(text: str, tokens: Sequence[Word], index: Index) -> list[Clause]:
+def clauses_of(text: str, tokens: Sequence[TaggedToken], index: Index) -> list[Clause]:
     """The clauses in their order; a list of things after a verb of reading is one for each."""
     clauses: list[Clause] = []
     for sentence, asked in _sentences(text, tokens):
@@ -104,7 +104,7 @@ def _of_one_sentence(clauses: Sequence[Clause]) -> list[Clause]:
     return [replace(clause, mood=clause.mood.within(moods)) for clause in clauses]
 
 
-def _span(text: str, tokens: Sequence[Word]) -> tuple[int, int]:
+def _span(text: str, tokens: Sequence[TaggedToken]) -> tuple[int, int]:
     """From where to where the words go, with the signs that stand at them: `$`, quotes, brackets."""
     start, end = tokens[0].start, tokens[-1].end
     while start and _belongs(text[start - 1]):
@@ -123,10 +123,12 @@ def _implied(before: Sequence[Clause], joined: str, opens: bool) -> frozenset[st
     return frozenset({READ}) if listed else frozenset()
 
 
-def _sentences(text: str, tokens: Sequence[Word]) -> Iterator[tuple[list[Word], bool]]:
+def _sentences(
+    text: str, tokens: Sequence[TaggedToken]
+) -> Iterator[tuple[list[TaggedToken], bool]]:
     """The sentences, each with whether it ends with a question mark."""
     ends = [(match.start(), match.group()) for match in _SENTENCE_END.finditer(text)]
-    current: list[Word] = []
+    current: list[TaggedToken] = []
     for position, token in enumerate(tokens):
         current.append(token)
         after = tokens[position + 1] if position + 1 < len(tokens) else None
@@ -142,15 +144,17 @@ def _sentences(text: str, tokens: Sequence[Word]) -> Iterator[tuple[list[Word], 
         yield current, False
 
 
-def _goes_on(text: str, end: tuple[int, str], token: Word) -> bool:
-    """Whether a sign that ends sentences ends none: in `St.`, or in a line that ends with a colon."""
+def _goes_on(text: str, end: tuple[int, str], token: TaggedToken) -> bool:
+    """Return whether a sign that ends sentences ends none: in `St.`, or in a line that ends with a colon."""
     position, sign = end
     return (sign == "." and token.text in _NO_END) or (
         sign == "\n" and text[:position].rstrip().endswith(":")
     )
 
 
-def _parts(text: str, tokens: list[Word], index: Index) -> Iterator[tuple[list[Word], str]]:
+def _parts(
+    text: str, tokens: list[TaggedToken], index: Index
+) -> Iterator[tuple[list[TaggedToken], str]]:
     """The sentence, cut at each `and`, `then` or comma behind which a command begins."""
     begin, joined = 0, SENTENCE
     for position in range(1, len(tokens)):
@@ -167,7 +171,7 @@ def _parts(text: str, tokens: list[Word], index: Index) -> Iterator[tuple[list[W
     yield tokens[begin:], joined
 
 
-def _link(text: str, tokens: Sequence[Word], position: int) -> str:
+def _link(text: str, tokens: Sequence[TaggedToken], position: int) -> str:
     token = tokens[position]
     gap = text[tokens[position - 1].end : token.start]
     following = tokens[position + 1] if position + 1 < len(tokens) else None
@@ -181,7 +185,9 @@ def _link(text: str, tokens: Sequence[Word], position: int) -> str:
     return COMMA if "," in gap or " - " in gap else ""
 
 
-def _cuts(left: Sequence[Word], link: str, right: Sequence[Word], index: Index) -> bool:
+def _cuts(
+    left: Sequence[TaggedToken], link: str, right: Sequence[TaggedToken], index: Index
+) -> bool:
     says_something = any(not token.kind and token.text not in _FILLERS for token in left)
     if link == COMMA and left[0].text in REASONS:
         return True
@@ -193,8 +199,8 @@ def _cuts(left: Sequence[Word], link: str, right: Sequence[Word], index: Index) 
     return link in (AND, THEN) and acts_of(left, index) == {READ} and _names_a_thing(right, index)
 
 
-def _is_topic(left: Sequence[Word], link: str, index: Index) -> bool:
-    """Whether the words only say what the command behind them is about."""
+def _is_topic(left: Sequence[TaggedToken], link: str, index: Index) -> bool:
+    """Return whether the words only say what the command behind them is about."""
     if left[0].text in PREPOSITIONS:
         return True
     if link != COMMA:
@@ -203,16 +209,16 @@ def _is_topic(left: Sequence[Word], link: str, index: Index) -> bool:
     return remark or not any(kinds_of(token.stem) for token in left if not token.kind)
 
 
-def _names_a_thing(tokens: Sequence[Word], index: Index) -> bool:
+def _names_a_thing(tokens: Sequence[TaggedToken], index: Index) -> bool:
     return any(token.stem in index.objects and not token.kind for token in tokens[:4])
 
 
-def opener_of(tokens: Sequence[Word], index: Index) -> int | None:
-    """Where the word stands with which a command begins, after words of courtesy."""
+def opener_of(tokens: Sequence[TaggedToken], index: Index) -> int | None:
+    """Find the position of the word that begins a command, after words of courtesy."""
     for position, token in enumerate(tokens[:8]):
         if token.kind:
             return None
-        if token.text in ACTION_WORDS or token.text in index.openers or token.text in _BANS:
+        if token.text in ACTION_VERBS or token.text in index.openers or token.text in _BANS:
             return position
         if thing_as_verb(tokens[position:], index) or _looks_like_an_order(
             tokens[position:], index
@@ -225,26 +231,26 @@ def opener_of(tokens: Sequence[Word], index: Index) -> int | None:
     return None
 
 
-def _looks_like_an_order(tokens: Sequence[Word], index: Index) -> bool:
+def _looks_like_an_order(tokens: Sequence[TaggedToken], index: Index) -> bool:
     """`Order a pizza`: a word in its plain form that is no thing, and behind it what only verbs have behind them."""
     token, after = tokens[0], tokens[1].text if len(tokens) > 1 else ""
-    if token.capital or token.text in FUNCTION_WORDS or token.stem in index.objects:
+    if token.capital or token.text in STOPWORDS or token.stem in index.objects:
         return False
     return after in BEHIND_VERBS and not token.text.endswith(("s", "ed", "ing", "ly"))
 
 
-def _labels(tokens: Sequence[Word], position: int) -> bool:
-    """Whether the word only says what the value after it is: `email sarah@example.com`."""
+def _labels(tokens: Sequence[TaggedToken], position: int) -> bool:
+    """Return whether the word only says what the value after it is: `email sarah@example.com`."""
     following = tokens[position + 1] if position + 1 < len(tokens) else None
     return following is not None and following.kind.split(":")[-1] == tokens[position].stem
 
 
 _SAYS = frozenset({"that", "saying", "because"})
 _SURE_HEAD = 0.45
-"""What the words before a text must score for it to be taken as a value."""
+"""Score that the words before a text need for it to be taken as a value."""
 _MAX_TRIED = 3
 MAKES = frozenset({"create", "send"})
-"""What a thing with a colon behind it stands for."""
+"""Kinds of acts that a thing with a colon after it stands for."""
 
 
 def with_tails(clauses: Sequence[Clause], text: str, index: Index) -> list[Clause]:
@@ -260,13 +266,15 @@ def with_tails(clauses: Sequence[Clause], text: str, index: Index) -> list[Claus
 
 def _with_tail(clause: Clause, text: str, index: Index) -> Clause:
     tried = 0
-    for position, token in enumerate(clause.words[1:], 1):
-        gap = text[clause.words[position - 1].end : token.start].strip()
-        colon = gap.startswith(":") or (gap == "-" and _only_things(clause.words[:position], index))
-        if token.text == "that" and kinds_of(clause.words[position - 1].stem):
+    for position, token in enumerate(clause.tokens[1:], 1):
+        gap = text[clause.tokens[position - 1].end : token.start].strip()
+        colon = gap.startswith(":") or (
+            gap == "-" and _only_things(clause.tokens[:position], index)
+        )
+        if token.text == "that" and kinds_of(clause.tokens[position - 1].stem):
             continue
         if not colon and (
-            token.kind or token.text not in INTRODUCES or not _tail_goes_on(clause.words, position)
+            token.kind or token.text not in INTRODUCES or not _tail_goes_on(clause.tokens, position)
         ):
             continue
         tried += 1
@@ -280,7 +288,7 @@ def _with_tail(clause: Clause, text: str, index: Index) -> Clause:
 
 def _at(clause: Clause, position: int, colon: bool, index: Index) -> Clause | None:
     """The clause with its tail beginning there; None when there is none."""
-    head = clause.words[:position]
+    head = clause.tokens[:position]
     implied = MAKES if colon and not _refers(head) else clause.implied
     kinds = {token.kind for token in head if token.kind}
     best = next(iter(fits_of(query_of(head, index, kinds, implied=implied), index)), None)
@@ -289,21 +297,21 @@ def _at(clause: Clause, position: int, colon: bool, index: Index) -> Clause | No
     if not best.entry.wants_text:
         return replace(clause, implied=implied) if colon else None
     begin = position if colon else position + 1
-    tail = (replace(token, kind=token.kind or "text") for token in clause.words[begin:])
-    return replace(clause, words=(*clause.words[:begin], *tail), tail=True, implied=implied)
+    tail = (replace(token, kind=token.kind or "text") for token in clause.tokens[begin:])
+    return replace(clause, tokens=(*clause.tokens[:begin], *tail), tail=True, implied=implied)
 
 
-def _only_things(head: Sequence[Word], index: Index) -> bool:
-    """Whether nothing but a thing stands there: `memo - bins go out`."""
+def _only_things(head: Sequence[TaggedToken], index: Index) -> bool:
+    """Return whether nothing but a thing stands there: `memo - bins go out`."""
     return all(
-        not token.kind and token.stem in index.objects | index.domain_words for token in head
+        not token.kind and token.stem in index.objects | index.domain_stems for token in head
     )
 
 
-def _refers(head: Sequence[Word]) -> bool:
-    """Whether the head speaks of a thing that is already there: `quote Q-12: …`."""
+def _refers(head: Sequence[TaggedToken]) -> bool:
+    """Return whether the head speaks of a thing that is already there: `quote Q-12: …`."""
     first = next(
-        (position for position, token in enumerate(head) if token.text not in FUNCTION_WORDS), 0
+        (position for position, token in enumerate(head) if token.text not in STOPWORDS), 0
     )
     return any(
         after.kind == f"id:{token.stem}" or after.kind == f"id:{token.text}"
@@ -311,8 +319,8 @@ def _refers(head: Sequence[Word]) -> bool:
     )
 
 
-def _tail_goes_on(tokens: Sequence[Word], position: int) -> bool:
-    """Whether plain words follow, and not a value or, as in `add it to quote Q-12`, a thing with its id."""
+def _tail_goes_on(tokens: Sequence[TaggedToken], position: int) -> bool:
+    """Return whether plain words follow, and not a value or, as in `add it to quote Q-12`, a thing with its id."""
     after = [token.kind for token in tokens[position + 1 : position + 3]]
     if not after or after[0]:
         return tokens[position].text in _SAYS and bool(after)

@@ -1,10 +1,10 @@
-"""What English itself says of doing things: which verbs are of one kind, whatever the trade."""
+"""Lexicon of acts in English: verbs by kind, whatever the trade."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from podium.jobs.operator.judgement.embedded.tokens import stem, word_set
+from podium.jobs.operator.judgement.embedded.tokens import stem, token_set
 
 READ = "read"
 
@@ -39,7 +39,7 @@ _OPPOSED = {
 """Kinds of acts of which one undoes the other, or after which the other makes no sense."""
 
 
-def _by_word() -> dict[str, frozenset[str]]:
+def _kinds_by_verb() -> dict[str, frozenset[str]]:
     kinds_by_verb: dict[str, set[str]] = {}
     for kind, verbs in _KINDS.items():
         for verb in verbs.split():
@@ -47,10 +47,10 @@ def _by_word() -> dict[str, frozenset[str]]:
     return {verb: frozenset(kinds) for verb, kinds in kinds_by_verb.items()}
 
 
-ACTION_WORDS = _by_word()
+ACTION_VERBS = _kinds_by_verb()
 """Verb in its plain form → the kinds of acts it may stand for."""
 _BY_STEM: dict[str, frozenset[str]] = {}
-for _word, _kinds in ACTION_WORDS.items():
+for _word, _kinds in ACTION_VERBS.items():
     _BY_STEM[stem(_word)] = _BY_STEM.get(stem(_word), frozenset()) | _kinds
 
 _PHRASAL = {
@@ -84,10 +84,10 @@ def _phrasal() -> dict[tuple[str, str], frozenset[str]]:
 
 PHRASAL = _phrasal()
 """A verb and what follows it, soon or later, that are one verb together: `put it back`."""
-PARTICLES = word_set("back out off away again down over through along")
-INTRODUCES = word_set("to that saying about because reading says cause")
+PARTICLES = token_set("back out off away again down over through along")
+INTRODUCES = token_set("to that saying about because reading says cause")
 """Words behind which a text may stand that is a value: a task to …, a note that …."""
-VAGUE = word_set(
+VAGUE = token_set(
     "something stuff usual deal dealt sort sorted sorting handle whatever tidy thing care"
 )
 """Words that leave open what is to be done."""
@@ -115,7 +115,7 @@ def kinds_of(verb_stem: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def agreement(requested: frozenset[str], done: frozenset[str]) -> float:
-    """How well what was said goes with what a tool does: 1 the same, 0 unknown, -1 the contrary."""
+    """Compare the requested acts with those of a tool: 1 the same, 0 unknown, -1 the contrary."""
     if not requested or not done:
         return 0.0
     if requested & done:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-_WORD = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
+_TOKEN = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
 """A word, or a reference such as `INV-9` and `lead_7f3a`, which has a digit and stays whole."""
 _CONTRACTED = re.compile(r"'(?:s|re|ve|ll|m)$")
 _STRAIGHT = str.maketrans(
@@ -16,7 +16,7 @@ _STRAIGHT = str.maketrans(
 )
 _LINES = {"\n", "\r", "\t", "\u2028", "\u2029", "\u0085"}
 
-_FUNCTION_WORDS = (
+_STOPWORDS = (
     "a an the this that these those there here of to in on at by for from with into onto as per via re about"
     " i me my mine we us our ours you your yours he him his she her hers it its they them their theirs one ones"
     " is are was were be been being am do does did has have had having will would shall should can could may"
@@ -30,15 +30,15 @@ _FUNCTION_WORDS = (
 )
 
 
-def word_set(text: str) -> frozenset[str]:
+def token_set(text: str) -> frozenset[str]:
     """The words that stand in one line."""
     return frozenset(text.split())
 
 
-FUNCTION_WORDS = word_set(_FUNCTION_WORDS)
+STOPWORDS = token_set(_STOPWORDS)
 """Words that hold a sentence together and say nothing of what is to be done."""
 
-DENIALS = word_set(
+DENIALS = token_set(
     "not dont never nto donot dnt isnt arent wasnt werent hasnt havent hadnt didnt doesnt wont cant cannot couldnt"
     " shouldnt wouldnt mustnt nobody noone nothing"
 )
@@ -54,7 +54,7 @@ _IRREGULAR = {
     "speed": "speed", "booking": "book", "bookings": "book", "mail": "email", "emails": "email", "texts": "text",
 }  # fmt: skip
 _VOWEL = re.compile(r"[aeiouy]")
-_SHORTEST_NOUN = 6
+_LONG_INGS = 6
 _SHORT_WITH_LL = 6
 """Shorter remainders have their second l by themselves: `called`, but not `cancelled`."""
 _SHORT_OPEN = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
@@ -62,7 +62,7 @@ _SHORT_OPEN = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TaggedToken:
     """One word of a text, at `start:end` of it."""
 
     text: str
@@ -72,7 +72,7 @@ class Word:
     end: int
     capital: bool = False
     kind: str = ""
-    """What it is part of when it is a value and not a word: `phone`, `id:lead`, `text`."""
+    """Kind of the value that the token is part of: `phone`, `id:lead`, `text`; empty for a plain word."""
 
 
 def clean(text: str) -> str:
@@ -92,23 +92,23 @@ def _visible(character: str) -> str:
     return "" if category in ("Cc", "Cf", "Cs", "Co", "Cn") else character
 
 
-def words_of(text: str) -> list[Word]:
+def tokenize(text: str) -> list[TaggedToken]:
     """The words of a text that was cleaned, in their order."""
     return [
-        Word(folded, stem(folded), start, end, text[start].isupper())
+        TaggedToken(folded, stem(folded), start, end, text[start].isupper())
         for folded, start, end in _folded(text)
     ]
 
 
 def _folded(text: str) -> Iterator[tuple[str, int, int]]:
     """Each word case-folded and without apostrophes, and where it stands."""
-    for match in _WORD.finditer(text):
+    for match in _TOKEN.finditer(text):
         token = match.group().casefold()
         if "'" in token:
             token = _CONTRACTED.sub("", token).replace("'", "")
         if "-" not in token or any(character.isdigit() for character in token):
             yield token, match.start(), match.end()
-        elif token[1] == "-" or FUNCTION_WORDS.issuperset(token.split("-")):
+        elif token[1] == "-" or STOPWORDS.issuperset(token.split("-")):
             # `e-mail` and `to-do` are words; `roof-check` is two.
             yield token.replace("-", ""), match.start(), match.end()
         else:
@@ -119,7 +119,7 @@ def _folded(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=8192)
-def plain_words(text: str) -> tuple[str, ...]:
+def plain_tokens(text: str) -> tuple[str, ...]:
     """The words of a text of the registry, which is read more than once."""
     return tuple(token for token, _, _ in _folded(text))
 
@@ -128,8 +128,8 @@ def stems_of(text: str) -> list[str]:
     """The stems of all words that say something, and `DENIED` for one that denies it."""
     return [
         DENIED if token in DENIALS else stem(token)
-        for token in plain_words(text)
-        if token not in FUNCTION_WORDS or token in DENIALS
+        for token in plain_tokens(text)
+        if token not in STOPWORDS or token in DENIALS
     ]
 
 
@@ -140,7 +140,7 @@ def stem(token: str) -> str:
         return _IRREGULAR[token]
     if len(token) < 4 or not token.isalpha():
         return token
-    if token.endswith("ings") and len(token) > _SHORTEST_NOUN:
+    if token.endswith("ings") and len(token) > _LONG_INGS:
         # `takings` are no taking.
         return token
     token = _without_plural(token)
@@ -185,11 +185,11 @@ _ONE_ERROR_FROM, _TWO_ERRORS_FROM = 4, 7
 _SHORTEST = 3
 """Letters of the shortest abbreviation."""
 _VOWELS = frozenset("aeiou")
-_MAX_KEPT = 4096
+_MAX_REMEMBERED = 4096
 """Answers that are remembered."""
 
 
-def _letters(token: str) -> int:
+def _character_mask(token: str) -> int:
     mask = 0
     for character in token:
         mask |= 1 << (ord(character) & 31)
@@ -205,23 +205,23 @@ class Speller:
         """`likely`: those that are meant where others are as near; `things`: those that people abbreviate."""
         self._things = frozenset(things)
         self._likely = frozenset(likely)
-        self._known = self._likely.union(vocabulary)
+        self._vocabulary = self._likely.union(vocabulary)
         self._shelves: dict[tuple[str, int], list[tuple[str, int]]] = {}
-        for token in sorted(self._known):
+        for token in sorted(self._vocabulary):
             if len(token) >= _ONE_ERROR_FROM and token.isalpha():
                 shelf = self._shelves.setdefault((token[0], len(token)), [])
-                shelf.append((token, _letters(token)))
+                shelf.append((token, _character_mask(token)))
         self._answers: dict[str, tuple[str, int]] = {}
 
     def __contains__(self, token: str) -> bool:
-        return token in self._known
+        return token in self._vocabulary
 
     def correct(self, token: str) -> tuple[str, int]:
         """The nearest known word and how many errors lie between; the word itself and 0 if none is near."""
-        if token in self._known or len(token) < _ONE_ERROR_FROM or not token.isalpha():
+        if token in self._vocabulary or len(token) < _ONE_ERROR_FROM or not token.isalpha():
             return token, 0
         if token not in self._answers:
-            if len(self._answers) >= _MAX_KEPT:
+            if len(self._answers) >= _MAX_REMEMBERED:
                 self._answers.clear()
             self._answers[token] = self._nearest(token)
         return self._answers[token]
@@ -251,7 +251,7 @@ class Speller:
         return best, errors
 
     def _alike(self, token: str, allowed: int) -> Iterable[str]:
-        mask = _letters(token)
+        mask = _character_mask(token)
         # A first letter is seldom wrong, but the first two are often in the wrong order.
         for first in dict.fromkeys((token[0], token[1])):
             for length in range(len(token) - allowed, len(token) + allowed + 1):
@@ -347,5 +347,5 @@ _EVERYDAY = """
     work world worry worst would wrong year yellow yesterday young zero
 """
 
-EVERYDAY = frozenset(stem(token) for token in word_set(_EVERYDAY))
+EVERYDAY = frozenset(stem(token) for token in token_set(_EVERYDAY))
 """Stems of the commonest words."""

@@ -20,25 +20,25 @@ from podium.core.packs import (
     most_specific,
 )
 from podium.jobs.operator.judgement.embedded.lexicon import (
-    ACTION_WORDS,
+    ACTION_VERBS,
     INTRODUCES,
     PARTICLES,
     READ,
     kinds_of,
 )
-from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, MOOD_WORDS
+from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, MOOD_CUES
 from podium.jobs.operator.judgement.embedded.tokens import (
     DENIED,
-    FUNCTION_WORDS,
+    STOPWORDS,
     Speller,
-    plain_words,
+    plain_tokens,
     stem,
     stems_of,
 )
 
 IN_NAME, IN_SYNONYM, IN_EXAMPLE = 1.0, 0.95, 0.75
 IN_DOMAIN, IN_CHOICE, IN_DESCRIPTION, IN_ARGUMENT = 0.55, 0.5, 0.4, 0.35
-"""How surely a word points to a tool, by where its registry entry has it."""
+"""Strength with which a word points to a tool, by its position in the registry entry."""
 SHARED_HEAD = 3
 """A first part of names that tools of so many domains have (`os.`) names no thing."""
 _VALUES = ("text", "name", "address", "suburb")
@@ -70,7 +70,7 @@ class Entry:
     """Property → kind of value."""
     required: tuple[str, ...]
     domain_stems: frozenset[str]
-    """What people call the things of its domain."""
+    """Names of the things of its domain."""
     choices: dict[str, frozenset[str]]
     """Property → the words that choose one of its values."""
     resolved: frozenset[str] = frozenset()
@@ -84,19 +84,19 @@ class Entry:
         return self.subject.name
 
     @property
-    def takes_words(self) -> bool:
-        """Whether words that say nothing of the act may be a value of it."""
+    def takes_free_text(self) -> bool:
+        """True if words that say nothing of the act may be a value of it."""
         return any(kind in _VALUES for kind in self.kinds.values())
 
     def takes(self, kinds: Iterable[str]) -> bool:
-        """Whether a value of one of these kinds can be an argument."""
+        """Return whether a value of one of these kinds can be an argument."""
         own = set(self.kinds.values())
         own |= {"period", "datetime"} if "date" in own else set()
         own |= {"id"} if any(kind.startswith("id:") for kind in own) else set()
         return not own.isdisjoint(kinds)
 
     @property
-    def wants_words(self) -> bool:
+    def requires_free_text(self) -> bool:
         return any(self.kinds.get(name) in _VALUES for name in self.required)
 
     @property
@@ -113,7 +113,7 @@ class Index:
     openers: frozenset[str]
     """Words, as written, with which a way of saying it begins."""
     objects: frozenset[str]
-    domain_words: frozenset[str]
+    domain_stems: frozenset[str]
     """Stems of what people call the things of the domains."""
     choices: frozenset[str]
     """Words that choose a value, and so may stand before a thing: `draft quotes`."""
@@ -149,7 +149,7 @@ def build(registry: PackRegistry) -> Index:
         token: max(0.15, math.log(1 + len(entries) / max(1, entry_counts[token])) / most)
         for token in postings
     }
-    raw = {token for token in _written_words(registry) if stem(token) in postings}
+    raw = {token for token in _vocabulary(registry) if stem(token) in postings}
     objects = frozenset().union(*(entry.objects for entry in entries))
     return Index(
         entries=entries,
@@ -157,11 +157,11 @@ def build(registry: PackRegistry) -> Index:
         rarity=rarity,
         openers=frozenset(_openers(registry)),
         objects=objects,
-        domain_words=frozenset().union(*(entry.domain_stems for entry in entries)),
-        choices=frozenset(_choice_words(registry)),
+        domain_stems=frozenset().union(*(entry.domain_stems for entry in entries)),
+        choices=frozenset(_choice_tokens(registry)),
         speller=Speller(
-            {*raw, *ACTION_WORDS, *FUNCTION_WORDS, *MOOD_WORDS, *INTRODUCES},
-            {*ACTION_WORDS, *(token for token in raw if stem(token) in objects)},
+            {*raw, *ACTION_VERBS, *STOPWORDS, *MOOD_CUES, *INTRODUCES},
+            {*ACTION_VERBS, *(token for token in raw if stem(token) in objects)},
             {
                 *(token for token in raw if stem(token) in objects),
                 *(token for row in registry.domains for token in row.words if token.isalpha()),
@@ -224,20 +224,20 @@ def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[
         required=tuple(subject.input_schema.get("required", ())),
         choices=choices,
         resolved=frozenset(name for name, schema in properties.items() if "x-resolve" in schema),
-        explains=EXPLAINS.intersection(_first_words(subject)) if reads else frozenset(),
+        explains=EXPLAINS.intersection(_first_tokens(subject)) if reads else frozenset(),
     )
 
 
-def _first_words(subject: PackTool | Skill) -> Iterator[str]:
+def _first_tokens(subject: PackTool | Skill) -> Iterator[str]:
     """The words with which the registry's own ways of asking for it begin."""
     for way in (*subject.synonyms, *(example.say for example in subject.examples)):
-        yield from plain_words(way)[:1]
+        yield from plain_tokens(way)[:1]
 
 
 def _name_stems(name: str, shared: frozenset[str]) -> tuple[list[str], list[str]]:
     """The verbs and the things of a tool's name."""
     head, *rest = name.split(".")
-    last = [stem(token) for token in rest[-1].split("_") if token not in FUNCTION_WORDS]
+    last = [stem(token) for token in rest[-1].split("_") if token not in STOPWORDS]
     verbs, things = _split_name(last)
     things = [token for token in things if token not in PARTICLES]
     before = (token for token in (*rest[:-1], head) if token not in shared)
@@ -245,7 +245,7 @@ def _name_stems(name: str, shared: frozenset[str]) -> tuple[list[str], list[str]
 
 
 def _reads(tier: Tier, acts: frozenset[str]) -> bool:
-    """Whether a tool changes nothing: its tier says so, or its verb where the tier is low."""
+    """Return whether a tool changes nothing: its tier says so, or its verb where the tier is low."""
     return tier == Tier.T0 or (tier == Tier.T1 and acts == {READ})
 
 
@@ -262,7 +262,7 @@ def _strengths(sources: Mapping[float, Iterable[Iterable[str]]]) -> dict[str, fl
     return {token: strength for strength, ways in sources.items() for way in ways for token in way}
 
 
-def _choice_words(registry: PackRegistry) -> Iterator[str]:
+def _choice_tokens(registry: PackRegistry) -> Iterator[str]:
     """The single words, as written, that choose a value."""
     for subject in _subjects(registry):
         for schema in subject.input_schema.get("properties", {}).values():
@@ -299,18 +299,18 @@ def _phrases(ways: Iterable[Iterable[str]], things: set[str]) -> Iterator[Phrase
 
 
 def _openers(registry: PackRegistry) -> Iterator[str]:
-    yield from ACTION_WORDS
+    yield from ACTION_VERBS
     for subject in _subjects(registry):
         yield subject.name.split(".")[-1].split("_")[0]
-        yield from (token for token in _first_words(subject) if token not in FUNCTION_WORDS)
+        yield from (token for token in _first_tokens(subject) if token not in STOPWORDS)
 
 
-def _written_words(registry: PackRegistry) -> set[str]:
+def _vocabulary(registry: PackRegistry) -> set[str]:
     texts = [token for row in registry.domains for token in row.words]
     for subject in _subjects(registry):
         texts += [subject.name.replace(".", " ").replace("_", " "), *subject.synonyms]
         texts += [example.say for example in subject.examples]
-    return {token for text in texts for token in plain_words(text) if token.isalpha()}
+    return {token for text in texts for token in plain_tokens(text) if token.isalpha()}
 
 
 def _shared_heads(registry: PackRegistry) -> frozenset[str]:

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.core.model import Json
-from podium.jobs.operator.judgement.fields.identifiers import fits, letters_of
+from podium.jobs.operator.judgement.fields.identifiers import fits, id_prefix
 from podium.jobs.operator.judgement.fields.pack_lexicon import (
     Lexicon,
     Order,
+    Parameter,
     Phrases,
-    Wanted,
-    words_of,
+    folded_tokens,
 )
 from podium.jobs.operator.judgement.fields.tokenized_text import (
     NEVER_NAMES,
     VERBS,
     Entity,
-    Passage,
-    words_in,
+    TokenizedText,
+    token_set,
 )
 
-Match = tuple[Wanted, Entity]
+Match = tuple[Parameter, Entity]
 
 _ACCEPTED = {
     "date": ("date", "datetime"),
@@ -30,46 +30,46 @@ _ACCEPTED = {
     "datetime": ("datetime", "date"),
 }
 _CUES = {
-    "from": words_in("from since after starting between start"),
-    "since": words_in("since from after"),
-    "start": words_in("from starting start starts begin beginning on"),
-    "to": words_in("to until till before and through ending end"),
-    "end": words_in("to until till ending end by"),
-    "until": words_in("until till to before"),
-    "due": words_in("due by before"),
-    "amount": words_in("of for amount paid"),
-    "price": words_in("at for price"),
+    "from": token_set("from since after starting between start"),
+    "since": token_set("since from after"),
+    "start": token_set("from starting start starts begin beginning on"),
+    "to": token_set("to until till before and through ending end"),
+    "end": token_set("to until till ending end by"),
+    "until": token_set("until till to before"),
+    "due": token_set("due by before"),
+    "amount": token_set("of for amount paid"),
+    "price": token_set("at for price"),
 }
 _MAX_FINDS = 100
-"""What is said of more things than that is no order."""
-_POINTING = words_in("to for now by due")
-_SUM_BEFORE = words_in("of for at amount price paid pay worth cost costs charge")
-_SUM_AFTER = words_in("each per apiece")
-_AFTER_SUM = words_in(
+"""Limit of the entities in one clause: with more it is no request."""
+_POINTING = token_set("to for now by due")
+_SUM_BEFORE = token_set("of for at amount price paid pay worth cost costs charge")
+_SUM_AFTER = token_set("each per apiece")
+_AFTER_SUM = token_set(
     "on to by for off from in at via with as and now today yesterday towards against is was please thanks"
 )
-_FOR_WHOM = words_in("to for")
-_WITH_WHOM = words_in("with by send have get remind ask tell")
-_DOING = words_in("will can is does should")
+_FOR_WHOM = token_set("to for")
+_WITH_WHOM = token_set("with by send have get remind ask tell")
+_DOING = token_set("will can is does should")
 
 
 class Matching:
     """Gives each argument at most one find, and each find to at most one argument."""
 
     def __init__(
-        self, order: Order, tokenized: Passage, free: Sequence[Entity], kinds: frozenset[str]
+        self, order: Order, tokenized: TokenizedText, free: Sequence[Entity], kinds: frozenset[str]
     ) -> None:
-        self._order, self._passage, self._kinds = order, tokenized, kinds
+        self._order, self._tokenized, self._kinds = order, tokenized, kinds
         self._free = list(free)[:_MAX_FINDS]
         self.matched: list[Match] = []
 
-    def run(self, parameters: Sequence[Wanted]) -> list[Match]:
+    def run(self, parameters: Sequence[Parameter]) -> list[Match]:
         self._ids([parameter for parameter in parameters if parameter.kind.startswith("id:")])
         for kind in dict.fromkeys(parameter.kind for parameter in parameters):
             alike = [
                 parameter
                 for parameter in parameters
-                if parameter.kind == kind and not self._given(parameter)
+                if parameter.kind == kind and not self._is_matched(parameter)
             ]
             if kind == "name":
                 self._names(alike)
@@ -79,21 +79,21 @@ class Matching:
             [
                 parameter
                 for parameter in parameters
-                if parameter.kind == "money" and not self._given(parameter)
+                if parameter.kind == "money" and not self._is_matched(parameter)
             ]
         )
         return self.matched
 
-    def _given(self, parameter: Wanted) -> bool:
+    def _is_matched(self, parameter: Parameter) -> bool:
         return any(other is parameter for other, _ in self.matched)
 
-    def _take(self, parameter: Wanted, entity: Entity) -> None:
+    def _take(self, parameter: Parameter, entity: Entity) -> None:
         self.matched.append((parameter, entity))
         # One moment is both a day and a time.
         if entity.kind != "datetime":
             self._free.remove(entity)
 
-    def _alike(self, parameters: list[Wanted], kinds: tuple[str, ...]) -> None:
+    def _alike(self, parameters: list[Parameter], kinds: tuple[str, ...]) -> None:
         entities = [entity for entity in self._free if entity.kind in kinds]
         unclear = len(parameters) > len(entities) and not any(
             parameter.required for parameter in parameters
@@ -105,47 +105,47 @@ class Matching:
             for entity in entities
         ]
         for score, _, _, parameter, entity in sorted(pairs, key=lambda pair: pair[:3]):
-            if -score >= least and not self._given(parameter) and entity in self._free:
+            if -score >= least and not self._is_matched(parameter) and entity in self._free:
                 self._take(parameter, entity)
         for parameter in parameters:
             self._rest_of_list(parameter)
 
-    def _rest_of_list(self, parameter: Wanted) -> None:
-        if parameter.many and self._given(parameter):
+    def _rest_of_list(self, parameter: Parameter) -> None:
+        if parameter.many and self._is_matched(parameter):
             for entity in [
                 candidate for candidate in self._free if candidate.kind == parameter.kind
             ]:
                 self._take(parameter, entity)
 
-    def _score(self, parameter: Wanted, entity: Entity) -> int:
-        before = [token.lower for token in self._passage.before(entity.start, 3)]
-        cues = {cue for token in parameter.words for cue in _CUES.get(token, ())}
-        if before[:1] and (before[0] in cues or before[0] in parameter.words):
+    def _score(self, parameter: Parameter, entity: Entity) -> int:
+        before = [token.lower for token in self._tokenized.before(entity.start, 3)]
+        cues = {cue for token in parameter.name_tokens for cue in _CUES.get(token, ())}
+        if before[:1] and (before[0] in cues or before[0] in parameter.name_tokens):
             return 4
-        if parameter.words.intersection(before):
+        if parameter.name_tokens.intersection(before):
             return 3
         return 2 if before[:1] and before[0] in _POINTING and not cues else 0
 
-    def _ids(self, parameters: list[Wanted]) -> None:
+    def _ids(self, parameters: list[Parameter]) -> None:
         for parameter in parameters:
             exact = [entity for entity in self._free if entity.kind == parameter.kind]
             for entity in exact if parameter.many else exact[:1]:
                 self._take(parameter, entity)
-        missing = [parameter for parameter in parameters if not self._given(parameter)]
+        missing = [parameter for parameter in parameters if not self._is_matched(parameter)]
         for parameter in sorted(missing, key=lambda one: not one.required):
             loose = next((entity for entity in self._free if self._may_be(entity, parameter)), None)
             if loose:
                 self._take(parameter, loose)
 
-    def _may_be(self, entity: Entity, parameter: Wanted) -> bool:
+    def _may_be(self, entity: Entity, parameter: Parameter) -> bool:
         """An id without a word for it is what must be known; what may be known has to show its letters."""
         kind = parameter.kind[3:]
         if entity.kind != "id" or not fits(entity, kind, self._order.kinds, self._kinds):
             return False
-        prefix = letters_of(entity.value)
+        prefix = id_prefix(entity.value)
         return parameter.required or bool(prefix and kind.startswith(prefix))
 
-    def _sums(self, parameters: list[Wanted]) -> None:
+    def _sums(self, parameters: list[Parameter]) -> None:
         """`a payment of 500`: a bare number is a sum where a word makes it one."""
         for parameter in parameters:
             for entity in [entity for entity in self._free if entity.kind == "number"]:
@@ -155,19 +155,19 @@ class Matching:
 
     def _is_sum(self, number: Entity) -> bool:
         """Neither `for 3 hours` nor `10%` is one; what stands before or after a sum is no thing."""
-        before = self._passage.before(number.start, 1)
-        after = self._passage.after(number.end, 1)
+        before = self._tokenized.before(number.start, 1)
+        after = self._tokenized.after(number.end, 1)
         if number.text.endswith("%"):
             return False
         if after and (after[0].lower in _SUM_AFTER or after[0].lower in self._order.choices):
             return True
-        gap = self._passage.smooth[number.end : after[0].start].strip() if after else ""
+        gap = self._tokenized.smooth[number.end : after[0].start].strip() if after else ""
         if after and not gap and after[0].lower not in _AFTER_SUM | self._order.own:
             return False
-        listed = not after and self._passage.smooth[: number.start].rstrip().endswith(",")
+        listed = not after and self._tokenized.smooth[: number.start].rstrip().endswith(",")
         return listed or bool(before and before[0].lower in _SUM_BEFORE)
 
-    def _names(self, parameters: list[Wanted]) -> None:
+    def _names(self, parameters: list[Parameter]) -> None:
         for parameter in sorted(parameters, key=lambda one: one.required):
             names = [entity for entity in self._free if entity.kind == "name"]
             cued = [entity for entity in names if self._about(parameter, entity)]
@@ -176,39 +176,49 @@ class Matching:
             if cued:
                 self._take(parameter, cued[0])
 
-    def _about(self, parameter: Wanted, entity: Entity) -> bool:
-        """Whether the words around a name say that it is this one's."""
-        before = [token.lower for token in self._passage.before(entity.start, 3)]
-        after = [token.lower for token in self._passage.after(entity.end, 1)]
+    def _about(self, parameter: Parameter, entity: Entity) -> bool:
+        """Return whether the words around a name say that it is this one's."""
+        before = [token.lower for token in self._tokenized.before(entity.start, 3)]
+        after = [token.lower for token in self._tokenized.after(entity.end, 1)]
         near = before[0] if before else ""
-        if near in parameter.words or (after and after[0] in parameter.words):
+        if near in parameter.name_tokens or (after and after[0] in parameter.name_tokens):
             return True
         if parameter.required:
             return False
         if near in _WITH_WHOM or (after and after[0] in _DOING and not before):
             return True
-        to_do = any(token.startswith("assign") for token in parameter.words)
+        to_do = any(token.startswith("assign") for token in parameter.name_tokens)
         if near in _FOR_WHOM:
             return to_do or (near == "to" and self._renamed(parameter))
-        return bool(parameter.words.intersection(token.lower for token in self._passage.words))
+        return bool(
+            parameter.name_tokens.intersection(token.lower for token in self._tokenized.tokens)
+        )
 
-    def _renamed(self, parameter: Wanted) -> bool:
+    def _renamed(self, parameter: Parameter) -> bool:
         """`rename it to Sarah`: the verb has the argument's name in it."""
-        tokens = {token.lower for token in self._passage.words}
-        return any(token.endswith(own) for token in tokens for own in parameter.words)
+        tokens = {token.lower for token in self._tokenized.tokens}
+        return any(token.endswith(own) for token in tokens for own in parameter.name_tokens)
 
 
 def period_for(
-    parameters: Sequence[Wanted], free: Sequence[Entity]
-) -> Iterator[tuple[Wanted, str]]:
+    parameters: Sequence[Parameter], free: Sequence[Entity]
+) -> Iterator[tuple[Parameter, str]]:
     """The first and last day of a stretch, or of one day alone, for a pair of arguments such as `from` and `to`."""
     days = [parameter for parameter in parameters if parameter.kind == "date"]
     first = next(
-        (parameter for parameter in days if parameter.words & {"from", "start", "since", "after"}),
+        (
+            parameter
+            for parameter in days
+            if parameter.name_tokens & {"from", "start", "since", "after"}
+        ),
         None,
     )
     last = next(
-        (parameter for parameter in days if parameter.words & {"to", "end", "until", "before"}),
+        (
+            parameter
+            for parameter in days
+            if parameter.name_tokens & {"to", "end", "until", "before"}
+        ),
         None,
     )
     if not (first and last):
@@ -222,75 +232,81 @@ def period_for(
         yield last, stretch["to"]
 
 
-_POINTS_AT_CHOICE = words_in("to as into is are by via status stage method channel through")
-_QUANTIFIERS = words_in("all any both every other")
-_ARTICLES = words_in("the a an any those these")
-_NEGATIONS = words_in("no not without don't never isn't")
+_POINTS_AT_CHOICE = token_set("to as into is are by via status stage method channel through")
+_QUANTIFIERS = token_set("all any both every other")
+_ARTICLES = token_set("the a an any those these")
+_NEGATIONS = token_set("no not without don't never isn't")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChoiceMatch:
     """A value of a choice as it was said, from word to word."""
 
     value: Json
-    words: str
+    phrase: str
     index: int
     exact: bool
     count: int = 1
 
 
 def choice(
-    tokenized: Passage, name: str, shape: Mapping[str, Json], lexicon: Lexicon, masked: bytearray
-) -> Said | None:
+    tokenized: TokenizedText,
+    name: str,
+    shape: Mapping[str, Json],
+    lexicon: Lexicon,
+    masked: bytearray,
+) -> ChoiceMatch | None:
     """The value that is meant; of several the one that is pointed at, then the one that is no small word."""
-    matches = list(_said(tokenized, shape, lexicon, masked))
+    matches = list(_choice_matches(tokenized, shape, lexicon, masked))
     exact = [match for match in matches if match.exact] or matches
     if not exact:
         return None
     return max(exact, key=lambda match: (_weight(tokenized, name, match), -match.index))
 
 
-def named_choices(tokenized: Passage, shape: Mapping[str, Json], lexicon: Lexicon) -> list[Json]:
+def named_choices(
+    tokenized: TokenizedText, shape: Mapping[str, Json], lexicon: Lexicon
+) -> list[Json]:
     """Every value of the choice that the words name and do not deny."""
-    return [match.value for match in _said(tokenized, shape, lexicon, bytearray())]
+    return [match.value for match in _choice_matches(tokenized, shape, lexicon, bytearray())]
 
 
-def _weight(tokenized: Passage, name: str, match: Said) -> tuple[bool, bool, bool]:
-    before = tokenized.words[match.index - 1].lower if match.index else ""
+def _weight(tokenized: TokenizedText, name: str, match: ChoiceMatch) -> tuple[bool, bool, bool]:
+    before = tokenized.tokens[match.index - 1].lower if match.index else ""
     after = match.index + match.count
-    beside = before in words_of(name) or (
-        after < len(tokenized.words) and tokenized.words[after].lower in words_of(name)
+    beside = before in folded_tokens(name) or (
+        after < len(tokenized.tokens) and tokenized.tokens[after].lower in folded_tokens(name)
     )
-    opens = match.index == 0 and tokenized.words[0].lower in VERBS
+    opens = match.index == 0 and tokenized.tokens[0].lower in VERBS
     return (
-        not opens and match.words not in _QUANTIFIERS,
+        not opens and match.phrase not in _QUANTIFIERS,
         before in _POINTS_AT_CHOICE or beside,
         match.count > 1,
     )
 
 
-def _said(
-    tokenized: Passage, shape: Mapping[str, Json], lexicon: Lexicon, masked: bytearray
-) -> Iterator[Said]:
+def _choice_matches(
+    tokenized: TokenizedText, shape: Mapping[str, Json], lexicon: Lexicon, masked: bytearray
+) -> Iterator[ChoiceMatch]:
     phrases, values = _phrases(shape)
-    for index, token in enumerate(tokenized.words):
+    for index, token in enumerate(tokenized.tokens):
         denied = _denied(tokenized, index)
         if denied or masked.find(1, token.start, token.end) >= 0:
             continue
-        phrase_match = phrases.at(tokenized.words, index)
+        phrase_match = phrases.at(tokenized.tokens, index)
         if phrase_match:
-            yield Said(
+            yield ChoiceMatch(
                 values[phrase_match[0]], phrase_match[0], index, exact=True, count=phrase_match[1]
             )
-        elif token.lower not in NEVER_NAMES and token.lower not in lexicon.pack_words:
+        elif token.lower not in NEVER_NAMES and token.lower not in lexicon.pack_tokens:
             near = phrases.nearly(token.lower) or phrases.nearly(token.lower.removesuffix("s"))
             if near:
-                yield Said(values[near], near, index, exact=False)
+                yield ChoiceMatch(values[near], near, index, exact=False)
 
 
-def _denied(tokenized: Passage, index: int) -> bool:
+def _denied(tokenized: TokenizedText, index: int) -> bool:
     """`not contacted`, `not the draft ones`."""
-    before = [token.lower for token in tokenized.words[max(0, index - 2) : index]]
+    before = [token.lower for token in tokenized.tokens[max(0, index - 2) : index]]
     if before[1:] and before[1] in _ARTICLES:
         before.pop()
     return bool(before) and before[-1] in _NEGATIONS
@@ -306,10 +322,10 @@ def _phrases(shape: Mapping[str, Json]) -> tuple[Phrases, dict[str, Json]]:
     return Phrases(values), values
 
 
-def flag(tokenized: Passage, name: str) -> bool | None:
+def flag(tokenized: TokenizedText, name: str) -> bool | None:
     """True where the argument's name is said, False where it is denied, else None."""
-    name_tokens = words_of(name)
-    tokens = [token.lower for token in tokenized.words]
+    name_tokens = folded_tokens(name)
+    tokens = [token.lower for token in tokenized.tokens]
     for at in range(len(tokens) - len(name_tokens) + 1):
         if name_tokens and tokens[at : at + len(name_tokens)] == name_tokens:
             return not _NEGATIONS.intersection(tokens[max(0, at - 2) : at])

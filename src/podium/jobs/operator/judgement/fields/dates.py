@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from functools import cache
 
 from podium.jobs.operator.judgement.fields.numbers_and_times import COUNTED
-from podium.jobs.operator.judgement.fields.tokenized_text import Entity, Passage
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText
 
 MONTHS = r"jan(?:uary)?|feb(?:r?uary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
 _MONTH_STARTS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -22,12 +22,12 @@ _WEEKDAY_STARTS = (("mo",), ("tu",), ("w",), ("th",), ("fr", "fi"), ("sa",), ("s
 COUNT = r"\d{1,3}|an?(?: couple(?: of)?)?|couple(?: of)?|" + "|".join(
     name for name, value in COUNTED.items() if value
 )
-_ORDINAL_WORDS = (
+_ORDINAL_NAMES = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth "
     "twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
 )
-_ORDINALS = _ORDINAL_WORDS.split()
+_ORDINALS = _ORDINAL_NAMES.split()
 ORDINAL = "|".join(
     sorted((ordinal.replace("-", "[ -]") for ordinal in _ORDINALS), key=len, reverse=True)
 )
@@ -246,7 +246,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def dates(tokenized: Passage, past: bool = False) -> Iterator[Entity]:
+def dates(tokenized: TokenizedText, past: bool = False) -> Iterator[Entity]:
     """Days as ISO dates. `past`: a day without a year or week is the last such one, not the next."""
     today = tokenized.now.date()
     for pattern, reader, certainty, needles in _TABLE:
@@ -273,7 +273,7 @@ _PREPOSITIONS = {"on", "by", "before", "until", "till", "due", "from"}
 def date_in(text: str, now: datetime, past: bool) -> str | None:
     """The day a text means that was found to be a date."""
     entities = sorted(
-        dates(Passage(text, now), past),
+        dates(TokenizedText(text, now), past),
         key=lambda entity: (entity.start - entity.end, -entity.certainty),
     )
     return str(entities[0].value) if entities else None
@@ -351,7 +351,7 @@ _PERIOD_TABLE: tuple[tuple[str, Callable[[PeriodMatch, date], Days], int, tuple[
 )  # fmt: skip
 
 
-def periods(tokenized: Passage) -> Iterator[Entity]:
+def periods(tokenized: TokenizedText) -> Iterator[Entity]:
     """Stretches as {"from": first day, "to": last day}."""
     for pattern, reader, certainty, needles in _PERIOD_TABLE:
         if not any(needle in tokenized.lower for needle in needles):

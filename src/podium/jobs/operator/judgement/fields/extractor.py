@@ -21,22 +21,22 @@ from podium.jobs.operator.judgement.fields.argument_match import (
 from podium.jobs.operator.judgement.fields.dates import date_in, dates, periods
 from podium.jobs.operator.judgement.fields.free_text import SEARCHING, Span
 from podium.jobs.operator.judgement.fields.identifiers import emails, fits, ids, phones
-from podium.jobs.operator.judgement.fields.names import CapitalNames, NameGround, SmallNames
+from podium.jobs.operator.judgement.fields.names import CapitalNames, NameContext, SmallNames
 from podium.jobs.operator.judgement.fields.numbers_and_times import (
-    moments,
     numbers,
     sums_of_money,
     times,
+    timestamps,
 )
 from podium.jobs.operator.judgement.fields.pack_lexicon import (
     Lexicon,
     Order,
-    Wanted,
+    Parameter,
     lexicon_of,
     pack_lexicon,
 )
 from podium.jobs.operator.judgement.fields.text_arguments import Writing
-from podium.jobs.operator.judgement.fields.tokenized_text import Entity, Passage, settle, tidy
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText, settle, tidy
 from podium.jobs.operator.models import Message
 
 _TAKES_BACK = re.compile(
@@ -47,7 +47,7 @@ _FARTHEST = 12
 """Characters between the words that take back and what takes the place: `no sorry, on the`."""
 
 
-def without_corrected(tokenized: Passage, entities: Sequence[Entity]) -> list[Entity]:
+def without_corrected(tokenized: TokenizedText, entities: Sequence[Entity]) -> list[Entity]:
     """The finds without those of which a later one of the same kind says that they were wrong."""
     gone: set[int] = set()
     for correction in _TAKES_BACK.finditer(tokenized.lower):
@@ -64,12 +64,12 @@ def without_corrected(tokenized: Passage, entities: Sequence[Entity]) -> list[En
 
 
 def entities(text: str, now: datetime, vocabulary: Mapping[str, tuple[str, ...]]) -> list[Entity]:
-    """What is in the text, in its order; no two overlap. `now` is local time.
+    """Find the entities of a text, in its order; no two overlap. `now` is local time.
 
     Without a pack nobody knows what its things are called: ids are found by their shape alone. A
     `FieldExtractor` knows more.
     """
-    return found_in(Passage(text, now), _lexicon(tuple(vocabulary.items())))
+    return entities_in(TokenizedText(text, now), _lexicon(tuple(vocabulary.items())))
 
 
 @lru_cache(maxsize=8)
@@ -77,7 +77,7 @@ def _lexicon(vocabulary: tuple[tuple[str, tuple[str, ...]], ...]) -> Lexicon:
     return lexicon_of(dict(vocabulary))
 
 
-def found_in(tokenized: Passage, lexicon: Lexicon) -> list[Entity]:
+def entities_in(tokenized: TokenizedText, lexicon: Lexicon) -> list[Entity]:
     # People are found last: what is a number, a place or a day is nobody's name.
     certain = settle(
         [
@@ -85,7 +85,7 @@ def found_in(tokenized: Passage, lexicon: Lexicon) -> list[Entity]:
             *phones(tokenized, lexicon.area),
             *sums_of_money(tokenized),
             *dates(tokenized),
-            *moments(tokenized),
+            *timestamps(tokenized),
             *times(tokenized),
             *addresses(tokenized),
             *ids(tokenized, lexicon),
@@ -96,7 +96,7 @@ def found_in(tokenized: Passage, lexicon: Lexicon) -> list[Entity]:
     cued_suburbs = _cued_first(
         settle([*certain, *suburbs(tokenized, lexicon)], len(tokenized.text))
     )
-    people = _people(NameGround(tokenized, lexicon, anchors, cued_suburbs))
+    people = _people(NameContext(tokenized, lexicon, anchors, cued_suburbs))
     vague = [*people, *periods(tokenized), *numbers(tokenized)]
     settled = settle(
         [*certain, *cued_suburbs, *postcodes(tokenized, cued_suburbs), *vague], len(tokenized.text)
@@ -104,9 +104,9 @@ def found_in(tokenized: Passage, lexicon: Lexicon) -> list[Entity]:
     return without_corrected(tokenized, settled)
 
 
-def _people(context: NameGround) -> list[Entity]:
-    capitals = [] if context.passage.shouted else CapitalNames(context).found()
-    return [*SmallNames(context).found(), *capitals]
+def _people(context: NameContext) -> list[Entity]:
+    capitals = [] if context.tokenized.shouted else CapitalNames(context).entities()
+    return [*SmallNames(context).entities(), *capitals]
 
 
 def _cued_first(entities: list[Entity]) -> list[Entity]:
@@ -120,7 +120,7 @@ _JOINT = re.compile(r",? {0,2}(?:(?:vic(?:toria)?|nsw|qld|sa|wa|tas|nt|act)\b,? 
 
 
 def value_of(
-    parameter: Wanted, entity: Entity, entities: Sequence[Entity], tokenized: Passage
+    parameter: Parameter, entity: Entity, entities: Sequence[Entity], tokenized: TokenizedText
 ) -> Json:
     """The find as this argument has it; None where it cannot be that."""
     if entity.kind == "address":
@@ -132,11 +132,11 @@ def value_of(
             parameter.kind, entity.value
         )
     if parameter.kind == "datetime":
-        return _moment(entity, entities, tokenized.now)
+        return _timestamp(entity, entities, tokenized.now)
     return entity.value
 
 
-def whole_address(street: Entity, entities: Sequence[Entity], tokenized: Passage) -> str:
+def whole_address(street: Entity, entities: Sequence[Entity], tokenized: TokenizedText) -> str:
     """Number and street with the suburb and the postcode that directly follow."""
     end = street.end
     for kind in ("suburb", "postcode"):
@@ -149,7 +149,7 @@ def whole_address(street: Entity, entities: Sequence[Entity], tokenized: Passage
     return tidy(tokenized.text[street.start : end])
 
 
-def _moment(day: Entity, entities: Sequence[Entity], now: datetime) -> str | None:
+def _timestamp(day: Entity, entities: Sequence[Entity], now: datetime) -> str | None:
     time = next((entity for entity in entities if entity.kind == "time"), None)
     if time is None:
         return None
@@ -157,7 +157,7 @@ def _moment(day: Entity, entities: Sequence[Entity], now: datetime) -> str | Non
     return timestamp.replace(tzinfo=now.tzinfo).isoformat()
 
 
-def given_value(parameter: Wanted, value: Json, entities: Sequence[Entity]) -> Json:
+def accepted_value(parameter: Parameter, value: Json, entities: Sequence[Entity]) -> Json:
     """A value of the context as the argument takes it: text such as `$500` or `0400 123 456` is read.
 
     `found` are the finds in that text. None: it is nothing the argument takes.
@@ -189,20 +189,25 @@ class Filling:
     def __init__(
         self,
         order: Order,
-        tokenized: Passage,
+        tokenized: TokenizedText,
         entities: list[Entity],
         lexicon: Lexicon,
-        asked: Sequence[Wanted],
+        asked: Sequence[Parameter],
     ) -> None:
-        self._order, self._passage, self._found, self._lexicon = order, tokenized, entities, lexicon
+        self._order, self._tokenized, self._entities, self._lexicon = (
+            order,
+            tokenized,
+            entities,
+            lexicon,
+        )
         self._asked = asked
         self._values: dict[str, Json] = {}
         self._used: list[Entity] = []
 
     def values(self) -> dict[str, Json]:
-        writing = Writing(self._order, self._passage, self._found, self._lexicon)
+        writing = Writing(self._order, self._tokenized, self._entities, self._lexicon)
         spans = writing.spans([parameter for parameter in self._asked if parameter.kind == "text"])
-        self._match([entity for entity in self._found if not _inside(entity, spans.values())])
+        self._match([entity for entity in self._entities if not _inside(entity, spans.values())])
         for name in list(spans):
             spans[name] = writing.trimmed(name, spans[name], self._claim)
         self._mentioned(spans.values())
@@ -216,9 +221,9 @@ class Filling:
     def _match(self, free: Sequence[Entity]) -> None:
         parameters = [parameter for parameter in self._asked if parameter.name not in self._values]
         for parameter, entity in Matching(
-            self._order, self._passage, free, self._lexicon.kinds
+            self._order, self._tokenized, free, self._lexicon.kinds
         ).run(parameters):
-            self._keep_found(parameter, entity)
+            self._keep_entity(parameter, entity)
         missing = [parameter for parameter in parameters if parameter.name not in self._values]
         for parameter, day in period_for(missing, free):
             self._keep(parameter, day)
@@ -228,7 +233,7 @@ class Filling:
         open_spans = [span for span in spans if not span.quoted]
         spoken_of = [
             entity
-            for entity in self._found
+            for entity in self._entities
             if (entity.kind in {"date", "time"} or entity.kind.startswith("id:"))
             and _inside(entity, open_spans)
         ]
@@ -237,55 +242,55 @@ class Filling:
         del self._used[used:]
 
     def _claim(self, entity: Entity) -> bool:
-        """Whether an argument that is still missing takes this find out of a text."""
+        """Return whether an argument that is still missing takes this find out of a text."""
         before = len(self._used)
         self._match([entity])
         return len(self._used) > before
 
-    def _keep_found(self, parameter: Wanted, entity: Entity) -> None:
-        value = value_of(parameter, entity, self._found, self._passage)
+    def _keep_entity(self, parameter: Parameter, entity: Entity) -> None:
+        value = value_of(parameter, entity, self._entities, self._tokenized)
         if parameter.many:
             value = [*self._values.get(parameter.name, ()), value]
         if self._keep(parameter, value):
             self._used.append(entity)
 
-    def _keep(self, parameter: Wanted, value: Json) -> bool:
+    def _keep(self, parameter: Parameter, value: Json) -> bool:
         if value is None or not parameter.accepts(value):
             return False
         self._values[parameter.name] = value
         return True
 
     def _choose(self, spans: Sequence[Span]) -> None:
-        masked = bytearray(len(self._passage.text))
-        certain = [(entity.start, entity.end) for entity in self._found if entity.certainty > 10]
+        masked = bytearray(len(self._tokenized.text))
+        certain = [(entity.start, entity.end) for entity in self._entities if entity.certainty > 10]
         for start, end in (*certain, *((span.start, span.end) for span in spans)):
             masked[start:end] = b"\x01" * (end - start)
         self._mask_labels(masked)
         for parameter in self._asked:
             if parameter.kind == "choice":
                 match = choice(
-                    self._passage, parameter.name, parameter.shape, self._lexicon, masked
+                    self._tokenized, parameter.name, parameter.shape, self._lexicon, masked
                 )
                 self._keep(parameter, match.value if match else None)
             elif parameter.kind == "flag":
-                self._keep(parameter, flag(self._passage, parameter.name))
+                self._keep(parameter, flag(self._tokenized, parameter.name))
 
     def _mask_labels(self, masked: bytearray) -> None:
         """`phone 0400…`: the word is what the number is, not how somebody came to us."""
-        for entity in self._found:
+        for entity in self._entities:
             if entity.kind in {"phone", "email"}:
-                for token in self._passage.before(entity.start, 2):
+                for token in self._tokenized.before(entity.start, 2):
                     if token.lower in {"phone", "ph", "email", "e-mail", "mail", "number", "is"}:
                         masked[token.start : token.end] = b"\x01" * (token.end - token.start)
 
     def _left_over(self, writing: Writing) -> None:
-        """What is left is the one text that is still missing, if there is but one."""
+        """Take the rest as the one text that is still missing, if there is but one."""
         texts = [parameter for parameter in self._asked if parameter.kind == "text"]
         missing = [parameter for parameter in texts if parameter.name not in self._values]
         required = [parameter for parameter in missing if parameter.required]
         every_required = [
             parameter
-            for parameter in self._order.wanted
+            for parameter in self._order.parameters
             if parameter.kind == "text" and parameter.required
         ]
         if len(required) == 1 and len(every_required) == 1:
@@ -311,10 +316,12 @@ class FieldExtractor:
         self._pack = pack
         self._lexicon = pack_lexicon(pack)
         self._orders: dict[str, Order] = {}
-        self._read: OrderedDict[tuple[str, datetime], tuple[Passage, list[Entity]]] = OrderedDict()
+        self._read: OrderedDict[tuple[str, datetime], tuple[TokenizedText, list[Entity]]] = (
+            OrderedDict()
+        )
 
     def entities(self, text: str, now: datetime) -> list[Entity]:
-        """What is in the text, in its order; ids with the kinds of this pack's things."""
+        """Find the entities of a text, in its order; ids with the kinds of this pack's things."""
         return list(self._reading(text, now)[1])
 
     def arguments(self, clause: str, tool: PackTool | Skill, message: Message) -> dict[str, Json]:
@@ -323,13 +330,15 @@ class FieldExtractor:
         A value of the context that the argument cannot take is left out, and no words stand in for it.
         """
         order = self._order(tool)
-        from_context = self._given(order, message)
+        from_context = self._from_context(order, message)
         tokenized, entities = self._reading(clause, message.now)
-        asked = [parameter for parameter in order.wanted if parameter.name not in message.context]
+        asked = [
+            parameter for parameter in order.parameters if parameter.name not in message.context
+        ]
         read = Filling(order, tokenized, entities, self._lexicon, asked).values()
         return {
             parameter.name: (from_context | read)[parameter.name]
-            for parameter in order.wanted
+            for parameter in order.parameters
             if parameter.name in from_context or parameter.name in read
         }
 
@@ -338,12 +347,12 @@ class FieldExtractor:
         return named_choices(self._reading(text, now)[0], shape, self._lexicon)
 
     def may_be_id(self, entity: Entity, kind: str) -> bool:
-        """Whether a find may be the id of such a thing (`lead`), by its shape and the words before it."""
+        """Return whether a find may be the id of such a thing (`lead`), by its shape and the words before it."""
         return fits(entity, kind, frozenset({kind}), self._lexicon.kinds)
 
-    def _given(self, order: Order, message: Message) -> dict[str, Json]:
+    def _from_context(self, order: Order, message: Message) -> dict[str, Json]:
         values: dict[str, Json] = {}
-        for parameter in order.wanted:
+        for parameter in order.parameters:
             if parameter.name in message.context:
                 value = message.context[parameter.name]
                 entities = (
@@ -351,7 +360,7 @@ class FieldExtractor:
                     if isinstance(value, str) and len(value) < 200
                     else []
                 )
-                taken = given_value(parameter, value, entities)
+                taken = accepted_value(parameter, value, entities)
                 if taken is not None:
                     values[parameter.name] = taken
         return values
@@ -362,11 +371,11 @@ class FieldExtractor:
             order = self._orders[tool.name] = Order(tool, self._pack)
         return order
 
-    def _reading(self, text: str, now: datetime) -> tuple[Passage, list[Entity]]:
+    def _reading(self, text: str, now: datetime) -> tuple[TokenizedText, list[Entity]]:
         cached = self._read.get((text, now))
         if cached is None:
-            tokenized = Passage(text, now)
-            cached = self._read[text, now] = tokenized, found_in(tokenized, self._lexicon)
+            tokenized = TokenizedText(text, now)
+            cached = self._read[text, now] = tokenized, entities_in(tokenized, self._lexicon)
             if len(self._read) > _REMEMBERED:
                 self._read.popitem(last=False)
         return cached

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from podium.jobs.operator.judgement.fields.pack_lexicon import Lexicon
-from podium.jobs.operator.judgement.fields.tokenized_text import NEVER_NAMES, Entity, Passage
+from podium.jobs.operator.judgement.fields.tokenized_text import NEVER_NAMES, Entity, TokenizedText
 
 _UUID = re.compile(
     r"(?<![\w\-])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w\-])"
@@ -23,7 +23,7 @@ _UNIT_OR_ORDINAL = re.compile(
     r"\d+(?:st|nd|rd|th|k|m|am|pm|hrs?|h|mm|cm|km|kg|sqm|m2|lm|x|min|mins|days?)|\d+x\d+|x\d+|mp\d|a[34]|covid-?19"
 )
 
-_LETTERS_IN_ORDER = 2
+_MIN_PREFIX = 2
 """Letters that are needed before they may stand for a kind that does not begin with them."""
 _TOKEN = re.compile(r"([A-Za-z0-9][\w\-]{0,60})(?![\w@])(?![/:.,]\d)")
 _LABEL = re.compile(
@@ -32,7 +32,7 @@ _LABEL = re.compile(
 )
 
 
-def ids(tokenized: Passage, lexicon: Lexicon) -> Iterator[Entity]:
+def ids(tokenized: TokenizedText, lexicon: Lexicon) -> Iterator[Entity]:
     """Ids with their kind as `id:KIND` where it is known, else as `id`."""
     for match in _UUID.finditer(tokenized.lower):
         yield _entity(tokenized, *match.span(), "id", 93)
@@ -50,12 +50,12 @@ def ids(tokenized: Passage, lexicon: Lexicon) -> Iterator[Entity]:
     for match in _MIXED.finditer(tokenized.lower):
         if not _UNIT_OR_ORDINAL.fullmatch(match[0]):
             yield _entity(tokenized, *match.span(), "id", 30)
-    yield from _after_their_word(tokenized, lexicon)
+    yield from _after_label(tokenized, lexicon)
 
 
-def _after_their_word(tokenized: Passage, lexicon: Lexicon) -> Iterator[Entity]:
-    for index, cue in enumerate(tokenized.words):
-        kind = lexicon.id_words.get(cue.lower.removesuffix("'s")) or _mistyped(
+def _after_label(tokenized: TokenizedText, lexicon: Lexicon) -> Iterator[Entity]:
+    for index, cue in enumerate(tokenized.tokens):
+        kind = lexicon.kinds_by_name.get(cue.lower.removesuffix("'s")) or _mistyped(
             tokenized, index, lexicon
         )
         label = _LABEL.match(tokenized.smooth, cue.end) if kind else None
@@ -71,18 +71,18 @@ def _after_their_word(tokenized: Passage, lexicon: Lexicon) -> Iterator[Entity]:
             yield _entity(tokenized, *token.span(1), named, sure)
 
 
-def _mistyped(tokenized: Passage, index: int, lexicon: Lexicon) -> str:
+def _mistyped(tokenized: TokenizedText, index: int, lexicon: Lexicon) -> str:
     """The kind of thing that was meant by `qoute Q-12`. Empty: none."""
-    text = tokenized.words[index].lower
-    after = tokenized.words[index + 1].text if index + 1 < len(tokenized.words) else ""
+    text = tokenized.tokens[index].lower
+    after = tokenized.tokens[index + 1].text if index + 1 < len(tokenized.tokens) else ""
     if len(text) < 4 or not (after[-1:].isdigit() or after[:1].isdigit()):
         return ""
     near = (
         lexicon.things.nearly(text)
-        if text not in NEVER_NAMES and text not in lexicon.pack_words
+        if text not in NEVER_NAMES and text not in lexicon.pack_tokens
         else None
     )
-    return lexicon.id_words[near] if near else ""
+    return lexicon.kinds_by_name[near] if near else ""
 
 
 def _is_id(token: str, label: re.Match[str], shouted: bool) -> bool:
@@ -96,26 +96,26 @@ def _is_id(token: str, label: re.Match[str], shouted: bool) -> bool:
 
 
 def fits(entity: Entity, kind: str, own: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether an id may be one of this kind: neither the word before it nor its letters say otherwise.
+    """Return whether an id may be one of this kind: neither the word before it nor its letters say otherwise.
 
     `own` are the kinds of ids that the tool asks for, `others` all the pack has: `INV-9` is an invoice
     wherever there are invoices, `P-9` may be anything that is asked for alone.
     """
     if entity.kind != "id":
         return entity.kind == f"id:{kind}"
-    return _may_be(entity.value, kind, others if len(letters_of(entity.value)) > 2 else own)
+    return _may_be(entity.value, kind, others if len(id_prefix(entity.value)) > 2 else own)
 
 
 def _may_be(value: str, kind: str, kinds: frozenset[str]) -> bool:
-    """Whether the letters an id begins with are this kind's, or no kind's."""
-    spelled = kinds_spelled(letters_of(value), kinds | {kind})
+    """Return whether the letters an id begins with are this kind's, or no kind's."""
+    spelled = kinds_spelled(id_prefix(value), kinds | {kind})
     return kind in spelled or not spelled
 
 
 def kinds_spelled(prefix: str, kinds: frozenset[str]) -> frozenset[str]:
     """The kinds that letters stand for: those that begin with them, else the one that has them in its order."""
     begun = frozenset(kind for kind in kinds if kind.startswith(prefix))
-    if begun or len(prefix) < _LETTERS_IN_ORDER:
+    if begun or len(prefix) < _MIN_PREFIX:
         return begun
     inside = frozenset(kind for kind in kinds if _in_order(prefix, kind))
     return inside if len(inside) == 1 else frozenset()
@@ -127,13 +127,13 @@ def _in_order(prefix: str, kind: str) -> bool:
     return kind[0] == prefix[0] and all(character in left for character in prefix[1:])
 
 
-def letters_of(value: str) -> str:
-    """What an id such as `Q-12` or `J7` begins with, in lower case. Empty: no letters, or no such id."""
+def id_prefix(value: str) -> str:
+    """Extract the letters before the number of an id such as `Q-12` or `J7`, in lower case. Empty: no letters, or no such id."""
     begun = re.match(r"([A-Za-z]+)[-_]?\d", value)
     return begun[1].lower() if begun else ""
 
 
-def _entity(tokenized: Passage, start: int, end: int, kind: str, sure: int) -> Entity:
+def _entity(tokenized: TokenizedText, start: int, end: int, kind: str, sure: int) -> Entity:
     return Entity(kind, tokenized.smooth[start:end], tokenized.text[start:end], start, end, sure)
 
 
@@ -149,14 +149,14 @@ _SERVICE = re.compile(
 )
 _FOREIGN = re.compile(rf"(?<![\w+])\+[1-9](?:[ .\-()]{{0,2}}\d){{6,14}}{_ENDS}")
 _LOCAL = re.compile(rf"{_NOT_INSIDE}[2-9]\d{{3}}[ \-]?\d{{4}}{_ENDS}")
-_AREA_SAID = re.compile(r"\barea(?: code)? \(?0?([2378])\)?\b")
+_AREA_CODE = re.compile(r"\barea(?: code)? \(?0?([2378])\)?\b")
 _PHONE_LABEL = re.compile(r"(?:phone|ph|tel|call|ring|mob|mobile|number|on|dial)[ :.]{0,3}$")
 _OTHER_NUMBER = re.compile(
     r"\b(?:abn|acn|bsb|account|acct|tfn|licen[cs]e)\b(?: (?:no|number))?[ :.#]{0,3}$"
 )
 
 
-def phones(tokenized: Passage, area: str = "") -> Iterator[Entity]:
+def phones(tokenized: TokenizedText, area: str = "") -> Iterator[Entity]:
     """Numbers as E.164; 13 and 1300 numbers, which have no such form, as their digits.
 
     `area` is the area code (`3`) of local eight-digit numbers; without one these are no phones.
@@ -177,25 +177,25 @@ def phones(tokenized: Passage, area: str = "") -> Iterator[Entity]:
     yield from _local(tokenized, area)
 
 
-def _local(tokenized: Passage, area: str) -> Iterator[Entity]:
-    area_match = _AREA_SAID.search(tokenized.lower)
+def _local(tokenized: TokenizedText, area: str) -> Iterator[Entity]:
+    area_match = _AREA_CODE.search(tokenized.lower)
     code = area_match[1] if area_match else area.strip().lstrip("0")
     if code in {"2", "3", "7", "8"}:
         for match in _LOCAL.finditer(tokenized.smooth):
             yield from _phone_entity(tokenized, match, f"+61{code}{digits(match[0])}", 64)
 
 
-def _is_service(tokenized: Passage, match: re.Match[str]) -> bool:
+def _is_service(tokenized: TokenizedText, match: re.Match[str]) -> bool:
     # Six digits in one piece are as likely an id or an amount as a 13 number.
     return not match[0].isdigit() or len(match[0]) == 10 or _labelled(tokenized, match.start())
 
 
-def _labelled(tokenized: Passage, start: int) -> bool:
+def _labelled(tokenized: TokenizedText, start: int) -> bool:
     return _PHONE_LABEL.search(tokenized.lower, max(0, start - 12), start) is not None
 
 
 def _phone_entity(
-    tokenized: Passage, match: re.Match[str], value: str, certainty: int
+    tokenized: TokenizedText, match: re.Match[str], value: str, certainty: int
 ) -> Iterator[Entity]:
     start, end = match.span()
     if _OTHER_NUMBER.search(tokenized.lower, max(0, start - 24), start) is None:
@@ -215,7 +215,7 @@ _DICTATED = re.compile(
 )
 
 
-def emails(tokenized: Passage) -> Iterator[Entity]:
+def emails(tokenized: TokenizedText) -> Iterator[Entity]:
     """Addresses in lower case: people write one address in several ways."""
     text = tokenized.smooth
     at = text.find("@")
@@ -229,7 +229,7 @@ def emails(tokenized: Passage) -> Iterator[Entity]:
             )
 
 
-def _around(tokenized: Passage, at: int) -> Iterator[Entity]:
+def _around(tokenized: TokenizedText, at: int) -> Iterator[Entity]:
     local = _MAIL_LOCAL.search(tokenized.smooth[max(0, at - 64) : at])
     domain = _DOMAIN.match(tokenized.smooth, at + 1)
     name = local[0].lstrip(".'-") if local else ""
@@ -241,5 +241,5 @@ def _undotted(text: str) -> str:
     return text.replace(" dot ", ".")
 
 
-def _mail_entity(tokenized: Passage, start: int, end: int, value: str) -> Entity:
+def _mail_entity(tokenized: TokenizedText, start: int, end: int, value: str) -> Entity:
     return Entity("email", value, tokenized.text[start:end], start, end, 95)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from podium.jobs.operator.judgement.fields.tokenized_text import Entity, Passage
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText
 
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
@@ -17,12 +17,10 @@ _SCALES = {"hundred": 100, "thousand": 1_000, "grand": 1_000, "million": 1_000_0
 _SUFFIXES = {"k": 1_000, "m": 1_000_000, "mil": 1_000_000, "mill": 1_000_000} | _SCALES
 
 _SPOKEN = "|".join(sorted([*COUNTED, *_SCALES], key=len, reverse=True))
-_IN_WORDS = re.compile(
+_SPELLED_NUMBER = re.compile(
     rf"(?<![\w\-])(?:an? (?=hundred|thousand|million|grand))?(?:{_SPOKEN})(?:[ \-](?:and )?(?:{_SPOKEN}))*(?![\w\-])"
 )
-_DOLLAR_WORD = re.compile(
-    r" ?(?:dollars?|bucks|aud|aussie dollars)(?: (?:and )?(\d\d?) cents)?(?!\w)"
-)
+_DOLLARS = re.compile(r" ?(?:dollars?|bucks|aud|aussie dollars)(?: (?:and )?(\d\d?) cents)?(?!\w)")
 _GRAND = re.compile(r"grand$")
 
 _FIGURE = r"\d[\d,]{0,15}(?:\.\d{1,4})?"
@@ -41,7 +39,7 @@ _PLAIN = re.compile(
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
 
 
-def sums_of_money(tokenized: Passage) -> Iterator[Entity]:
+def sums_of_money(tokenized: TokenizedText) -> Iterator[Entity]:
     """Amounts as dollars: `$1,250.50`, `1250 dollars`, `1.2k`, `two thousand dollars`."""
     text = tokenized.lower
     for pattern, certainty in ((_SIGNED, 90), (_NAMED, 88), (_SHORT, 70)):
@@ -53,30 +51,30 @@ def sums_of_money(tokenized: Passage) -> Iterator[Entity]:
         yield from _spoken_sum(tokenized, match)
 
 
-def _spoken_sum(tokenized: Passage, match: re.Match[str]) -> Iterator[Entity]:
-    value = number_in_words(match[0])
-    money = _DOLLAR_WORD.match(tokenized.lower, match.end())
+def _spoken_sum(tokenized: TokenizedText, match: re.Match[str]) -> Iterator[Entity]:
+    value = spelled_number(match[0])
+    money = _DOLLARS.match(tokenized.lower, match.end())
     if value is not None and (money or _GRAND.search(match[0])):
         cents = int(money[1]) / 100 if money and money[1] else 0
         end = money.end() if money else match.end()
         yield _entity("money", _whole(value + cents), tokenized, match.start(), end, 88)
 
 
-def numbers(tokenized: Passage) -> Iterator[Entity]:
+def numbers(tokenized: TokenizedText) -> Iterator[Entity]:
     """Numbers by themselves. Ids, dates and amounts are found by others, with more certainty."""
     for match in _PLAIN.finditer(tokenized.lower):
         value = figure(match["figure"])
         if value is not None:
             yield _entity("number", value, tokenized, match.start(), match.end(), 10)
     for match in _spoken(tokenized.lower):
-        spoken = number_in_words(match[0])
+        spoken = spelled_number(match[0])
         if spoken is not None:
             yield _entity("number", spoken, tokenized, match.start(), match.end(), 9)
 
 
 def _spoken(text: str) -> Iterator[re.Match[str]]:
     """Numbers in words; of `5 grand` the second word is no number of its own."""
-    for match in _IN_WORDS.finditer(text):
+    for match in _SPELLED_NUMBER.finditer(text):
         after_figure = text[max(0, match.start() - 2) : match.start()].strip().isdigit()
         if not after_figure or match[0].split()[0] not in _SCALES:
             yield match
@@ -101,7 +99,7 @@ def figure(text: str) -> int | float | None:
     return sign * _whole(float(f"{whole.replace(',', '')}.{part or 0}"))
 
 
-def number_in_words(text: str) -> int | None:
+def spelled_number(text: str) -> int | None:
     """`two thousand five hundred` → 2500. None when the words make no number."""
     total = part = 0
     any_number = False
@@ -132,7 +130,7 @@ def _whole(value: float) -> int | float:
 
 
 def _entity(
-    kind: str, value: int | float, tokenized: Passage, start: int, end: int, sure: int
+    kind: str, value: int | float, tokenized: TokenizedText, start: int, end: int, sure: int
 ) -> Entity:
     return Entity(kind, value, tokenized.text[start:end], start, end, sure)
 
@@ -159,16 +157,16 @@ _AFTER_AT = re.compile(
 )
 _NAMED_TIMES = re.compile(r"\b(noon|midday|midnight)\b")
 _MILITARY = re.compile(r"(?<![\w:.$,/\-])([01]\d|2[0-3])([0-5]\d) ?h(?:ou)?rs?\b")
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(?<![\w\-])\d{4}-\d\d-\d\dt\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+\-]\d\d:?\d\d)?(?![\w:])"
 )
 
 
-def times(tokenized: Passage) -> Iterator[Entity]:
+def times(tokenized: TokenizedText) -> Iterator[Entity]:
     """Times as HH:MM. Hours from one to six without am or pm are those of the afternoon: people work then."""
     text = tokenized.lower
     for match in _CLOCK.finditer(text):
-        if match["half"] or ":" in match[0] or _said_as_time(text, match.start()):
+        if match["half"] or ":" in match[0] or _is_time(text, match.start()):
             yield from _time_entity(
                 tokenized, match, _hour(match), int(match["minute"]), 80 if ":" in match[0] else 72
             )
@@ -189,9 +187,9 @@ def times(tokenized: Passage) -> Iterator[Entity]:
         yield from _time_entity(tokenized, match, 0 if match[1] == "midnight" else 12, 0, 75)
 
 
-def moments(tokenized: Passage) -> Iterator[Entity]:
+def timestamps(tokenized: TokenizedText) -> Iterator[Entity]:
     """Moments in ISO 8601. Without an offset they are local, as `now` is."""
-    for match in _MOMENT.finditer(tokenized.lower):
+    for match in _TIMESTAMP.finditer(tokenized.lower):
         try:
             timestamp = datetime.fromisoformat(match[0].upper())
         except ValueError:
@@ -202,7 +200,7 @@ def moments(tokenized: Passage) -> Iterator[Entity]:
         yield Entity("datetime", timestamp.isoformat(), tokenized.text[start:end], start, end, 92)
 
 
-def _said_as_time(text: str, start: int) -> bool:
+def _is_time(text: str, start: int) -> bool:
     return text[max(0, start - 3) : start] == "at " or text[max(0, start - 6) : start] == "about "
 
 
@@ -218,7 +216,7 @@ def _hour(match: re.Match[str]) -> int:
     return hour + 12 if 1 <= hour <= 6 and not written.startswith("0") else hour
 
 
-def _past(tokenized: Passage, match: re.Match[str]) -> Iterator[Entity]:
+def _past(tokenized: TokenizedText, match: re.Match[str]) -> Iterator[Entity]:
     minutes_text = match["minutes"].replace("-", " ")
     minutes = (
         {"half": 30, "quarter": 15, "twenty five": 25}.get(minutes_text)
@@ -241,7 +239,7 @@ def _past(tokenized: Passage, match: re.Match[str]) -> Iterator[Entity]:
 
 
 def _time_entity(
-    tokenized: Passage, match: re.Match[str], hour: int, minute: int, sure: int, skip: int = 0
+    tokenized: TokenizedText, match: re.Match[str], hour: int, minute: int, sure: int, skip: int = 0
 ) -> Iterator[Entity]:
     if 0 <= hour <= 23:
         start, end = match.start() + skip, match.end()

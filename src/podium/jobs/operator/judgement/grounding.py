@@ -19,23 +19,23 @@ from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.fields.identifiers import digits
 from podium.jobs.operator.judgement.fields.pack_lexicon import kind_of, properties_of
-from podium.jobs.operator.judgement.tiers import highest, terms_of_wishes, tools_of
+from podium.jobs.operator.judgement.tiers import highest, intents_arithmetic, tools_of
 from podium.jobs.operator.judgement.value_sources import Sources, tokens_of
-from podium.jobs.operator.models import Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 
-Marks = tuple[UngroundedArgument, ...]
-FindUngrounded = Callable[[Message, Sequence[Wish]], list[Marks]]
+Ungrounded = tuple[UngroundedArgument, ...]
+FindUngrounded = Callable[[Message, Sequence[ToolIntent]], list[Ungrounded]]
 """For each call that was read, what of it nobody said."""
 
 NOT_ASKED = "the message does not ask for it"
 ASKED_LESS = "the message does not ask for it so often"
-NOT_SAID = "not in the message"
+NOT_IN_MESSAGE = "not in the message"
 OTHERWISE = "the message says it otherwise"
 NOT_CHECKED = "it could not be held against the message"
 
 
-class GroundCheck:
-    """Marks what is not grounded. A reading that is Podium's own is grounded by construction."""
+class GroundingCheck:
+    """Ungrounded what is not grounded. A reading that is Podium's own is grounded by construction."""
 
     def __init__(
         self, pack: Pack, extract: FieldExtractor, read: Callable[[Message], Reading]
@@ -45,8 +45,8 @@ class GroundCheck:
         self._extract = extract
         self._read = read
 
-    def __call__(self, message: Message, intents: Sequence[Wish]) -> list[Marks]:
-        """One entry for each wish; empty where all of it was said. Any trouble marks everything."""
+    def __call__(self, message: Message, intents: Sequence[ToolIntent]) -> list[Ungrounded]:
+        """One entry for each intent; empty where all of it was said. Any trouble marks everything."""
         try:
             return self._marked(message, intents)
         except Exception:
@@ -55,9 +55,9 @@ class GroundCheck:
                 for intent in intents
             ]
 
-    def _marked(self, message: Message, intents: Sequence[Wish]) -> list[Marks]:
+    def _marked(self, message: Message, intents: Sequence[ToolIntent]) -> list[Ungrounded]:
         reading = self._read(message)
-        own = reading.wishes if reading.intent is Intent.EXECUTE else ()
+        own = reading.calls if reading.intent is Intent.EXECUTE else ()
         if _same(own, intents):
             return [() for _ in intents]
         whole: list[str | None] = [intent.tool for intent in own]
@@ -71,11 +71,11 @@ class GroundCheck:
             ungrounded.append((*tool, *self._fields(intent, message, sources, own_values)))
         return ungrounded
 
-    def _parts(self, intent: Wish) -> Counter[str]:
+    def _parts(self, intent: ToolIntent) -> Counter[str]:
         """The tool itself; for a skill its tools, which may be asked for one by one."""
         return Counter(tool.name for tool in tools_of(intent, self._pack))
 
-    def _take(self, intent: Wish, whole: list[str | None], parts: list[Counter[str]]) -> bool:
+    def _take(self, intent: ToolIntent, whole: list[str | None], parts: list[Counter[str]]) -> bool:
         """Take the call off what was asked for: as a whole with its parts, or its parts, which leave no whole."""
         if intent.tool in whole:
             parts[whole.index(intent.tool)].clear()
@@ -91,7 +91,7 @@ class GroundCheck:
         return True
 
     def _fields(
-        self, intent: Wish, message: Message, sources: Sources, own_values: Mapping[str, Json]
+        self, intent: ToolIntent, message: Message, sources: Sources, own_values: Mapping[str, Json]
     ) -> Iterator[UngroundedArgument]:
         entry = self._pack.tool(intent.tool) or self._pack.skill(intent.tool)
         if entry is None:
@@ -101,7 +101,7 @@ class GroundCheck:
         for name, value in intent.arguments.items():
             shape = shapes.get(name, {})
             kind = kind_of(name, shape)
-            if _given(name, value, shape, message) or own_values.get(name) == value:
+            if _is_from_context(name, value, shape, message) or own_values.get(name) == value:
                 continue
             own = own_values.get(name, value)
             text = kind == "text" and shape.get("x-composed") is not True
@@ -110,21 +110,21 @@ class GroundCheck:
             ):
                 yield UngroundedArgument(field=name, value=value, reason=OTHERWISE)
             elif read.get(name) != value and not _derived(value, kind, shape, sources):
-                yield UngroundedArgument(field=name, value=value, reason=NOT_SAID)
+                yield UngroundedArgument(field=name, value=value, reason=NOT_IN_MESSAGE)
 
     def _leaves_out(
         self,
-        intent: Wish,
+        intent: ToolIntent,
         name: str,
         own: Json,
         shapes: Mapping[str, Mapping[str, Json]],
         sources: Sources,
     ) -> bool:
-        """Whether a text that is written down lacks words that may turn it around.
+        """Return whether a text that is written down lacks words that may turn it around.
 
         Those that another argument has, such as a name, and those that only say when are not missed.
         """
-        tier = highest(terms_of_wishes([intent], self._pack, ()))
+        tier = highest(intents_arithmetic([intent], self._pack, ()))
         if not isinstance(own, str) or tier == Tier.T0:
             return False
         others = (
@@ -132,10 +132,10 @@ class GroundCheck:
             for key, value in intent.arguments.items()
             if key == name or kind_of(key, shapes.get(key, {})) not in ("text", "")
         )
-        return not sources.telling_words(own) <= set(chain(*map(tokens_of, others)))
+        return not sources.content_tokens(own) <= set(chain(*map(tokens_of, others)))
 
 
-def _matched(own: Sequence[Wish], intents: Sequence[Wish]) -> list[Mapping[str, Json]]:
+def _matched(own: Sequence[ToolIntent], intents: Sequence[ToolIntent]) -> list[Mapping[str, Json]]:
     """For every call the arguments of Podium's own reading that is most like it; no reading stands for two calls."""
     pairs = [
         (-_likeness(mine.arguments, intent.arguments), number, position)
@@ -154,7 +154,7 @@ def _matched(own: Sequence[Wish], intents: Sequence[Wish]) -> list[Mapping[str, 
 
 
 def _likeness(own: Mapping[str, Json], values: Mapping[str, Json]) -> float:
-    """How many values are the same; words in common count for less than one."""
+    """Count equal values; tokens in common count for less than one."""
     alike = 0.0
     for name in own.keys() & values.keys():
         one, other = set(tokens_of(str(own[name]))), set(tokens_of(str(values[name])))
@@ -164,7 +164,7 @@ def _likeness(own: Mapping[str, Json], values: Mapping[str, Json]) -> float:
 
 
 def _contradict(own: Json, value: Json, kind: str) -> bool:
-    """Whether two values cannot both be meant. Words may be cut from a message in more than one way."""
+    """Return whether two values cannot both be meant. Words may be cut from a message in more than one way."""
     if own == value:
         return False
     if kind == "text" or not isinstance(own, str) or not isinstance(value, str):
@@ -183,15 +183,15 @@ _PHONE_DIGITS = 8
 """Without the codes of country and network."""
 
 
-def _given(name: str, value: Json, shape: Mapping[str, Json], message: Message) -> bool:
-    """Whether it is the context's own value, or what would be taken without any."""
+def _is_from_context(name: str, value: Json, shape: Mapping[str, Json], message: Message) -> bool:
+    """Return whether it is the context's own value, or what would be taken without any."""
     if name in message.context and message.context[name] == value:
         return True
     return "default" in shape and shape["default"] == value
 
 
 def _derived(value: Json, kind: str, shape: Mapping[str, Json], sources: Sources) -> bool:
-    """Whether the value, and every part of it, comes from what was said."""
+    """Return whether the value, and every part of it, comes from what was said."""
     match value:
         case dict():
             inner = shape.get("properties")
@@ -233,7 +233,7 @@ def _text_derived(value: str, kind: str, shape: Mapping[str, Json], sources: Sou
         case "choice":
             return sources.names(shape, value)
         case "date" | "time" | "datetime":
-            return sources.has_moment(value)
+            return sources.has_timestamp(value)
         case "money" | "number":
             return _is_figure(value) and sources.has_number(float(value))
         case "text" | "":
@@ -250,12 +250,12 @@ def _is_figure(value: str) -> bool:
         return False
 
 
-def _same(own: Sequence[Wish], intents: Sequence[Wish]) -> bool:
+def _same(own: Sequence[ToolIntent], intents: Sequence[ToolIntent]) -> bool:
     return [(intent.tool, intent.arguments) for intent in own] == [
         (intent.tool, intent.arguments) for intent in intents
     ]
 
 
-def _all_fields(intent: Wish) -> Iterator[UngroundedArgument]:
+def _all_fields(intent: ToolIntent) -> Iterator[UngroundedArgument]:
     for name, value in intent.arguments.items():
         yield UngroundedArgument(field=name, value=value, reason=NOT_CHECKED)
