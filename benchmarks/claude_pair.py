@@ -14,7 +14,7 @@ import pytest
 from benchmarks.figures import Figure, percentile
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiKit
+from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiDeps
 from podium.agents.tui.claude import ClaudeTui
 from podium.core.turns import (
     AwaitedMessage,
@@ -152,12 +152,12 @@ def _answer(to: str, kind: str) -> str:
     return block_of(MessageBlock(to=to, type=kind, id="{{id}}", body=BODY))
 
 
-def _kit(place: Path) -> TuiKit:
-    return TuiKit(
+def _kit(place: Path) -> TuiDeps:
+    return TuiDeps(
         launcher=ProcessLauncher(
             LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
         ),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

@@ -17,7 +17,7 @@ from podium.agents.tui import (
     TerminalPair,
     TerminalSettings,
     TuiAgent,
-    TuiKit,
+    TuiDeps,
 )
 from podium.core.turns import AwaitedMessage, Turn, TurnLimits
 from podium.jobs.duet.prompts import task_words
@@ -90,10 +90,10 @@ def _command(folder: Path, number: int) -> tuple[str, ...]:
     return zoo_command("spinning", folder / f"{number}.jsonl", folder / "answers.json")
 
 
-def _kit(folder: Path) -> TuiKit:
-    return TuiKit(
+def _kit(folder: Path) -> TuiDeps:
+    return TuiDeps(
         launcher=ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

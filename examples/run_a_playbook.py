@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from podium.agents import AgentKit, AgentScript, ScriptedAgent
+from podium.agents import AgentDeps, AgentScript, ScriptedAgent
 from podium.library import AgentMaker, load_playbook, load_profile, run_playbook
 from podium.ports import Agent
 
@@ -51,9 +51,11 @@ WORKER = {
 def playing(script: object) -> AgentMaker:
     """An agent that plays a script; with a key it could be `GeminiAgent(kit, os.environ.__getitem__)`."""
 
-    def make(kit: AgentKit) -> Agent:
+    def make(kit: AgentDeps) -> Agent:
         part = AgentScript.model_validate(script)
-        return ScriptedAgent("script", part, kit.launcher, kit.doors, enclosures=kit.enclosures)
+        return ScriptedAgent(
+            "script", part, kit.launcher, kit.doors, confinement_provider=kit.confinement_provider
+        )
 
     return make
 

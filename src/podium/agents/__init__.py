@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         OpenRouterAgent,
     )
     from podium.agents.contract import ContractedAgent
-    from podium.agents.deps import AgentKit, AgentOptions
+    from podium.agents.deps import AgentDeps, AgentOptions
     from podium.agents.failover import FailoverAgent
     from podium.agents.headless.claude import ClaudeCliAgent
     from podium.agents.headless.codex import CodexCliAgent
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcpAgent",
-    "AgentKit",
+    "AgentDeps",
     "AgentOptions",
     "AgentScript",
     "AnthropicAgent",
@@ -62,7 +62,7 @@ export_lazily(
         "GeminiCliAgent": "headless.gemini",
         "sweep_homes": "headless.home",
         "OpencodeCliAgent": "headless.opencode",
-        "AgentKit": "deps",
+        "AgentDeps": "deps",
         "AgentOptions": "deps",
         "AgentScript": "scripted",
         "ScriptedAgent": "scripted",

@@ -16,7 +16,7 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Purse:
+class BudgetTracker:
     """What the turns of runs may use, and have used. Counts where the gate counts."""
 
     store: Store
@@ -57,8 +57,10 @@ class Purse:
 
     def _first_spent(self, view: StoreView, run_id: str, step_key: str) -> BudgetSpent | None:
         recorded = terms_of(view.run(run_id)).budgets
-        found = (self._spent(view, each, run_id, step_key) for each in (*self.budgets, *recorded))
-        return next((spent for spent in found if spent is not None), None)
+        errors = (
+            self._spent(view, budget, run_id, step_key) for budget in (*self.budgets, *recorded)
+        )
+        return next((spent for spent in errors if spent is not None), None)
 
     def _spent(
         self, view: StoreView, budget: Budget, run_id: str, step_key: str
@@ -74,16 +76,18 @@ class Purse:
         )
         for measure, limit, amount in _limits(budget, used):
             if amount >= limit:
-                return _in_words(run_id, budget.scope, measure, amount, limit)
+                return _budget_error(run_id, budget.scope, measure, amount, limit)
         return None
 
     def _lift_recorded(self, tx: Transaction, run: Run, step_key: str) -> None:
         tx.guard(run.id, run.fence)
         stored = tx.run(run.id)
         recorded = terms_of(stored).budgets
-        kept = [each for each in recorded if self._spent(tx, each, run.id, step_key) is None]
-        if stored is not None and len(kept) < len(recorded):
-            budgets = [each.model_dump(mode="json") for each in kept]
+        remaining = [
+            budget for budget in recorded if self._spent(tx, budget, run.id, step_key) is None
+        ]
+        if stored is not None and len(remaining) < len(recorded):
+            budgets = [budget.model_dump(mode="json") for budget in remaining]
             settings = {**stored.settings, "budgets": budgets}
             tx.save_run(stored.model_copy(update={"settings": settings}))
 
@@ -106,7 +110,7 @@ def _plain(amount: float) -> str:
     return f"{amount:.0f}" if amount == int(amount) else f"{amount:g}"
 
 
-def _in_words(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
+def _budget_error(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
     return BudgetSpent(
         f"the {scope}'s budget is spent: {_plain(used)} of {_plain(limit)} {measure} are used; raise "
         f"`budgets: {scope}: {measure}:` in your own settings, which a project's only lower, then "

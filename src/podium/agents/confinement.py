@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from podium.agents.deps import AgentKit
+from podium.agents.deps import AgentDeps
 from podium.core.errors import BadInput
 from podium.core.processes import Confinement, Mount, ProcessExit
 from podium.core.turns import Turn
@@ -32,37 +32,39 @@ class Needs:
     """How it is started, as a person configured it."""
 
 
-async def fence_for(kit: AgentKit, turn: Turn, door: HookDoor, needs: Needs) -> Confinement:
+async def confinement_for(deps: AgentDeps, turn: Turn, door: HookDoor, needs: Needs) -> Confinement:
     """What the agent's program may reach in this turn: its workspace's fence, its needs, and the door."""
-    return fenced(await kit.enclosures.confinement(turn.workspace), needs, door)
+    return with_needs(await deps.confinement_provider.confinement(turn.workspace), needs, door)
 
 
-def fenced(fence: Confinement, needs: Needs, door: HookDoor | None = None) -> Confinement:
+def with_needs(confinement: Confinement, needs: Needs, door: HookDoor | None = None) -> Confinement:
     """The fence with these needs let through, and the way to the turn's door. One that confines nothing stays as it is.
 
     Raises `BadInput` where the network policy leaves no way to the model.
     """
-    if fence.kind == "none":
-        return fence
-    if fence.network == "none" and (needs.hosts or needs.base_url):
+    if confinement.kind == "none":
+        return confinement
+    if confinement.network == "none" and (needs.hosts or needs.base_url):
         raise BadInput(
             "`sandbox.network: none` leaves an agent without its model; set it to `model-only`"
         )
-    hosts, ports = _model_place(needs)
+    hosts, ports = _model_endpoint(needs)
     readable = (*needs.readable, *([Path(door.env["PODIUM_DOOR"]).parent] if door else []))
-    return fence.model_copy(
+    return confinement.model_copy(
         update={
             "mounts": (
-                *fence.mounts,
+                *confinement.mounts,
                 *_mounts(readable, False),
                 *_mounts(needs.writable, True),
             ),
-            "hosts": _joined(fence.hosts if fence.network == "listed" else (), hosts),
+            "hosts": _joined(confinement.hosts if confinement.network == "listed" else (), hosts),
             # A script that an interpreter is given is a program, too.
             "programs": tuple(
-                word for at, word in enumerate(needs.command) if not at or word.startswith("/")
+                argument
+                for at, argument in enumerate(needs.command)
+                if not at or argument.startswith("/")
             ),
-            "forwarded_ports": tuple(dict.fromkeys((*fence.forwarded_ports, *ports))),
+            "forwarded_ports": tuple(dict.fromkeys((*confinement.forwarded_ports, *ports))),
         }
     )
 
@@ -75,7 +77,7 @@ def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def _model_place(needs: Needs) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _model_endpoint(needs: Needs) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Hosts to list and loopback ports to forward, so that the model is reached."""
     if not needs.base_url:
         return needs.hosts, ()
@@ -98,14 +100,14 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def kept_out(agent: str, ended: ProcessExit) -> tuple[str, ...]:
+def confinement_warnings(agent: str, ended: ProcessExit) -> tuple[str, ...]:
     """What a person should know of what the fence kept the agent's processes from."""
-    found = []
+    warnings = []
     if ended.refused_hosts:
         hosts = ", ".join(ended.refused_hosts)
-        found.append(f"processes of {agent!r} wanted to reach {hosts}, which is not listed")
+        warnings.append(f"processes of {agent!r} wanted to reach {hosts}, which is not listed")
     if ended.refused_execs:
         programs = "; ".join(ended.refused_execs)
-        found.append(f"processes of {agent!r} wanted to start what may not be: {programs}")
-    found += [f"processes of {agent!r}: {breach}" for breach in ended.breaches]
-    return tuple(found)
+        warnings.append(f"processes of {agent!r} wanted to start what may not be: {programs}")
+    warnings += [f"processes of {agent!r}: {breach}" for breach in ended.breaches]
+    return tuple(warnings)

@@ -29,11 +29,11 @@ class AgentOptions(FrozenModel):
 
 
 @dataclass(frozen=True)
-class AgentKit:
+class AgentDeps:
     """The ports and places an agent's program is run with."""
 
     launcher: Launcher
-    enclosures: ConfinementProvider
+    confinement_provider: ConfinementProvider
     doors: HookServers
     transcripts: Transcripts
     clock: Clock
@@ -51,5 +51,5 @@ class AgentKit:
     """Serialised JSON without its secrets, for what an agent of ours keeps itself."""
 
 
-AgentMaker = Callable[[AgentKit], Agent]
+AgentMaker = Callable[[AgentDeps], Agent]
 """Makes an agent of a program's own, with the kit that it is run with."""

@@ -55,23 +55,23 @@ class FailoverAgent:
         """
         began = asyncio.get_running_loop().time()
         spent = Usage()
-        troubles: list[PodiumError] = []
+        errors: list[PodiumError] = []
         order = self._order(turn)
         for number, (agent, session) in enumerate(order):
             try:
                 reply = await agent.ask(self._turn_for(agent, session, turn, number, began))
-            except REASONS as trouble:
-                troubles.append(trouble)
-                spent = spent.plus(trouble.usage or Usage())
+            except REASONS as error:
+                errors.append(error)
+                spent = spent.plus(error.usage or Usage())
                 if number + 1 < len(order):
-                    await self._switch(turn, agent, order[number + 1][0], trouble)
-            except PodiumError as trouble:
+                    await self._switch(turn, agent, order[number + 1][0], error)
+            except PodiumError as error:
                 if spent != Usage():
-                    trouble.usage = spent.plus(trouble.usage or Usage(complete=False))
+                    error.usage = spent.plus(error.usage or Usage(complete=False))
                 raise
             else:
                 return self._signed(reply, agent, spent)
-        raise _soonest(troubles, spent)
+        raise _soonest(errors, spent)
 
     def _turn_for(
         self, agent: Agent, session: str | None, turn: Turn, number: int, began: float
@@ -112,8 +112,8 @@ def _read_session(session: str | None) -> tuple[str, str | None]:
     if session is None:
         return "", None
     try:
-        found = json.loads(session)
-        return str(found["agent"]), str(found["session"])
+        value = json.loads(session)
+        return str(value["agent"]), str(value["session"])
     except (ValueError, KeyError, TypeError):
         raise BadInput(f"{session[:80]!r} is no conversation of this role's agents") from None
 
@@ -129,18 +129,18 @@ def _time_left(turn: Turn, began: float) -> float | None:
     return left
 
 
-def _soonest(troubles: Sequence[PodiumError], spent: Usage) -> PodiumError:
+def _soonest(errors: Sequence[PodiumError], spent: Usage) -> PodiumError:
     """The trouble that passes first: a known reset or an outage, rather than what a person must mend.
 
     A reset that is known comes first, because then a run waits until it is worth it.
     """
-    outages = [each for each in troubles if isinstance(each, AgentUnavailable)]
-    limits = [each for each in troubles if isinstance(each, RateLimited)]
-    known = [each for each in limits if each.retry_at is not None]
-    by_reset = sorted(known, key=lambda each: str(each.retry_at))
-    chosen = (*by_reset, *outages, *limits, *troubles)[0]
-    if len(troubles) > 1:
-        told = "; ".join(str(each) for each in troubles if each is not chosen)
-        chosen.args = (f"{chosen} (and before: {told})", *chosen.args[1:])
+    outages = [error for error in errors if isinstance(error, AgentUnavailable)]
+    limits = [error for error in errors if isinstance(error, RateLimited)]
+    with_reset = [error for error in limits if error.retry_at is not None]
+    by_reset = sorted(with_reset, key=lambda error: str(error.retry_at))
+    chosen = (*by_reset, *outages, *limits, *errors)[0]
+    if len(errors) > 1:
+        others = "; ".join(str(error) for error in errors if error is not chosen)
+        chosen.args = (f"{chosen} (and before: {others})", *chosen.args[1:])
     chosen.usage = spent if spent != Usage() else None
     return chosen

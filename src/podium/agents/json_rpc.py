@@ -95,15 +95,15 @@ class RpcPeer:
 
     async def read(self) -> None:
         """Take in everything the process says, until its output ends."""
-        fault: BaseException | None = None
+        failure: BaseException | None = None
         try:
             async for line in self._process.lines():
                 await self._take(line.decode(errors="replace"))
         except BaseException as error:
-            fault = error
+            failure = error
             raise
         finally:
-            self._end(fault)
+            self._end(failure)
 
     async def stop_answering(self) -> None:
         """Drop the calls of the other side that are still being answered."""
@@ -117,11 +117,11 @@ class RpcPeer:
         message = _message(line)
         method = message.get("method")
         params = message.get("params")
-        found = params if isinstance(params, dict) else {}
+        arguments = params if isinstance(params, dict) else {}
         if isinstance(method, str) and "id" in message:
-            await self._take_call(message["id"], method, found)
+            await self._take_call(message["id"], method, arguments)
         elif isinstance(method, str):
-            await self._hear(method, found)
+            await self._hear(method, arguments)
         elif isinstance(number := message.get("id"), int):
             self._settle(number, message)
 
@@ -145,10 +145,10 @@ class RpcPeer:
 
     async def _turn_down(self, number: Json) -> None:
         """Said before anything else is heard: who asks without reading piles up nothing here."""
-        said = {"code": TOO_BUSY, "message": "too many calls at once; try again"}
+        error = {"code": TOO_BUSY, "message": "too many calls at once; try again"}
         try:
             async with asyncio.timeout(REFUSAL_SECONDS):
-                await self._send({"id": number, "error": said})
+                await self._send({"id": number, "error": error})
         except TimeoutError:
             raise AgentLost(
                 f"the agent asks and asks and has read no answer for {REFUSAL_SECONDS:g} s"
@@ -158,11 +158,11 @@ class RpcPeer:
         try:
             await self._send({"id": number, "result": await self._answer(method, params)})
         except RpcError as error:
-            said = {"code": error.code, "message": error.message}
-            await self._send({"id": number, "error": said})
+            body = {"code": error.code, "message": error.message}
+            await self._send({"id": number, "error": body})
         except Exception as error:
-            said = {"code": INTERNAL_ERROR, "message": f"{method!r}: {type(error).__name__}"}
-            await self._send({"id": number, "error": said})
+            body = {"code": INTERNAL_ERROR, "message": f"{method!r}: {type(error).__name__}"}
+            await self._send({"id": number, "error": body})
 
     async def _send(self, message: Params) -> None:
         line = json.dumps({**self._envelope, **message})
@@ -170,13 +170,13 @@ class RpcPeer:
             self._keep("sent", line)
         await self._process.send(line.encode() + b"\n")
 
-    def _end(self, fault: BaseException | None) -> None:
-        gone = fault if isinstance(fault, Exception) else LineClosed("the process ended")
+    def _end(self, failure: BaseException | None) -> None:
+        gone = failure if isinstance(failure, Exception) else LineClosed("the process ended")
         for answered in self._waiting.values():
             if not answered.done():
                 answered.set_exception(gone)
-        if isinstance(fault, Exception):
-            self._over.set_exception(fault)
+        if isinstance(failure, Exception):
+            self._over.set_exception(failure)
             self._over.exception()  # whoever asks gets it; nobody has to
         else:
             self._over.set_result(None)
@@ -214,11 +214,11 @@ def _message(line: str) -> Params:
     return message if isinstance(message, dict) else {}
 
 
-def _error(found: Json) -> RpcError:
-    if not isinstance(found, dict):
-        return RpcError(INTERNAL_ERROR, str(found))
-    code = found.get("code")
+def _error(value: Json) -> RpcError:
+    if not isinstance(value, dict):
+        return RpcError(INTERNAL_ERROR, str(value))
+    code = value.get("code")
     number = code if isinstance(code, int) else INTERNAL_ERROR
     return RpcError(
-        number, str(found.get("message") or "an error without words"), found.get("data")
+        number, str(value.get("message") or "an error without words"), value.get("data")
     )

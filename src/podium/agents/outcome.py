@@ -21,7 +21,7 @@ from podium.core.errors import (
 from podium.core.processes import ProcessExit
 from podium.core.turns import Finish, Reply, Turn, TurnLimits
 
-MAX_WORDS = 500
+MAX_LINE_CHARACTERS = 500
 
 _OVERFLOW = re.compile(
     r"context[ _](window|length)|prompt is too long|maximum context|too many (input )?tokens|"
@@ -31,19 +31,19 @@ _OVERFLOW = re.compile(
 _MAX_WAIT = timedelta(days=31)
 
 
-def plain_words(text: str, longest: int = MAX_WORDS) -> str:
+def plain_line(text: str, longest: int = MAX_LINE_CHARACTERS) -> str:
     """Words of a program on one line, without escapes and control characters, cut."""
     without = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text[: longest * 20])
     line = " ".join(without.split())
-    plain = "".join(letter for letter in line if letter.isprintable())
+    plain = "".join(character for character in line if character.isprintable())
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
-def last_words(ended: ProcessExit) -> str:
+def stderr_end(ended: ProcessExit) -> str:
     """The end of what it wrote to stderr, to be put behind a message; empty when there is nothing."""
     tail = ended.stderr[-4_000:].decode(errors="replace").strip()
-    words = plain_words(tail.rpartition("\n")[2])
-    return f": {words}" if words else ""
+    line = plain_line(tail.rpartition("\n")[2])
+    return f": {line}" if line else ""
 
 
 def out_of_time(agent: str, ended: ProcessExit) -> TimedOut:
@@ -55,13 +55,13 @@ def lost(agent: str, ended: ProcessExit) -> AgentLost:
     how = f"signal {ended.signal}" if ended.exit_code is None else f"exit {ended.exit_code}"
     if ended.breaches:
         return AgentLost(f"agent {agent!r} ended without an answer: {'; '.join(ended.breaches)}")
-    return AgentLost(f"agent {agent!r} ended without an answer ({how}){last_words(ended)}")
+    return AgentLost(f"agent {agent!r} ended without an answer ({how}){stderr_end(ended)}")
 
 
-def trouble_of_status(
+def error_of_status(
     agent: str,
     status: int | None,
-    words: str,
+    message: str,
     *,
     login_hint: str,
     now: datetime,
@@ -72,23 +72,23 @@ def trouble_of_status(
 
     `address` is where it was tried, if that is known.
     """
-    said = plain_words(words)
-    said = f": {said}" if said else ""
-    if is_overflow(words):
-        return ContextOverflow(f"the conversation is too long for agent {agent!r}{said}")
+    detail = plain_line(message)
+    detail = f": {detail}" if detail else ""
+    if is_overflow(message):
+        return ContextOverflow(f"the conversation is too long for agent {agent!r}{detail}")
     if status in (401, 403):
-        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{said}; {login_hint}")
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{detail}; {login_hint}")
     if status == 429:
-        found = retry_at or reset_time(words, now)
-        return RateLimited(f"agent {agent!r} has been asked too much{_until(found)}{said}", found)
+        reset = retry_at or reset_time(message, now)
+        return RateLimited(f"agent {agent!r} has been asked too much{_until(reset)}{detail}", reset)
     if status is None or status >= 500 or status in (408, 409):
         where = f" at {address}" if address else ""
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model{where}{said}")
-    return AgentRejected(f"agent {agent!r} was told that the request is wrong ({status}){said}")
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model{where}{detail}")
+    return AgentRejected(f"agent {agent!r} was told that the request is wrong ({status}){detail}")
 
 
-def is_overflow(words: str) -> bool:
-    return _OVERFLOW.search(words[:20_000]) is not None
+def is_overflow(text: str) -> bool:
+    return _OVERFLOW.search(text[:20_000]) is not None
 
 
 def _until(retry_at: datetime | None) -> str:
@@ -107,20 +107,20 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[dhms])", re.IGNORECASE)
 _UNIT_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-def reset_time(words: str, now: datetime) -> datetime | None:
+def reset_time(text: str, now: datetime) -> datetime | None:
     """When a limit is lifted, as providers put it in words: a moment, or how long from now on."""
     try:
-        found = _told_reset(words[:20_000], now)
+        reset = _reset_in(text[:20_000], now)
     except (ValueError, OverflowError, OSError):
         return None  # a date there is none of
-    return found if found is not None and now <= found <= now + _MAX_WAIT else None
+    return reset if reset is not None and now <= reset <= now + _MAX_WAIT else None
 
 
-def _told_reset(text: str, now: datetime) -> datetime | None:
+def _reset_in(text: str, now: datetime) -> datetime | None:
     if (epoch := _RESET_EPOCH.search(text)) is not None:
         return datetime.fromtimestamp(int(epoch[1]), UTC)
-    if (moment := _RESET_ISO.search(text)) is not None:
-        return datetime.fromisoformat(moment[1]).astimezone(UTC)
+    if (timestamp := _RESET_ISO.search(text)) is not None:
+        return datetime.fromisoformat(timestamp[1]).astimezone(UTC)
     if (span := _RESET_SPAN.search(text)) is not None:
         seconds = sum(
             float(number) * _UNIT_SECONDS[unit.lower()] for number, unit in _PART.findall(span[1])
@@ -141,7 +141,7 @@ def may_end_with(text: str, waiting_approvals: tuple[str, ...]) -> bool:
     return bool(text.strip() or waiting_approvals)
 
 
-def not_given(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def missing_tools(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Warnings for tools of its own that a role grants and the agent does not have."""
     return tuple(
         f"agent {agent!r} has no tool {name!r} of its own; it is not given" for name in names
@@ -161,8 +161,8 @@ def accounted(agent: str, used: Callable[[], Usage]) -> Iterator[None]:
     try:
         yield
     except _UNFORESEEN as error:
-        words = plain_words(f"{type(error).__name__}: {error}")
-        lost = AgentLost(f"agent {agent!r} was lost by what nobody foresaw ({words})")
+        description = plain_line(f"{type(error).__name__}: {error}")
+        lost = AgentLost(f"agent {agent!r} was lost by what nobody foresaw ({description})")
         lost.usage = used()
         raise lost from error
     except BaseException as error:
@@ -190,8 +190,8 @@ def finished(reply: Reply, turn: Turn, done: Finish | None) -> Reply:
         return reply.model_copy(update={"text": done.summary})
     if not done.payload:
         return reply if reply.text.strip() else reply.model_copy(update={"text": done.summary})
-    told = {"text": done.summary, "payload": done.payload, "found": "native"}
-    return reply.model_copy(update=told)
+    update = {"text": done.summary, "payload": done.payload, "found": "native"}
+    return reply.model_copy(update=update)
 
 
 def cost_of(

@@ -20,10 +20,12 @@ MAX_NAME = 80
 
 def plain_name(name: str) -> str:
     """The name as that of a folder. Different names never become the same one."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-    if kept == name and 0 < len(name) <= MAX_NAME:
+    plain = "".join(
+        character if character.isalnum() or character in "-_" else "-" for character in name
+    )
+    if plain == name and 0 < len(name) <= MAX_NAME:
         return name
-    return f"{kept[:MAX_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
+    return f"{plain[:MAX_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def write_private(target: Path, content: bytes, *, survives: bool = True) -> None:
@@ -58,15 +60,15 @@ _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Not blocking: what lies there may be a pipe."""
 
 
-def real_folder(place: Path) -> None:
+def real_folder(folder: Path) -> None:
     """Make it a folder of its own. A link an agent laid there would lead our sweeping elsewhere."""
     try:
-        if place.is_symlink() or not place.is_dir():
-            place.unlink(missing_ok=True)
-            place.mkdir(mode=0o700)
+        if folder.is_symlink() or not folder.is_dir():
+            folder.unlink(missing_ok=True)
+            folder.mkdir(mode=0o700)
     except OSError as error:
         raise NotPossibleNow(
-            f"the private home {str(place)!r} cannot be made ({error}); look at what stands there"
+            f"the private home {str(folder)!r} cannot be made ({error}); look at what stands there"
         ) from None
 
 
@@ -109,44 +111,44 @@ def is_really_in(home: Path, name: str | Path) -> bool:
 
 def real_paths(home: Path, name: str, pattern: str) -> list[Path]:
     """What matches beneath a folder of the home and is no link, nor behind one."""
-    found = [home / name] if is_really_in(home, name) else []
+    paths = [home / name] if is_really_in(home, name) else []
     for part in pattern.split("/"):
-        found = [path for each in found for path in _unlinked(each, part)]
-    return found
+        paths = [path for folder in paths for path in _unlinked(folder, part)]
+    return paths
 
 
 def take_away(home: Path, name: str) -> None:
     """Remove a file of the home. A link on the way to it goes instead: what it leads to is not ours."""
     parts = Path(name).parts
     for count in range(1, len(parts) + 1):
-        place = home.joinpath(*parts[:count])
-        if place.is_symlink() or count == len(parts):
-            remove(place)
+        path = home.joinpath(*parts[:count])
+        if path.is_symlink() or count == len(parts):
+            remove(path)
             return
 
 
-def remove(place: Path) -> None:
+def remove(path: Path) -> None:
     """Remove whatever stands there, also a tree that was made unwritable."""
     try:
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, onerror=_after_allowing)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, onerror=_after_allowing)
         else:
-            place.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
     except OSError as error:
         raise NotPossibleNow(
-            f"{str(place)!r} of an agent's private home cannot be removed ({error}); remove it"
+            f"{str(path)!r} of an agent's private home cannot be removed ({error}); remove it"
         ) from None
 
 
 def sweep(folder: Path, keep: Collection[Path], inner: Path = Path()) -> None:
     """Remove everything that is not kept and not above something kept. Who could lay links there must have ended."""
     for entry in os.scandir(folder):
-        place = inner / entry.name
+        path = inner / entry.name
         real = entry.is_dir(follow_symlinks=False)
-        if place in keep and (real or entry.is_file(follow_symlinks=False)):
+        if path in keep and (real or entry.is_file(follow_symlinks=False)):
             continue
-        if real and any(place in kept.parents for kept in keep):
-            sweep(Path(entry.path), keep, place)
+        if real and any(path in protected.parents for protected in keep):
+            sweep(Path(entry.path), keep, path)
         else:
             remove(Path(entry.path))
 
@@ -157,9 +159,9 @@ def _opened_way(home: Path, way: Path, *, make: bool) -> Iterator[int]:
     folder = os.open(home, _FOLDER)
     try:
         for part in way.parts:
-            beneath = _made(folder, part) if make else os.open(part, _FOLDER, dir_fd=folder)
+            child = _made(folder, part) if make else os.open(part, _FOLDER, dir_fd=folder)
             os.close(folder)
-            folder = beneath
+            folder = child
         yield folder
     finally:
         os.close(folder)
@@ -191,11 +193,11 @@ def _unlinked(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
-def _after_allowing(function: Callable[[str], object], path: str, fault: object) -> None:
+def _after_allowing(function: Callable[[str], object], path: str, error: object) -> None:
     """Go mod and others make their folders unwritable, and those cannot be removed."""
-    for place in (Path(path).parent, Path(path)):
-        if not place.is_symlink() and place.is_dir():
-            place.chmod(0o700)
+    for entry in (Path(path).parent, Path(path)):
+        if not entry.is_symlink() and entry.is_dir():
+            entry.chmod(0o700)
     if Path(path).is_dir() and not Path(path).is_symlink():
         shutil.rmtree(path)
     else:

@@ -49,7 +49,7 @@ def sent_line(line: str) -> str:
     return f'{{"sent": {line}}}'
 
 
-def heard_line(line: str) -> str:
+def received_line(line: str) -> str:
     """A line that the program wrote. What is no JSON is kept as the text it is."""
     try:
         json.loads(line)
@@ -65,15 +65,15 @@ def printed_line(line: str) -> str:
 
 _VERSION = re.compile(r"\b(\d+(?:\.\d+){1,3})\b")
 _SECONDS = 30.0
-_known: dict[tuple[str, ...], tuple[float, str]] = {}
+_versions: dict[tuple[str, ...], tuple[float, str]] = {}
 """argv → when its program was last changed, and the version it gave then."""
 
 
 async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str:
     """What `argv --version` says; empty when it says nothing of use. Raises `ToolMissing`."""
     changed = _changed(argv)
-    if argv in _known and _known[argv][0] == changed:
-        return _known[argv][1]
+    if argv in _versions and _versions[argv][0] == changed:
+        return _versions[argv][1]
     # Some make folders in the home even for this.
     with tempfile.TemporaryDirectory(prefix="podium-version-") as home:
         ended = await launcher.run(
@@ -84,28 +84,28 @@ async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str
                 limits=ProcessLimits(seconds=_SECONDS, output_bytes=10_000),
             )
         )
-    found = _VERSION.search(ended.stdout.decode(errors="replace"))
-    version = found[1] if found else ""
+    match = _VERSION.search(ended.stdout.decode(errors="replace"))
+    version = match[1] if match else ""
     if version:
-        _known[argv] = (changed, version)
+        _versions[argv] = (changed, version)
     return version
 
 
-def newer_than(version: str, known: str) -> bool:
+def newer_than(version: str, tried: str) -> bool:
     """Whether this is a later version than one that was tried."""
-    return _numbers(version) > _numbers(known)
+    return _numbers(version) > _numbers(tried)
 
 
-def untried(agent: str, version: str, known: str) -> tuple[str, ...]:
+def untried(agent: str, version: str, tried: str) -> tuple[str, ...]:
     """The warning for a version later than the one Podium was tried with."""
-    if not version or not newer_than(version, known):
+    if not version or not newer_than(version, tried):
         return ()
-    return (f"agent {agent!r} is version {version}; Podium was tried with {known}",)
+    return (f"agent {agent!r} is version {version}; Podium was tried with {tried}",)
 
 
 def _changed(argv: tuple[str, ...]) -> float:
     try:
-        return max(Path(word).stat().st_mtime for word in argv if "/" in word)
+        return max(Path(argument).stat().st_mtime for argument in argv if "/" in argument)
     except (OSError, ValueError):
         return 0.0
 

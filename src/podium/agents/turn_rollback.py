@@ -136,34 +136,34 @@ async def watched(ctx: FlowContext, workspace: str | Workspace) -> AsyncIterator
     if isinstance(workspace, str):
         yield
         return
-    seen = await workspace.begin_turn()
+    refs = await workspace.begin_turn()
     try:
         yield
     except asyncio.CancelledError as cancelled:
         # What is found is noted. The run was cancelled all the same, and must be seen to have been.
         try:
-            await run_to_completion(_check(ctx, workspace, seen))
+            await run_to_completion(_check(ctx, workspace, refs))
         except PodiumError as error:
             cancelled.add_note(str(error))
         raise
     except BaseException:
-        await run_to_completion(_check(ctx, workspace, seen))
+        await run_to_completion(_check(ctx, workspace, refs))
         raise
     else:
-        await run_to_completion(_check(ctx, workspace, seen))
+        await run_to_completion(_check(ctx, workspace, refs))
 
 
-async def _check(ctx: FlowContext, workspace: Workspace, seen: RepositoryRefs) -> None:
-    end = await workspace.end_turn(seen)
-    ctx.note(_checked(workspace.record.id, seen, end))
+async def _check(ctx: FlowContext, workspace: Workspace, refs: RepositoryRefs) -> None:
+    end = await workspace.end_turn(refs)
+    ctx.note(_checked(workspace.record.id, refs, end))
     if end.violations:
-        raise WorkspaceTampered(_words(end))
+        raise WorkspaceTampered(_violations_text(end))
 
 
-def _checked(workspace_id: str, seen: RepositoryRefs, end: TurnEnd) -> WorkspaceChecked:
+def _checked(workspace_id: str, refs: RepositoryRefs, end: TurnEnd) -> WorkspaceChecked:
     return WorkspaceChecked(
         workspace=workspace_id,
-        refs_before=digest_of(seen.model_dump()),
+        refs_before=digest_of(refs.model_dump()),
         refs_after=digest_of(end.seen.model_dump()),
         violations=end.violations,
         moved_away=end.moved_away,
@@ -171,12 +171,12 @@ def _checked(workspace_id: str, seen: RepositoryRefs, end: TurnEnd) -> Workspace
     )
 
 
-def _words(end: TurnEnd) -> str:
-    told = ", ".join(
-        f"{each.what} ({'put back' if each.restored else 'could not be put back'})"
-        for each in end.violations
+def _violations_text(end: TurnEnd) -> str:
+    changes = ", ".join(
+        f"{violation.what} ({'put back' if violation.restored else 'could not be put back'})"
+        for violation in end.violations
     )
     return (
-        f"during the turn something outside the workspace was changed: {told}; look at it, then resume "
+        f"during the turn something outside the workspace was changed: {changes}; look at it, then resume "
         "the run or cancel it"
     )

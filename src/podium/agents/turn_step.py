@@ -16,7 +16,7 @@ from typing import Required, TypedDict, Unpack
 
 from pydantic import BaseModel
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.turn_rollback import (
     folder_of,
     restore_turn,
@@ -72,7 +72,7 @@ class Limited(FrozenModel):
 
 
 @dataclass(frozen=True)
-class Player:
+class RoleAgent:
     """An agent in a role, with what the settings say of both."""
 
     role: str
@@ -89,10 +89,10 @@ class Player:
 
 async def ask(
     ctx: FlowContext,
-    player: Player,
+    role_agent: RoleAgent,
     prompt: str,
     *,
-    purse: Purse,
+    budget: BudgetTracker,
     name: str,
     workspace: str | Workspace,
     index: int = 0,
@@ -127,47 +127,47 @@ async def ask(
     """
 
     async def take_turn(step: StepContext, key: str, later_notes: Sequence[str]) -> Reply:
-        await purse.check(ctx.run, key)
-        outcome = await _outcome(purse.store, earlier)
+        await budget.check(ctx.run, key)
+        outcome = await _outcome(budget.store, earlier)
         session = earlier.session if earlier else None
 
         def full(text: str) -> str:
-            said = [f"A person says: {note}" for note in (*notes, *later_notes)]
-            return "\n\n".join([outcome, text, *said] if outcome else [text, *said])
+            guidance = [f"A person says: {note}" for note in (*notes, *later_notes)]
+            return "\n\n".join([outcome, text, *guidance] if outcome else [text, *guidance])
 
         sent = news if news and session is not None else prompt
-        if not await _asked_before(purse.store, ctx.run, key):
+        if not await _asked_before(budget.store, ctx.run, key):
             asked = AgentAsked(
-                role=player.role, agent=player.agent.name, prompt=full(sent), step=key
+                role=role_agent.role, agent=role_agent.agent.name, prompt=full(sent), step=key
             )
             ctx.note(asked)
         turn = Turn(
             run_id=step.run_id,
             step_key=key,
-            role=player.role,
+            role=role_agent.role,
             prompt=full(prompt),
             news=full(news) if news else "",
             workspace=folder_of(workspace),
             session=session,
-            limits=player.limits,
-            allowed_tools=player.allowed_tools,
-            own_tools=player.own_tools,
+            limits=role_agent.limits,
+            allowed_tools=role_agent.allowed_tools,
+            own_tools=role_agent.own_tools,
             contract=contract,
             nonce_slot=nonce_slot,
             provenance=provenance,
             awaits=awaits,
         )
         if prepare is not None and await prepare() and not isinstance(workspace, str):
-            await roll_back_calls(purse.store, purse.clock, ctx.run, key)
+            await roll_back_calls(budget.store, budget.clock, ctx.run, key)
         async with watched(ctx, workspace):
-            reply = await _reply(player, turn, purse)
+            reply = await _reply(role_agent, turn, budget)
         # Before the spending, whose transaction carries it along.
         if reply.stopped is not None:
-            ctx.note(AgentStopped(role=player.role, agent=reply.agent, stop=reply.stopped))
+            ctx.note(AgentStopped(role=role_agent.role, agent=reply.agent, stop=reply.stopped))
         ctx.note(
             AgentReplied(
-                role=player.role,
-                agent=reply.agent or player.agent.name,
+                role=role_agent.role,
+                agent=reply.agent or role_agent.agent.name,
                 text=reply.text,
                 usage=reply.usage,
                 seconds=reply.seconds,
@@ -179,23 +179,23 @@ async def ask(
                 read_from=reply.read_from,
             )
         )
-        source = f"agent:{reply.agent or player.agent.name}"
-        deadlines = await _deadlines(purse.store, reply.waiting_approvals)
-        known = reply.model_copy(update={"approval_deadlines": deadlines})
+        source = f"agent:{reply.agent or role_agent.agent.name}"
+        deadlines = await _deadlines(budget.store, reply.waiting_approvals)
+        recorded = reply.model_copy(update={"approval_deadlines": deadlines})
         if prepare is not None and reply.waiting_approvals and not isinstance(workspace, str):
             snapshot = await snapshot_turn(ctx, workspace)
-            known = known.model_copy(update={"snapshot": snapshot})
+            recorded = recorded.model_copy(update={"snapshot": snapshot})
         # Reply, spending and step in one: a crash in between would count the turn twice.
-        await purse.spend(
+        await budget.spend(
             turn.run_id,
             turn.step_key,
             source,
             reply.usage,
-            lambda tx: step.checkpoint(tx, known),
+            lambda tx: step.checkpoint(tx, recorded),
         )
-        return known
+        return recorded
 
-    return await _past_trouble(ctx, player, take_turn, purse, name, index)
+    return await _ask_with_retries(ctx, role_agent, take_turn, budget, name, index)
 
 
 TakeTurn = Callable[[StepContext, str, Sequence[str]], Awaitable[Reply]]
@@ -216,32 +216,37 @@ class _Tries:
     def number(self) -> int:
         return self.limits + self.losses
 
-    def after(self, trouble: Limited) -> _Tries:
+    def after(self, limited: Limited) -> _Tries:
         return replace(
             self,
-            turn=trouble.turn or self.turn,
-            limits=self.limits + (not trouble.lost),
-            losses=self.losses + trouble.lost,
-            last_was_lost=trouble.lost,
+            turn=limited.turn or self.turn,
+            limits=self.limits + (not limited.lost),
+            losses=self.losses + limited.lost,
+            last_was_lost=limited.lost,
         )
 
 
-async def _past_trouble(
-    ctx: FlowContext, player: Player, take_turn: TakeTurn, purse: Purse, name: str, index: int
+async def _ask_with_retries(
+    ctx: FlowContext,
+    role_agent: RoleAgent,
+    take_turn: TakeTurn,
+    budget: BudgetTracker,
+    name: str,
+    index: int,
 ) -> Reply:
     """The turn's reply, after as many rate limits and losses as it takes. Each is a step, so each is remembered."""
-    place = f"{name}-{index}"
+    label = f"{name}-{index}"
     tries = _Tries(turn=f"{name}#{index}" if index else name)
     for number in count():
 
-        async def unless_in_trouble(step: StepContext, tries: _Tries = tries) -> Reply | Limited:
+        async def attempt(step: StepContext, tries: _Tries = tries) -> Reply | Limited:
             key = tries.turn
             if not tries.last_was_lost:
-                key = await _turn_key(purse.store, step, tries.turn)
+                key = await _turn_key(budget.store, step, tries.turn)
             try:
                 return await take_turn(step, key, tries.notes)
             except (RateLimited, AgentLost) as error:
-                until = _until(error, purse.clock.now(), tries, player.max_losses)
+                until = _until(error, budget.clock.now(), tries, role_agent.max_losses)
                 if until is None:
                     raise
                 lost = isinstance(error, AgentLost)
@@ -249,44 +254,44 @@ async def _past_trouble(
                     ctx.note(_broke(step.key, error, tries.number))
                 return Limited(limited_until=until, why=str(error), lost=lost, turn=key)
 
-        found: Reply | Limited = await ctx.step(
-            f"{place}:again" if number else name,
-            unless_in_trouble,
+        outcome: Reply | Limited = await ctx.step(
+            f"{label}:again" if number else name,
+            attempt,
             index=number or index,
             returns=Reply | Limited,
         )
-        if isinstance(found, Reply):
-            return found
-        tries = tries.after(found)
-        if found.lost and tries.losses % player.max_losses == 0:
-            said = await _guidance(ctx, player, found, place, tries.losses)
-            tries = replace(tries, notes=(*tries.notes, *said))
+        if isinstance(outcome, Reply):
+            return outcome
+        tries = tries.after(outcome)
+        if outcome.lost and tries.losses % role_agent.max_losses == 0:
+            guidance = await _guidance(ctx, role_agent, outcome, label, tries.losses)
+            tries = replace(tries, notes=(*tries.notes, *guidance))
         else:
-            timer = AGENT_LOST if found.lost else RATE_LIMIT
-            await ctx.wait(f"{timer}{place}", index=number, until=found.limited_until)
+            timer = AGENT_LOST if outcome.lost else RATE_LIMIT
+            await ctx.wait(f"{timer}{label}", index=number, until=outcome.limited_until)
     raise AssertionError("tries are counted without end")
 
 
 async def _guidance(
-    ctx: FlowContext, player: Player, lost: Limited, place: str, losses: int
+    ctx: FlowContext, role_agent: RoleAgent, lost: Limited, label: str, losses: int
 ) -> list[str]:
     """Ask a person about an agent that keeps being lost; what they say is for its prompt."""
     run = short_id(ctx.run.id)
     reason = (
-        f"{player.role or place}: {lost.why}; tried {player.max_losses} times with growing pauses. "
-        f"`podium agents check {player.agent.name} --ask` tells whether it answers at all; "
+        f"{role_agent.role or label}: {lost.why}; tried {role_agent.max_losses} times with growing pauses. "
+        f"`podium agents check {role_agent.agent.name} --ask` tells whether it answers at all; "
         f"`podium resume {run}` tries again"
     )
     signal = await ctx.ask_person(
-        f"{place}:lost", reason, index=losses // max(1, player.max_losses) - 1
+        f"{label}:lost", reason, index=losses // max(1, role_agent.max_losses) - 1
     )
     return _notes(signal)
 
 
 def _notes(signal: Signal) -> list[str]:
     """What a person said when they let the run go on, for the agent's prompt."""
-    said = signal.payload
-    return [said.strip()] if isinstance(said, str) and said.strip() else []
+    comment = signal.payload
+    return [comment.strip()] if isinstance(comment, str) and comment.strip() else []
 
 
 def _broke(step_key: str, error: PodiumError, tries: int) -> StepBroke:
@@ -302,9 +307,9 @@ def _until(
         return _worth_waiting(error, now, tries.limits)
     if not max_losses:
         return None
-    known = error.retry_at
-    if known is not None and now < known <= now + MAX_LIMIT:
-        return known
+    retry_at = error.retry_at
+    if retry_at is not None and now < retry_at <= now + MAX_LIMIT:
+        return retry_at
     return now + timedelta(seconds=FIRST_PAUSE_SECONDS * 2.0 ** (tries.losses % max_losses))
 
 
@@ -320,7 +325,7 @@ def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime |
 class AskOptions(TypedDict, total=False):
     """Arguments of `ask` that are the same for every turn of a conversation."""
 
-    purse: Required[Purse]
+    budget: Required[BudgetTracker]
     contract: type[BaseModel] | None
     nonce_slot: str
     awaits: AwaitedMessage | None
@@ -353,7 +358,7 @@ class Conversation:
     def __init__(
         self,
         ctx: FlowContext,
-        player: Player,
+        role_agent: RoleAgent,
         write_text: WriteText,
         *,
         name: str,
@@ -365,7 +370,7 @@ class Conversation:
         **options: Unpack[AskOptions],
     ) -> None:
         self._ctx = ctx
-        self._player = player
+        self._role_agent = role_agent
         self._write_text = write_text
         self._name = name
         self._workspace = workspace
@@ -399,7 +404,7 @@ class Conversation:
         text = await self._write_text(self._turns, self._last, news)
         reply = await ask(
             self._ctx,
-            self._player,
+            self._role_agent,
             text.prompt,
             name=self._name,
             workspace=self._workspace,
@@ -427,7 +432,7 @@ class Conversation:
 
 async def ask_until_answered(
     ctx: FlowContext,
-    player: Player,
+    role_agent: RoleAgent,
     prompt: str,
     *,
     name: str,
@@ -445,7 +450,7 @@ async def ask_until_answered(
 
     conversation = Conversation(
         ctx,
-        player,
+        role_agent,
         write_text,
         name=name,
         workspace=workspace,
@@ -465,8 +470,8 @@ async def _turn_key(store: Store, step: StepContext, first: str) -> str:
         return first
     query = EventQuery(run_id=step.run_id, types=("model_answered",), limit=100_000)
     bodies = [event.body for event in await store.read(lambda view: view.events(query))]
-    kept = any(isinstance(body, ModelAnswered) and body.step == first for body in bodies)
-    return first if kept else step.key
+    has_answers = any(isinstance(body, ModelAnswered) and body.step == first for body in bodies)
+    return first if has_answers else step.key
 
 
 async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
@@ -490,37 +495,41 @@ async def _outcome(store: Store, earlier: Reply | None) -> str:
     if earlier is None:
         return ""
     waited = earlier.waiting_approvals
-    approvals = await store.read(lambda view: [view.approval(each) for each in waited])
-    kept = earlier.keeps_calls
+    approvals = await store.read(
+        lambda view: [view.approval(approval_id) for approval_id in waited]
+    )
+    keeps_calls = earlier.keeps_calls
     # Whoever kept the conversation knows what it asked, unless it asked several things at once.
-    is_known = earlier.session is not None and len(waited) == 1
+    is_unambiguous = earlier.session is not None and len(waited) == 1
     answers = [
-        _answer_to(each, performed=kept, is_known=is_known)
-        for each in approvals
-        if each is not None
+        _answer_to(approval, performed=keeps_calls, is_unambiguous=is_unambiguous)
+        for approval in approvals
+        if approval is not None
     ]
     untold = [" ".join(line.split()) for line in earlier.untold]
-    told = "\n".join(f"- {line}" for line in (*untold, *answers))
-    return f"What became of your last turn:\n{told}" if told else ""
+    report = "\n".join(f"- {line}" for line in (*untold, *answers))
+    return f"What became of your last turn:\n{report}" if report else ""
 
 
-def _answer_to(approval: Approval, *, performed: bool, is_known: bool) -> str:
+def _answer_to(approval: Approval, *, performed: bool, is_unambiguous: bool) -> str:
     """What a person said to a call, in words for the agent that asked for it.
 
     `performed`: Podium makes the call before the agent reads this. `is_known`: the agent knows which question
     an answer is to.
     """
     summary, call = " ".join(approval.summary.split()), _own_call(approval)
-    said, why = " ".join(approval.said.split()), " ".join(approval.why.split())
-    if approval.tool == ASK_HUMAN and said and approval.status in ANSWERED:
+    answer, why = " ".join(approval.said.split()), " ".join(approval.why.split())
+    if approval.tool == ASK_HUMAN and answer and approval.status in ANSWERED:
         asked = str(approval.arguments.get("question") or summary)
-        question = "" if is_known else f" ({shorten(asked, _QUESTION_CHARACTERS, placeholder='…')})"
-        return f"A person answered your question{question}: {said}"
+        question = (
+            "" if is_unambiguous else f" ({shorten(asked, _QUESTION_CHARACTERS, placeholder='…')})"
+        )
+        return f"A person answered your question{question}: {answer}"
     match approval.status:
         case ApprovalStatus.GRANTED if performed:
             return f"Approved, and performed: {summary}. The result is above. Continue."
         case ApprovalStatus.GRANTED:
-            comment = f"\nThey said: {said}" if said else ""
+            comment = f"\nThey said: {answer}" if answer else ""
             return f"Approved. Repeat your call exactly, once.{call}{comment}"
         case ApprovalStatus.REJECTED:
             reason = f": {why}" if why else " without a reason"
@@ -536,31 +545,33 @@ def _own_call(approval: Approval) -> str:
     if isinstance(command, list):
         command = shlex.join(map(str, command))
     if isinstance(command, str) and command:
-        fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", command))])
+        backticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", command))])
         # Not indented: whoever copies it would copy that too.
-        return f" The command:\n{fence}\n{written_out(command)}\n{fence}"
+        return f" The command:\n{backticks}\n{written_out(command)}\n{backticks}"
     if isinstance(path, str) and path:
         return f" The file: `{' '.join(path.split())}`"
     return f" The call: {' '.join(approval.summary.split())}"
 
 
-async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
+async def _reply(role_agent: RoleAgent, turn: Turn, budget: BudgetTracker) -> Reply:
     """The answer. A turn that brought none has still been used."""
-    began = purse.clock.monotonic()
+    began = budget.clock.monotonic()
     try:
-        reply = await player.agent.ask(turn)
+        reply = await role_agent.agent.ask(turn)
         with _using(reply.usage):
             # What an agent says that met a full disk is not taken: it is asked again when there is room.
-            purse.store.must_have_room()
+            budget.store.must_have_room()
         return reply
     except (PodiumError, asyncio.CancelledError) as error:
         # Agents leave what was used on whatever ends their turn, a cancellation too.
         used: Usage | None = getattr(error, "usage", None)
         if used is None and isinstance(error, AgentLost | TimedOut | asyncio.CancelledError):
-            seconds = purse.clock.monotonic() - began
+            seconds = budget.clock.monotonic() - began
             used = Usage(turns=1, seconds=seconds, complete=False)
         if used is not None:
-            spending = purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
+            spending = budget.spend(
+                turn.run_id, turn.step_key, f"agent:{role_agent.agent.name}", used
+            )
             await run_to_completion(spending)
         raise
 
@@ -579,5 +590,7 @@ async def _deadlines(store: Store, approvals: tuple[str, ...]) -> dict[str, date
     """Until when each can be answered. One that the store does not know cannot be waited for."""
     if not approvals:
         return {}
-    known = await store.read(lambda view: [view.approval(each) for each in approvals])
-    return {each.id: each.deadline for each in known if each is not None}
+    records = await store.read(
+        lambda view: [view.approval(approval_id) for approval_id in approvals]
+    )
+    return {approval.id: approval.deadline for approval in records if approval is not None}

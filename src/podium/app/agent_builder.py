@@ -12,37 +12,37 @@ from podium.core.errors import BadInput, ToolMissing
 from podium.ports import Agent, ConfinementProvider, HookServers
 
 if TYPE_CHECKING:
-    from podium.agents import AgentKit, AgentOptions
-    from podium.agents.turn_step import Player
+    from podium.agents import AgentDeps, AgentOptions
+    from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
     from podium.config.settings import AgentSettings
 
 
-AgentBuilder = Callable[["Podium", "AgentSettings", "AgentOptions", "AgentKit"], Agent]
+AgentBuilder = Callable[["Podium", "AgentSettings", "AgentOptions", "AgentDeps"], Agent]
 """Builds an agent of one kind of what podium.yaml says of it."""
 
 
-async def players_by_role(podium: Podium) -> Callable[[str], Player]:
+async def players_by_role(podium: Podium) -> Callable[[str], RoleAgent]:
     """Gives the player of a role. Each is made when it is first asked for.
 
     What it gives raises `BadInput` for a role or an agent that podium.yaml does not have, and
     `NotPossibleNow` for an agent whose command, variables, address or options nobody has trusted.
     """
     from podium.agents import FailoverAgent
-    from podium.agents.turn_step import Player
+    from podium.agents.turn_step import RoleAgent
 
     doors = await podium.hook_doors()
     journal = await podium.journal()
 
     @cache
-    def player_for(role: str) -> Player:
+    def player_for(role: str) -> RoleAgent:
         known = podium.settings.roles
         if role not in known:
             raise BadInput(f"podium.yaml has no role {role!r}; roles: {_listed(known)}")
         names = known[role].agents
         agents = [build_agent(podium, name, doors) for name in names]
         limits = {name: podium.settings.agents[name].limits for name in names}
-        return Player(
+        return RoleAgent(
             role=role,
             # Also for one alone: a conversation is then signed by whoever holds it.
             agent=FailoverAgent(agents, journal, limits),
@@ -142,22 +142,22 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
     )
 
 
-def _within(kit: AgentKit, fence: ConfinementProvider | None) -> AgentKit:
-    return kit if fence is None else replace(kit, enclosures=fence)
+def _within(kit: AgentDeps, fence: ConfinementProvider | None) -> AgentDeps:
+    return kit if fence is None else replace(kit, confinement_provider=fence)
 
 
 def _handless(options: AgentOptions) -> AgentOptions:
     return options.model_copy(update={"options": {**options.options, "hands": False}})
 
 
-def kit_of(podium: Podium, doors: HookServers) -> AgentKit:
+def kit_of(podium: Podium, doors: HookServers) -> AgentDeps:
     """What agents are run with."""
-    from podium.agents import AgentKit
+    from podium.agents import AgentDeps
     from podium.sandbox import hook_command, mcp_server_command
 
-    return AgentKit(
+    return AgentDeps(
         launcher=podium.launcher,
-        enclosures=podium.enclosures,
+        confinement_provider=podium.enclosures,
         doors=doors,
         transcripts=podium.transcripts,
         clock=podium.clock,
@@ -171,7 +171,7 @@ def kit_of(podium: Podium, doors: HookServers) -> AgentKit:
 
 
 def _scripted(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
 ) -> Agent:
     from podium.agents import AgentScript, ScriptedAgent
     from podium.config.located_yaml import read_located
@@ -189,30 +189,34 @@ def _scripted(
         env=options.env,
         model=options.model or "script",
         transcripts=kit.transcripts,
-        enclosures=kit.enclosures,
+        confinement_provider=kit.confinement_provider,
     )
 
 
-def _gemini(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+def _gemini(
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+) -> Agent:
     from podium.agents import GeminiCliAgent
 
     return GeminiCliAgent(options, kit)
 
 
-def _claude(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+def _claude(
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+) -> Agent:
     from podium.agents import ClaudeCliAgent
 
     return ClaudeCliAgent(options, kit)
 
 
-def _codex(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+def _codex(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
     from podium.agents import CodexCliAgent
 
     return CodexCliAgent(options, kit)
 
 
 def _opencode(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
 ) -> Agent:
     from podium.agents import OpencodeCliAgent
 
@@ -220,26 +224,26 @@ def _opencode(
 
 
 def _command(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
 ) -> Agent:
     from podium.agents import CommandAgent
 
     return CommandAgent(options, kit)
 
 
-def _acp(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+def _acp(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
     from podium.agents import AcpAgent
 
     return AcpAgent(options, kit)
 
 
-def _api(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+def _api(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
     from podium.agents import ApiAgent
 
     return ApiAgent(options, kit, podium.resolve_secret)
 
 
-def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
     try:
         from podium.agents.bus import BusAgent
     except ModuleNotFoundError as error:

@@ -25,7 +25,7 @@ from podium.platform.system_clock import SystemClock, SystemIds
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from podium.agents.budget_tracker import Purse
+    from podium.agents.budget_tracker import BudgetTracker
     from podium.agents.bus import Bus
     from podium.agents.deps import AgentMaker
     from podium.app.checks import CheckRunner, ProjectChecks
@@ -615,12 +615,12 @@ class Podium:
         self.close_with(bus.close)
         return bus
 
-    async def purse(self) -> Purse:
+    async def purse(self) -> BudgetTracker:
         """The budgets that the turns of runs are held to."""
-        from podium.agents.budget_tracker import Purse
+        from podium.agents.budget_tracker import BudgetTracker
 
         budgets = (*self.gate.budgets, *self.settings.budgets.budgets())
-        return Purse(await self.store(), self.clock, budgets)
+        return BudgetTracker(await self.store(), self.clock, budgets)
 
     def resolve_secret(self, name: str) -> str:
         """The value behind `secret://NAME`. Raises `UserMustAct` that says where to declare or set it."""

@@ -187,7 +187,7 @@ class FileDeliveryLog:
             make_private_folder(self._folder)
             try:
                 self._held = take_file_lock(self._folder / "lock")
-            except OSError:
+            except BlockingIOError:
                 return False
         return True
 

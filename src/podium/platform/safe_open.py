@@ -206,6 +206,8 @@ def open_plain(path: Path | str, folder: int | None = None, **options: Unpack[Op
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
             raise NotPlainFile(name, _KINDS[stat.S_IFLNK], errno.ELOOP) from None
+        if error.errno == errno.ENXIO:
+            raise NotPlainFile(name, _KINDS[stat.S_IFSOCK], errno.ENXIO) from None
         raise
     try:
         check_plain(os.fstat(handle), name, single_name=options.get("single_name", False))

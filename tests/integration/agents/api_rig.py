@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from podium.agents.api import ApiAgent
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.decisions import CallOutcome, Effect, HookAnswer, Tier, ToolSpec
 from podium.core.model import Json
 from podium.core.turns import Turn, TurnLimits
@@ -165,9 +165,9 @@ class ApiRig:
         self.pauses.append(seconds)
         await asyncio.sleep(0)
 
-    def kit(self) -> AgentKit:
-        return AgentKit(
-            enclosures=FakeEnclosures(),
+    def kit(self) -> AgentDeps:
+        return AgentDeps(
+            confinement_provider=FakeEnclosures(),
             launcher=FakeLauncher(),
             doors=self.other_doors or self.doors,
             transcripts=self.transcripts,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.claude import ClaudeCliAgent
 from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.events import AnyEvent
@@ -46,7 +46,7 @@ class ClaudeRig:
     tools: Rig
     gate: ScriptedGate
     transcripts: MemoryTranscripts
-    kit: AgentKit
+    kit: AgentDeps
 
     @property
     def workspace(self) -> Path:
@@ -106,8 +106,8 @@ async def claude_rig(
     a_repository(tools.root)
     kept = MemoryTranscripts()
     async with ModelServer(script or Script.by_marker(steps), key=KEY) as server:
-        kit = AgentKit(
-            enclosures=FakeEnclosures(),
+        kit = AgentDeps(
+            confinement_provider=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"CLAUDE_KEY": KEY}.__getitem__),
             doors=HookServer(
                 tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.acp import AcpAgent
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.gemini import GeminiCliAgent
 from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.events import AnyEvent, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
@@ -46,7 +46,7 @@ class GeminiRig:
     tools: Rig
     gate: ScriptedGate
     transcripts: MemoryTranscripts
-    kit: AgentKit
+    kit: AgentDeps
     options: AgentOptions
 
     @property
@@ -113,8 +113,8 @@ async def gemini_rig(
     a_repository(tools.root)
     kept = MemoryTranscripts()
     async with ModelServer(script or Script.by_marker(steps), key=KEY) as server:
-        kit = AgentKit(
-            enclosures=FakeEnclosures(),
+        kit = AgentDeps(
+            confinement_provider=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"GEMINI_KEY": KEY}.__getitem__),
             doors=HookServer(
                 tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.opencode import OpencodeCliAgent
 from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.events import EventBody, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
@@ -36,7 +36,7 @@ class OpencodeRig:
     server: ModelServer
     tools: Rig
     transcripts: MemoryTranscripts
-    kit: AgentKit
+    kit: AgentDeps
 
     @property
     def workspace(self) -> Path:
@@ -92,8 +92,8 @@ async def opencode_rig(
     a_repository(tools.root)
     kept = MemoryTranscripts()
     async with ModelServer(Script.by_marker(steps), key=KEY) as server:
-        kit = AgentKit(
-            enclosures=FakeEnclosures(),
+        kit = AgentDeps(
+            confinement_provider=FakeEnclosures(),
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0),
                 resolve_secret={"MODEL_KEY": KEY, "WRONG_KEY": "wrong-key-1"}.__getitem__,

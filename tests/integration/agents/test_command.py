@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.command_agent import CommandAgent
 from podium.core.decisions import Effect
 from podium.core.errors import (
@@ -63,8 +63,8 @@ def an_agent(
     model: str = "",
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
-    kit = AgentKit(
-        enclosures=FakeEnclosures(),
+    kit = AgentDeps(
+        confinement_provider=FakeEnclosures(),
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
         transcripts=transcripts or MemoryTranscripts(),
@@ -240,7 +240,7 @@ async def test_a_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # The real limits would take a quarter of a gigabyte to reach.
     for name, limit in (("ANSWER", 10_000), ("STREAM", 20_000)):
         module = "podium.agents.headless.command_agent"
-        monkeypatch.setattr(f"{module}.LARGEST_{name}_BYTES", limit)
+        monkeypatch.setattr(f"{module}.MAX_{name}_BYTES", limit)
     for output, limit in (("text", 10_000), ("json", 10_000), ("jsonl", 20_000)):
         agent = an_agent(tmp_path, "yes", options={"output": output})
         with pytest.raises(AgentLost, match=f"{limit} bytes"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.deps import AgentKit
+from podium.agents.deps import AgentDeps
 from podium.agents.headless import git_identity
 from podium.agents.headless.git_identity import identity_for
 from podium.core.processes import ProcessExit, ProcessSpec
@@ -33,8 +33,8 @@ class Somebody:
         self.home, self.repository = folder / "person", folder / "repository"
         self.home.mkdir()
         self.launcher = CountingLauncher()
-        self.kit = AgentKit(
-            enclosures=FakeEnclosures(),
+        self.kit = AgentDeps(
+            confinement_provider=FakeEnclosures(),
             launcher=self.launcher,
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),

@@ -20,8 +20,8 @@ from podium.cli.screen import Screen
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Usage
 from podium.core.events import ChecksRan
-from podium.jobs.pipeline.commands.demo import PHASES, Told, missing, show
-from podium.jobs.pipeline.demo_run import BASE, DemoFailed, Sample, Story, demo_environ
+from podium.jobs.pipeline.commands.demo import PHASES, DemoReport, missing, show
+from podium.jobs.pipeline.demo_run import BASE, DemoFailed, DemoRun, Sample, demo_environ
 from podium.jobs.pipeline.events import StageEnded
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
@@ -87,9 +87,11 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
 
 def _end_of(record: dict[str, Any]) -> str:
     """What the demo prints at its end without --json."""
-    told = Told.model_validate({key: value for key, value in record.items() if key != "missing"})
+    told = DemoReport.model_validate(
+        {key: value for key, value in record.items() if key != "missing"}
+    )
     with redirect_stdout(io.StringIO()) as printed:
-        show(Screen(), told, kept=True)
+        show(Screen(), told, keeps_sample=True)
     return printed.getvalue()
 
 
@@ -159,7 +161,7 @@ def _git(folder: Path, *words: str) -> str:
 async def _play(project: Path, environ: dict[str, str], sample: Sample) -> list[str]:
     lines: list[str] = []
     async with open_podium(load_configuration(environ, project=project), environ) as podium:
-        await Story(sample, environ, lines.append).play(await podium.journal())
+        await DemoRun(sample, environ, lines.append).play(await podium.journal())
     return lines
 
 
@@ -216,10 +218,10 @@ def _stage(phase: str, role: str, verdict: str) -> StageEnded:
     return StageEnded(stage=role, phase=phase, role=role, verdict=verdict)
 
 
-def _told(tmp_path: Path) -> Told:
+def _told(tmp_path: Path) -> DemoReport:
     request = tmp_path / "request.md"
     request.write_text("# A pull request\n")
-    return Told(
+    return DemoReport(
         run="run_1",
         task="Mend it",
         status="succeeded",
@@ -285,7 +287,7 @@ def test_a_verdict_that_nobody_gave_is_named(tmp_path: Path, role: str, lacks: s
 def test_the_end_is_shown_without_what_could_steer_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show(Screen(), _told(tmp_path), kept=False)
+    show(Screen(), _told(tmp_path), keeps_sample=False)
     out = capsys.readouterr().out
     assert "  * 1234567 Mend it\n" in out
     assert "1 REJECT, 1 FAIL, 1 conflict resolved" in out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.claude import ClaudeCliAgent
 from podium.agents.headless.codex import CodexCliAgent
 from podium.agents.headless.gemini import GeminiCliAgent
@@ -25,7 +25,7 @@ from tests.unit.contract.function_calling import (
     told_by,
 )
 
-MakeAgent = Callable[[AgentOptions, AgentKit], Agent]
+MakeAgent = Callable[[AgentOptions, AgentDeps], Agent]
 
 
 def _cli(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.turn_rollback import watched
-from podium.agents.turn_step import Player, ask
+from podium.agents.turn_step import RoleAgent, ask
 from podium.core.events import WorkspaceChecked
 from podium.core.turns import Reply, Turn
 from podium.core.work import RunStatus
@@ -32,8 +32,8 @@ def place(tmp_path: Path) -> Place:
 async def in_workspace(
     house: House, workspace: Workspace, turn: Any
 ) -> tuple[RunStatus, list[WorkspaceChecked]]:
-    async def story(ctx: FlowContext, player: Player, purse: Purse) -> str:
-        reply = await ask(ctx, player, "go", purse=purse, name="act", workspace=workspace)
+    async def story(ctx: FlowContext, player: RoleAgent, purse: BudgetTracker) -> str:
+        reply = await ask(ctx, player, "go", budget=purse, name="act", workspace=workspace)
         return reply.text
 
     house.answers(turn)

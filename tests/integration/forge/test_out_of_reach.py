@@ -12,7 +12,13 @@ import yaml
 from podium.core.errors import ForgeUnavailable, RateLimited
 from podium.core.work import RunStatus
 from podium.jobs.pipeline import handover
-from podium.jobs.pipeline.handover import FIRST_PAUSE, MAX_PAUSE, PATIENCE, Trouble, trouble_of
+from podium.jobs.pipeline.handover import (
+    FIRST_PAUSE,
+    MAX_PAUSE,
+    PATIENCE,
+    ForgeOutage,
+    outage_after,
+)
 from podium.testing import retry_until
 from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubServer, Told
 from tests.integration.pipeline.rig import Project, smooth
@@ -120,10 +126,10 @@ async def test_a_person_is_asked_when_it_lasts_for_hours(
 
 
 def test_pauses_grow_up_to_a_bound_and_end_after_hours() -> None:
-    trouble: Trouble | None = None
+    trouble: ForgeOutage | None = None
     now, pauses = NOW, []
     while True:
-        trouble = trouble_of(ForgeUnavailable("no answer"), trouble, now)
+        trouble = outage_after(ForgeUnavailable("no answer"), trouble, now)
         if trouble.again_at is None:
             break
         pauses.append(trouble.again_at - now)
@@ -145,4 +151,4 @@ def test_a_rate_limit_is_waited_out_as_the_forge_says_but_never_for_long(
     says: timedelta, waits: timedelta
 ) -> None:
     error = RateLimited("too many", NOW + says)
-    assert trouble_of(error, None, NOW).again_at == NOW + waits
+    assert outage_after(error, None, NOW).again_at == NOW + waits

@@ -118,11 +118,11 @@ def is_gone(pid: int) -> bool:
 
 _ASK = """
 import asyncio, json, sys
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher, serve_network
 from tests.integration.sandbox.confined import mechanisms
 launcher = ProcessLauncher(serve=serve_network({}), mechanism=mechanisms()[sys.argv[1]])
-print(json.dumps(asyncio.run(launcher.on_terminal(Spawn.model_validate_json(sys.argv[2])))))
+print(json.dumps(asyncio.run(launcher.on_terminal(ProcessSpec.model_validate_json(sys.argv[2])))))
 """
 
 

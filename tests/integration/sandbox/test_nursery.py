@@ -161,11 +161,11 @@ def test_a_forked_copy_of_podium_starts_trees_of_its_own() -> None:
 
 COPYING = """
 import asyncio, os
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.processes import entry_of
 async def nursery():
-    process = await ProcessLauncher().start(Spawn(argv=("sleep", "1000"), cwd="/"))
+    process = await ProcessLauncher().start(ProcessSpec(argv=("sleep", "1000"), cwd="/"))
     print(entry_of(entry_of(process.pid).parent).parent, flush=True)
     await process.end(0)
 asyncio.run(nursery())
@@ -176,10 +176,10 @@ if copy: asyncio.run(nursery())
 
 PODIUM = """
 import asyncio
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher
 async def main():
-    process = await ProcessLauncher().start(Spawn(argv=("sleep", "1000"), cwd="/"))
+    process = await ProcessLauncher().start(ProcessSpec(argv=("sleep", "1000"), cwd="/"))
     print(process.pid, flush=True)
     await asyncio.sleep(1000)
 asyncio.run(main())

@@ -36,7 +36,7 @@ STARTER = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from podium.agents.tui import Panes, Program
-from podium.core.processes import Spawn
+from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher, serve_network
 from tests.integration.agents.tui.rig import a_server
 from tests.integration.sandbox.confined import mechanisms
@@ -50,7 +50,7 @@ async def start(root, mechanism, spawn):
     await panes.open(Program(name="planner", argv=argv, cwd=Path(spawn.cwd)))
     os.kill(os.getpid(), signal.SIGKILL)
 
-asyncio.run(start(sys.argv[1], sys.argv[2], Spawn.model_validate_json(sys.argv[3])))
+asyncio.run(start(sys.argv[1], sys.argv[2], ProcessSpec.model_validate_json(sys.argv[3])))
 """
 
 TRIES = (
@@ -147,6 +147,6 @@ async def test_a_tree_dies_with_its_pane_and_with_the_server(
         await house.shows(PANE, "up")
         assert alive(token)
         if end == "pane":
-            await house.control.tell(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
+            await house.control.run(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
             await retry_until(lambda: not alive(token))
     assert alive(token) == []

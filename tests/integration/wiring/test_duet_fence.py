@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confinement import Needs, fenced
+from podium.agents.confinement import Needs, with_needs
 from podium.app.app import Podium
 from podium.core.decisions import Effect
 from podium.core.errors import BadInput
@@ -38,7 +38,7 @@ class Yard:
         fence = await duet_fence(self.podium, self.socket).confinement(str(self.root))
         needs = Needs(writable=(self.side / "home",), readable=(self.side / "messages", *shown))
         spawn = ProcessSpec(
-            argv=("bash", "-c", script), cwd=str(self.root), confinement=fenced(fence, needs)
+            argv=("bash", "-c", script), cwd=str(self.root), confinement=with_needs(fence, needs)
         )
         ended = await self.podium.launcher.run(spawn)
         return (ended.stdout + ended.stderr).decode()

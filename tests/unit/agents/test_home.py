@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.deps import AgentKit
+from podium.agents.deps import AgentDeps
 from podium.agents.headless.home import Login, home_off_loop, private_home, sweep_homes
 from podium.core.errors import NotPossibleNow, RateLimited, TimedOut
 from podium.core.turns import Reply, Turn
@@ -31,9 +31,9 @@ RENEWED = {**BEFORE, "tokens": {"access": "new", "refresh": "r1"}, "expiry": 4_0
 
 
 @pytest.fixture
-def kit(tmp_path: Path) -> AgentKit:
-    return AgentKit(
-        enclosures=FakeEnclosures(),
+def kit(tmp_path: Path) -> AgentDeps:
+    return AgentDeps(
+        confinement_provider=FakeEnclosures(),
         launcher=FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
@@ -46,14 +46,14 @@ def kit(tmp_path: Path) -> AgentKit:
 
 
 @pytest.fixture
-def login(kit: AgentKit) -> Login:
+def login(kit: AgentDeps) -> Login:
     source = kit.user_home / ".cli/auth.json"
     source.parent.mkdir(parents=True)
     source.write_text(json.dumps(BEFORE))
     return Login(source, ".cli/auth.json", ("tokens.access", "expiry"))
 
 
-def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentKit, login: Login) -> None:
+def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentDeps, login: Login) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         copy = home.path / login.target
         assert json.loads(copy.read_text()) == BEFORE
@@ -64,14 +64,14 @@ def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentKit, login: L
     assert not copy.exists()
 
 
-def test_a_person_without_a_login_has_none_copied(kit: AgentKit) -> None:
+def test_a_person_without_a_login_has_none_copied(kit: AgentDeps) -> None:
     missing = Login(kit.user_home / "nothing.json", "auth.json")
     with private_home(kit, TURN, "gemini", logins=[missing]) as home:
         assert home.logins == ()
 
 
 def test_conversations_stay_and_everything_else_that_was_planted_goes(
-    kit: AgentKit, tmp_path: Path
+    kit: AgentDeps, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -87,7 +87,7 @@ def test_conversations_stay_and_everything_else_that_was_planted_goes(
     assert (outside / "precious").read_text() == "mine"
 
 
-def test_a_link_in_the_place_of_conversations_is_not_kept(kit: AgentKit, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_conversations_is_not_kept(kit: AgentDeps, tmp_path: Path) -> None:
     with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
         (home.path / "sessions").symlink_to(tmp_path)
     with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
@@ -95,7 +95,7 @@ def test_a_link_in_the_place_of_conversations_is_not_kept(kit: AgentKit, tmp_pat
     assert tmp_path.exists()
 
 
-def test_refreshed_tokens_come_back(kit: AgentKit, login: Login) -> None:
+def test_refreshed_tokens_come_back(kit: AgentDeps, login: Login) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).write_text(json.dumps(RENEWED))
     assert json.loads(login.source.read_text()) == RENEWED
@@ -103,7 +103,7 @@ def test_refreshed_tokens_come_back(kit: AgentKit, login: Login) -> None:
 
 
 def test_tokens_come_back_from_a_turn_that_ended_in_trouble_of_its_own(
-    kit: AgentKit, login: Login
+    kit: AgentDeps, login: Login
 ) -> None:
     renew_and_end(kit, login, RateLimited("too much"))
     assert json.loads(login.source.read_text()) == RENEWED
@@ -111,14 +111,14 @@ def test_tokens_come_back_from_a_turn_that_ended_in_trouble_of_its_own(
 
 @pytest.mark.parametrize("end", [asyncio.CancelledError(), TimedOut("late"), OSError("crash")])
 def test_no_tokens_come_back_from_a_turn_that_was_broken_off(
-    kit: AgentKit, login: Login, end: BaseException
+    kit: AgentDeps, login: Login, end: BaseException
 ) -> None:
     renew_and_end(kit, login, end)
     assert json.loads(login.source.read_text()) == BEFORE
     assert not list(kit.homes.rglob("auth.json"))
 
 
-def renew_and_end(kit: AgentKit, login: Login, end: BaseException) -> None:
+def renew_and_end(kit: AgentDeps, login: Login, end: BaseException) -> None:
     with (
         suppress(type(end)),
         private_home(kit, TURN, "gemini", logins=[login]) as home,
@@ -127,7 +127,7 @@ def renew_and_end(kit: AgentKit, login: Login, end: BaseException) -> None:
         raise end
 
 
-async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentKit, login: Login) -> None:
+async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentDeps, login: Login) -> None:
     with suppress(asyncio.CancelledError):
         async with home_off_loop(kit, TURN, "gemini", logins=[login]) as home:
             (home.path / login.target).write_text(json.dumps(RENEWED))
@@ -149,7 +149,7 @@ async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentKit, login: 
     ],
 )
 def test_a_login_that_differs_in_anything_else_stays_as_it_was(
-    kit: AgentKit, login: Login, after: object
+    kit: AgentDeps, login: Login, after: object
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         copy = home.path / login.target
@@ -161,7 +161,7 @@ def test_a_login_that_differs_in_anything_else_stays_as_it_was(
 
 
 def test_a_login_that_was_swapped_for_a_link_does_not_come_back(
-    kit: AgentKit, login: Login, tmp_path: Path
+    kit: AgentDeps, login: Login, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(RENEWED))
@@ -172,7 +172,7 @@ def test_a_login_that_was_swapped_for_a_link_does_not_come_back(
 
 
 def test_a_login_that_a_person_renewed_meanwhile_is_not_overwritten(
-    kit: AgentKit, login: Login
+    kit: AgentDeps, login: Login
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).write_text(json.dumps(RENEWED))
@@ -181,7 +181,7 @@ def test_a_login_that_a_person_renewed_meanwhile_is_not_overwritten(
 
 
 def test_turns_at_the_same_time_have_homes_of_their_own_and_keep_their_conversations(
-    kit: AgentKit,
+    kit: AgentDeps,
 ) -> None:
     with (
         private_home(kit, TURN, "gemini") as one,
@@ -196,7 +196,7 @@ def test_turns_at_the_same_time_have_homes_of_their_own_and_keep_their_conversat
     assert one.signed(Reply(text="", session="s-2")).session == "s-2"
 
 
-def test_a_conversation_that_is_at_work_is_not_gone_on_with(kit: AgentKit) -> None:
+def test_a_conversation_that_is_at_work_is_not_gone_on_with(kit: AgentDeps) -> None:
     again = TURN.model_copy(update={"session": "s-2"})
     with (
         private_home(kit, TURN, "gemini"),
@@ -206,7 +206,7 @@ def test_a_conversation_that_is_at_work_is_not_gone_on_with(kit: AgentKit) -> No
         pass
 
 
-def test_the_homes_of_runs_that_are_over_are_removed(kit: AgentKit) -> None:
+def test_the_homes_of_runs_that_are_over_are_removed(kit: AgentDeps) -> None:
     with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
         home.write("sessions/one", "talk")
     sweep_homes(kit.homes, lambda run_id: False)
@@ -215,7 +215,7 @@ def test_the_homes_of_runs_that_are_over_are_removed(kit: AgentKit) -> None:
     assert list(kit.homes.iterdir()) == []
 
 
-def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentKit, login: Login) -> None:
+def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentDeps, login: Login) -> None:
     with private_home(kit, TURN, "gemini", keep=("sessions",), logins=[login]) as home:
         home.write("sessions/one", "talk")
         copy = home.path / login.target
@@ -231,7 +231,7 @@ def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentKit, logi
 
 
 def test_a_link_in_the_way_of_a_login_never_costs_the_person_theirs(
-    kit: AgentKit, login: Login
+    kit: AgentDeps, login: Login
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
@@ -241,14 +241,14 @@ def test_a_link_in_the_way_of_a_login_never_costs_the_person_theirs(
     assert not (home.path / ".cli").is_symlink()
 
 
-def test_a_folder_in_the_place_of_a_login_is_removed(kit: AgentKit, login: Login) -> None:
+def test_a_folder_in_the_place_of_a_login_is_removed(kit: AgentDeps, login: Login) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
         (home.path / login.target / "deep").mkdir(parents=True)
     assert not (home.path / login.target).exists()
 
 
-def test_what_was_made_unwritable_is_removed_all_the_same(kit: AgentKit) -> None:
+def test_what_was_made_unwritable_is_removed_all_the_same(kit: AgentDeps) -> None:
     with private_home(kit, TURN, "gemini") as home:
         cache = home.path / "go/pkg/mod"
         cache.mkdir(parents=True)
@@ -258,7 +258,7 @@ def test_what_was_made_unwritable_is_removed_all_the_same(kit: AgentKit) -> None
         assert list(home.path.iterdir()) == []
 
 
-def test_agents_of_like_names_do_not_share_a_home(kit: AgentKit) -> None:
+def test_agents_of_like_names_do_not_share_a_home(kit: AgentDeps) -> None:
     with private_home(kit, TURN, "gpt.4") as one, private_home(kit, TURN, "gpt-4") as two:
         assert one.path != two.path
         assert one.number == two.number == 1
@@ -266,7 +266,7 @@ def test_agents_of_like_names_do_not_share_a_home(kit: AgentKit) -> None:
 
 @pytest.mark.parametrize("place", ["home", "tmp", "."])
 def test_a_home_that_was_swapped_for_a_link_costs_nobody_anything(
-    kit: AgentKit, tmp_path: Path, place: str
+    kit: AgentDeps, tmp_path: Path, place: str
 ) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -282,7 +282,7 @@ def test_a_home_that_was_swapped_for_a_link_costs_nobody_anything(
     assert (victim / "precious").read_text() == "mine"
 
 
-def test_a_pipe_in_the_place_of_a_login_keeps_nobody_waiting(kit: AgentKit, login: Login) -> None:
+def test_a_pipe_in_the_place_of_a_login_keeps_nobody_waiting(kit: AgentDeps, login: Login) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
         os.mkfifo(home.path / login.target)
@@ -297,7 +297,7 @@ def test_a_pipe_in_the_place_of_a_login_keeps_nobody_waiting(kit: AgentKit, logi
         {"access": "sk-t"},
     ],
 )
-def test_a_token_of_another_make_does_not_come_back(kit: AgentKit, tokens: dict[str, str]) -> None:
+def test_a_token_of_another_make_does_not_come_back(kit: AgentDeps, tokens: dict[str, str]) -> None:
     source = kit.user_home / "auth.json"
     source.parent.mkdir(parents=True)
     before = {"access": "sk-tok-0123456789abcdef", "expiry": 10}

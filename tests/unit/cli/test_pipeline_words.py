@@ -12,7 +12,7 @@ from podium.core.decisions import Usage
 from podium.core.ids import short_id
 from podium.core.work import Failure
 from podium.core.workspaces import Violation
-from podium.jobs.pipeline.event_text import PipelineWords, duration, money
+from podium.jobs.pipeline.event_text import PipelineLines, duration, money
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.render.event import describe
 
@@ -23,9 +23,9 @@ BEGAN = StageBegan(stage="develop", phase="B", role="developer")
 ENDED = StageEnded(stage="develop", phase="B", role="developer", verdict="DONE", commit="7f3a2b1c")
 
 
-def told(*bodies: e.AnyEvent, words: PipelineWords | None = None) -> list[str]:
+def told(*bodies: e.AnyEvent, words: PipelineLines | None = None) -> list[str]:
     """The lines without their times; each event comes a minute after the one before."""
-    words, number = words or PipelineWords(), count()
+    words, number = words or PipelineLines(), count()
     events = [
         e.Event(run_id=RUN, seq=n + 1, position=n + 1, at=NOON + timedelta(minutes=n), body=body)
         for n, body in zip(number, bodies, strict=False)
@@ -34,7 +34,7 @@ def told(*bodies: e.AnyEvent, words: PipelineWords | None = None) -> list[str]:
 
 
 def test_a_line_begins_with_the_time_as_the_persons_own_clock_shows_it() -> None:
-    (line,) = PipelineWords().lines(
+    (line,) = PipelineLines().lines(
         e.Event(run_id=RUN, seq=1, position=1, at=NOON, body=e.NoteTaken(text="Hello."))
     )
     assert line == f"[{NOON.astimezone():%H:%M:%S}] PODIUM: Hello."
@@ -66,7 +66,7 @@ def test_a_stage_is_told_with_the_time_it_took_from_its_beginning_to_its_end() -
 
 
 def test_a_stage_that_an_earlier_process_told_of_is_not_told_again() -> None:
-    words = PipelineWords()
+    words = PipelineLines()
     words.know([ENDED])
     assert told(ENDED, words=words) == []
     again = ENDED.model_copy(update={"round": 2, "seconds": 3.0})
@@ -140,7 +140,7 @@ def test_every_red_check_has_a_line_with_the_last_that_it_wrote() -> None:
 
 
 def test_what_goes_on_is_known_and_until_when_nothing_will() -> None:
-    words = PipelineWords()
+    words = PipelineLines()
     told(BEGAN, words=words)
     assert words.doing.what == "DEVELOPER (B)"
     told(e.RunWaiting(signal="timer:rate-limit:plan-1", deadline=NOON), words=words)

@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.agents import AgentScript, ScriptedAgent
 from podium.agents.api import ApiAgent
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.approval_steps import grant
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.events import AnyEvent
@@ -92,13 +92,13 @@ class House:
     def store(self) -> Store:
         return self.tools.store
 
-    def kit(self, transcripts: MemoryTranscripts) -> AgentKit:
-        return AgentKit(
+    def kit(self, transcripts: MemoryTranscripts) -> AgentDeps:
+        return AgentDeps(
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=0.2, linger_seconds=0.01),
                 resolve_secret={"MODEL_KEY": KEY}.__getitem__,
             ),
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             doors=HookServer(self.tools.door, self.tools.toolbox, MemoryJournal(self.store)),
             transcripts=transcripts,
             clock=FixedClock(),

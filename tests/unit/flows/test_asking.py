@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import GO_ON, Player, ask, ask_until_answered
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import GO_ON, RoleAgent, ask, ask_until_answered
 from podium.core.decisions import Approval, Budget, Tier, Usage
 from podium.core.errors import AgentLost, AgentRefused, RateLimited
 from podium.core.events import AgentReplied, AnyEvent, ModelAnswered, StepBroke, UsageRecorded
@@ -50,8 +50,8 @@ class House:
             presence=FolderPresence(self.folder),
             settings=EngineSettings(tick_seconds=0.02),
         )
-        purse = Purse(self.store, self.clock, budgets)
-        player = Player("developer", self.agent, ("read_file",), limits=TurnLimits(seconds=77))
+        purse = BudgetTracker(self.store, self.clock, budgets)
+        player = RoleAgent("developer", self.agent, ("read_file",), limits=TurnLimits(seconds=77))
 
         async def body(ctx: FlowContext, input: Any) -> Any:
             return await (tell or two_scenes)(ctx, player, purse)
@@ -97,17 +97,17 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     await house.close()
 
 
-async def two_scenes(ctx: FlowContext, player: Player, purse: Purse) -> list[str]:
+async def two_scenes(ctx: FlowContext, player: RoleAgent, purse: BudgetTracker) -> list[str]:
     names = ("one", "two")
     replies = [
-        await ask(ctx, player, name, purse=purse, name=name, workspace="/w") for name in names
+        await ask(ctx, player, name, budget=purse, name=name, workspace="/w") for name in names
     ]
     return [reply.text for reply in replies]
 
 
-async def until_answered(ctx: FlowContext, player: Player, purse: Purse) -> str:
+async def until_answered(ctx: FlowContext, player: RoleAgent, purse: BudgetTracker) -> str:
     reply = await ask_until_answered(
-        ctx, player, "go", purse=purse, name="act", workspace="/w", most_turns=2
+        ctx, player, "go", budget=purse, name="act", workspace="/w", most_turns=2
     )
     return reply.text
 
@@ -470,12 +470,12 @@ class Verdict(BaseModel):
 async def test_a_turn_carries_its_contract_and_where_its_words_came_from(house: House) -> None:
     agent = house.answers(Reply(text="x", payload={"verdict": "PASS"}, found="strict", agent="b"))
 
-    async def judged(ctx: FlowContext, player: Player, purse: Purse) -> Any:
+    async def judged(ctx: FlowContext, player: RoleAgent, purse: BudgetTracker) -> Any:
         reply = await ask(
             ctx,
             player,
             "judge",
-            purse=purse,
+            budget=purse,
             name="judge",
             workspace="/w",
             contract=Verdict,

@@ -19,9 +19,14 @@ from podium.platform.file_lock import (
     take_folder_lock,
 )
 from podium.platform.safe_open import NotPlainFile
-from podium.testing import retry_until
+from podium.testing import retry_until, retry_until_blocking
 
 BRIEF = 0.05
+
+
+def _handles_of(path: Path) -> int:
+    links = (Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+    return sum(link.exists() and link.samefile(path) for link in links)
 
 
 @pytest.fixture
@@ -68,6 +73,7 @@ def test_a_lock_whose_file_was_replaced_meanwhile_is_not_taken_for_the_new_one(p
     taken: list[int] = []
     waiting = threading.Thread(target=lambda: taken.append(take_file_lock(path, seconds=60.0)))
     waiting.start()
+    retry_until_blocking(lambda: _handles_of(path) == 2)
     path.rename(path.with_name("old"))
     again = take_file_lock(path)
     os.close(held)  # who waits for the old file gets its lock, and must not be content with it

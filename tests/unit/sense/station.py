@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from podium.agents import ContractedAgent
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.app.app import Podium
 from podium.app.approvals import approve, reject
 from podium.app.flow_registry import FlowBuilder, flow_builders
@@ -187,7 +187,7 @@ class Station:
         agent = ContractedAgent(self.planner, new_nonce=None, redact=podium.redactor.text)
         planner = PlannerKit(
             name="planner",
-            player=Player(
+            player=RoleAgent(
                 role="planner",
                 agent=agent,
                 allowed_tools=(),

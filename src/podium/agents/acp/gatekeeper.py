@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podium.agents.headless.native_tools import change_in_words, whole_edit
+from podium.agents.headless.native_tools import change_text, whole_edit
 from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
 from podium.core.decisions import CallOutcome, HookAnswer
 from podium.core.model import Json
@@ -26,33 +26,33 @@ ACTING = frozenset({"execute", "edit", "delete", "move"})
 _NAMING_FILES = ("glob", "include", "include_pattern")
 
 
-class Wish(NamedTuple):
+class ToolIntent(NamedTuple):
     """A registered tool and its arguments."""
 
     tool: str
     arguments: dict[str, Json]
 
 
-def wishes_of(call: Mapping[str, Json]) -> list[Wish]:
+def intents_of(call: Mapping[str, Json]) -> list[ToolIntent]:
     """Everything that saying yes to this tool call would allow. Never empty."""
     kind, title = call.get("kind"), title_of(call)
-    given = _mapping(call.get("rawInput"))
-    places = list(_places(call))
+    raw_input = _mapping(call.get("rawInput"))
+    paths = list(_paths(call))
     if kind == "execute":
-        return [Wish("run_command", _command(given, title))]
-    if kind == "edit" and (changes := [*_changes(call)] or _edits(places, title, given)):
+        return [ToolIntent("run_command", _command(raw_input, title))]
+    if kind == "edit" and (changes := [*_changes(call)] or _edits(paths, title, raw_input)):
         return changes
-    if kind == "delete" and places:
-        return [Wish("delete_file", {"path": place}) for place in places]
-    if kind == "read" and places:
-        return [Wish("read_file", {"path": place}) for place in places]
+    if kind == "delete" and paths:
+        return [ToolIntent("delete_file", {"path": path}) for path in paths]
+    if kind == "read" and paths:
+        return [ToolIntent("read_file", {"path": path}) for path in paths]
     if kind == "search":
-        return [_search(given, title, place) for place in places or ["."]]
+        return [_search(raw_input, title, path) for path in paths or ["."]]
     if kind == "fetch":
-        return [Wish("web_fetch", {"url": str(given.get("url") or title)})]
+        return [ToolIntent("web_fetch", {"url": str(raw_input.get("url") or title)})]
     if kind == "think":
-        return [Wish("keep_notes", {"text": title})]
-    return [Wish("own_tool", {"name": title or str(kind), "arguments": dict(given)})]
+        return [ToolIntent("keep_notes", {"text": title})]
+    return [ToolIntent("own_tool", {"name": title or str(kind), "arguments": dict(raw_input)})]
 
 
 def title_of(call: Mapping[str, Json]) -> str:
@@ -62,23 +62,27 @@ def title_of(call: Mapping[str, Json]) -> str:
 
 def changed_paths(call: Mapping[str, Json]) -> set[str]:
     """The files that a call says it changes."""
-    return {str(wish.arguments["path"]) for wish in _changes(call)}
+    return {str(intent.arguments["path"]) for intent in _changes(call)}
 
 
-def _command(given: Mapping[str, Json], title: str) -> dict[str, Json]:
+def _command(raw_input: Mapping[str, Json], title: str) -> dict[str, Json]:
     """The command itself where it is told apart from its title, which may be set in backticks."""
-    found = given.get("command")
-    words = isinstance(found, list) and found and all(isinstance(word, str) for word in found)
-    command = found if words or (isinstance(found, str) and found) else _unquoted(title)
-    cwd = given.get("cwd")
+    value = raw_input.get("command")
+    is_argv = (
+        isinstance(value, list) and value and all(isinstance(argument, str) for argument in value)
+    )
+    command = value if is_argv or (isinstance(value, str) and value) else _unquoted(title)
+    cwd = raw_input.get("cwd")
     return {"command": command, **({"cwd": cwd} if isinstance(cwd, str) and cwd else {})}
 
 
-def _search(given: Mapping[str, Json], title: str, place: str) -> Wish:
+def _search(raw_input: Mapping[str, Json], title: str, path: str) -> ToolIntent:
     """The protocol has no place for the files that a search names; agents have words for it."""
-    named = next((given[name] for name in _NAMING_FILES if isinstance(given.get(name), str)), "")
-    wish: dict[str, Json] = {"pattern": title, "path": place}
-    return Wish("search_text", {**wish, "glob": named} if named else wish)
+    named = next(
+        (raw_input[name] for name in _NAMING_FILES if isinstance(raw_input.get(name), str)), ""
+    )
+    arguments: dict[str, Json] = {"pattern": title, "path": path}
+    return ToolIntent("search_text", {**arguments, "glob": named} if named else arguments)
 
 
 def _unquoted(title: str) -> str:
@@ -86,22 +90,22 @@ def _unquoted(title: str) -> str:
     return title[1:-1] if quoted else title
 
 
-def _changes(call: Mapping[str, Json]) -> Iterator[Wish]:
+def _changes(call: Mapping[str, Json]) -> Iterator[ToolIntent]:
     content = call.get("content")
     for item in content if isinstance(content, list) else []:
         if isinstance(item, dict) and item.get("type") == "diff":
-            change = change_in_words(item.get("oldText"), item.get("newText"))
-            yield Wish("edit_file", {"path": str(item.get("path") or ""), "change": change})
+            change = change_text(item.get("oldText"), item.get("newText"))
+            yield ToolIntent("edit_file", {"path": str(item.get("path") or ""), "change": change})
 
 
-def _edits(places: list[str], title: str, given: Mapping[str, Json]) -> list[Wish]:
+def _edits(paths: list[str], title: str, raw_input: Mapping[str, Json]) -> list[ToolIntent]:
     """Without a diff: what is called the edit, and all that it was told."""
-    told = [title, json.dumps(given, sort_keys=True)] if given else [title]
-    change = whole_edit("\n".join(told))
-    return [Wish("edit_file", {"path": place, "change": change}) for place in places]
+    lines = [title, json.dumps(raw_input, sort_keys=True)] if raw_input else [title]
+    change = whole_edit("\n".join(lines))
+    return [ToolIntent("edit_file", {"path": path, "change": change}) for path in paths]
 
 
-def _places(call: Mapping[str, Json]) -> Iterator[str]:
+def _paths(call: Mapping[str, Json]) -> Iterator[str]:
     locations = call.get("locations")
     for location in locations if isinstance(locations, list) else []:
         path = _mapping(location).get("path")
@@ -126,21 +130,21 @@ class Ended:
     output: str
     exit_code: int | None
 
-    def as_told(self) -> CallOutcome:
+    def as_outcome(self) -> CallOutcome:
         error = "" if self.ok else self.output[:500] or "failed without a word"
-        return CallOutcome(ok=self.ok, result={"done": self.ok, **self._said()}, error=error)
+        return CallOutcome(ok=self.ok, result={"done": self.ok, **self._details()}, error=error)
 
     def of_a_command(self) -> CallOutcome | None:
         """None when it says that the command ran and not how it ended."""
         if not self.ok:
-            return self.as_told()
+            return self.as_outcome()
         if self.exit_code is None:
             return None
         ok = self.exit_code == 0
         error = "" if ok else f"exit code {self.exit_code}"
-        return CallOutcome(ok=ok, result={"done": ok, **self._said()}, error=error)
+        return CallOutcome(ok=ok, result={"done": ok, **self._details()}, error=error)
 
-    def _said(self) -> dict[str, Json]:
+    def _details(self) -> dict[str, Json]:
         return {"exit_code": self.exit_code, "output": self.output[:_MAX_OUTPUT]}
 
 
@@ -154,9 +158,9 @@ def ended_by(update: Mapping[str, Json]) -> Ended | None:
 
 def _exit_code(update: Mapping[str, Json]) -> int | None:
     """As codex-acp (in the raw output), opencode (in its metadata) or Claude's adapter (in `_meta`) have it."""
-    for place in _result_objects(update):
+    for result in _result_objects(update):
         for name in _NAMES:
-            code = place.get(name)
+            code = result.get(name)
             if isinstance(code, int) and not isinstance(code, bool):
                 return code
     return None
@@ -185,21 +189,21 @@ NOTHING_CHOSEN = {"outcome": "cancelled"}
 NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
 _MAX_UNTOLD = 50
 
-ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
+ReadIntents = Callable[[Mapping[str, Json]], list[ToolIntent]]
 """Reads what a tool call wants."""
 
 
 class Gatekeeper:
     """Answers for one turn. Only single permissions are given, never lasting ones."""
 
-    def __init__(self, door: HookDoor, read_wishes: ReadWishes, writes_in: str = "") -> None:
+    def __init__(self, door: HookDoor, read_intents: ReadIntents, writes_in: str = "") -> None:
         """`writes_in`: a folder in which the agent is known to hand every write over to us.
 
         What it asks for there is judged when it comes to be written, once and with its content.
         """
         self._writes_in = os.path.realpath(writes_in) if writes_in else ""
         self._door = door
-        self._read_wishes = read_wishes
+        self._read_intents = read_intents
         self._permitted: dict[str, list[tuple[str, str]]] = {}
         """By tool call: names of the permits, each with the tool it is for."""
         self.refused: set[str] = set()
@@ -224,31 +228,31 @@ class Gatekeeper:
 
         That part stays open and is abandoned with the turn.
         """
-        known = True
+        complete = True
         for ref, tool in self._permitted.get(call, ()):
-            outcome = ended.of_a_command() if tool == "run_command" else ended.as_told()
+            outcome = ended.of_a_command() if tool == "run_command" else ended.as_outcome()
             if outcome is None:
-                known = False
+                complete = False
                 continue
             await self._door.settle(ref, ok=outcome.ok, result=outcome.result, error=outcome.error)
-        return known
+        return complete
 
     async def _decide(self, params: Params) -> Json:
         call = params.get("toolCall")
-        found = call if isinstance(call, dict) else {}
-        number = found.get("toolCallId")
+        tool_call = call if isinstance(call, dict) else {}
+        number = tool_call.get("toolCallId")
         if not isinstance(number, str) or not number:
             return _chosen(params, "reject_once")
-        refusal = await self._judge(number, found)
+        refusal = await self._judge(number, tool_call)
         yes = _chosen(params, "allow_once")
         if refusal is None and yes != NOTHING_CHOSEN:
             return yes
         self.refused.add(number)
         if refusal is None:
-            self._keep_untold(title_of(found), await self._take_back(number))
+            self._keep_untold(title_of(tool_call), await self._take_back(number))
         elif refusal.approval_id is None:
             # What waits for a person is told with what the person says.
-            self._keep_untold(title_of(found), refusal.say)
+            self._keep_untold(title_of(tool_call), refusal.say)
         return _chosen(params, "reject_once")
 
     async def _take_back(self, number: str) -> str:
@@ -260,22 +264,27 @@ class Gatekeeper:
     async def _judge(self, number: str, call: Mapping[str, Json]) -> HookAnswer | None:
         """The first no to any of what the call wants; None when all of it may be done."""
         permits: list[tuple[str, str]] = []
-        for place, wish in enumerate(self._read_wishes(call)):
-            if self._comes_to_us(wish):
+        for index, intent in enumerate(self._read_intents(call)):
+            if self._comes_to_us(intent):
                 continue
-            ref = f"{number}#{place}"
-            answer = await self._door.request(wish.tool, wish.arguments, ref=ref)
+            ref = f"{number}#{index}"
+            answer = await self._door.request(intent.tool, intent.arguments, ref=ref)
             if not answer.allowed:
                 for granted, _ in permits:
                     await self._door.settle(granted, ok=False, error="another part was refused")
                 return answer
-            permits.append((ref, wish.tool))
+            permits.append((ref, intent.tool))
         self._permitted[number] = permits
         return None
 
-    def _comes_to_us(self, wish: Wish) -> bool:
-        path = wish.arguments.get("path")
-        if not self._writes_in or wish.tool != "edit_file" or not isinstance(path, str) or not path:
+    def _comes_to_us(self, intent: ToolIntent) -> bool:
+        path = intent.arguments.get("path")
+        if (
+            not self._writes_in
+            or intent.tool != "edit_file"
+            or not isinstance(path, str)
+            or not path
+        ):
             return False
         real = os.path.realpath(os.path.join(self._writes_in, path))  # noqa: PTH118 — may be absolute
         return real.startswith(self._writes_in + os.sep)
@@ -289,16 +298,16 @@ class Gatekeeper:
             self.written.add(str(path))
             return {}
         if answer.allowed:
-            words = ended.error if ended is not None else "it was not done"
-            raise RpcError(REFUSED, f"{path!r} was not written: {words}")
+            reason = ended.error if ended is not None else "it was not done"
+            raise RpcError(REFUSED, f"{path!r} was not written: {reason}")
         if answer.approval_id is None:
             self._keep_untold(f"writing {path}", answer.say)
         waits = answer.approval_id is not None
         raise RpcError(REFUSED, told_refusal(answer.say, mistake=answer.mistake, waits=waits))
 
-    def _keep_untold(self, what: str, words: str) -> None:
+    def _keep_untold(self, what: str, reason: str) -> None:
         if len(self.untold) < _MAX_UNTOLD:
-            self.untold.append(f"Permission Denied: {what[:200]}: {words}")
+            self.untold.append(f"Permission Denied: {what[:200]}: {reason}")
 
 
 def _chosen(params: Params, kind: str) -> Json:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
 from podium.agents.api.settings import ProviderName, ResolveSecret, choose
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn
 
@@ -20,7 +20,7 @@ class ApiAgent:
     def __init__(
         self,
         options: AgentOptions,
-        kit: AgentKit,
+        deps: AgentDeps,
         resolve_secret: ResolveSecret,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -32,7 +32,7 @@ class ApiAgent:
         """
         self._choice = choose(options)
         self._env = dict(options.env)
-        self._kit = kit
+        self._deps = deps
         self._resolve_secret = resolve_secret
         self._sleep = sleep
         self._chance = chance
@@ -48,7 +48,7 @@ class ApiAgent:
 
         key = self._choice.key(self._env, self._resolve_secret)
         pace = Pace(self._sleep, self._chance)
-        reply = await take_turn(turn, self._choice, key, self._kit, pace)
+        reply = await take_turn(turn, self._choice, key, self._deps, pace)
         if not turn.own_tools:
             return reply
         # A provider's own search would happen where no gate can stand before it.
@@ -72,7 +72,7 @@ class _NamedAgent(ApiAgent):
 
     def __init__(
         self,
-        kit: AgentKit,
+        deps: AgentDeps,
         resolve_secret: ResolveSecret,
         *,
         name: str = "",
@@ -85,14 +85,14 @@ class _NamedAgent(ApiAgent):
         Empty: the provider's name, `default_model`, the provider's own address. `options` are the
         fields of `ApiSettings`. Raises `BadInput` for options that cannot be used.
         """
-        given = AgentOptions(
+        agent_options = AgentOptions(
             name=name or self.provider,
             model=model or self.default_model,
             base_url=base_url,
             env={self.key_name: f"secret://{self.key_name}"},
             options={**(options or {}), "provider": self.provider},
         )
-        super().__init__(given, kit, resolve_secret)
+        super().__init__(agent_options, deps, resolve_secret)
 
 
 class GeminiAgent(_NamedAgent):

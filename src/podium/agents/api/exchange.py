@@ -25,7 +25,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from podium.agents.api.errors import Trouble, trouble_in, trouble_of
+from podium.agents.api.errors import RequestFailure, error_in, failure_of
 from podium.agents.api.settings import Choice, Key
 from podium.agents.outcome import cost_of
 from podium.core.decisions import Usage, spent_since
@@ -91,8 +91,8 @@ class Spending:
     def add(self, response: ModelResponse) -> None:
         """Count an answer."""
         used = response.usage
-        told = not used.unmeasured_requests and bool(used.input_tokens or used.output_tokens)
-        self._add(used, told, _price_told(response))
+        is_measured = not used.unmeasured_requests and bool(used.input_tokens or used.output_tokens)
+        self._add(used, is_measured, _provider_price(response))
 
     def add_remembered(self, used: Usage, *, counted: bool) -> None:
         """Count an answer from before, as it was counted then. One that was recorded counts for limits alone."""
@@ -113,7 +113,7 @@ class Spending:
         """Count what is known of a request that brought no answer."""
         self._add(used, False, None)
 
-    def _add(self, used: RequestUsage, told: bool, price: float | None) -> None:
+    def _add(self, used: RequestUsage, is_measured: bool, price: float | None) -> None:
         if price is None:
             price = _price(self._model, used)
         self._priced = self._priced and price is not None
@@ -122,7 +122,7 @@ class Spending:
                 input_tokens=used.input_tokens,
                 output_tokens=used.output_tokens,
                 usd=price or 0.0,
-                complete=told and price is not None,
+                complete=is_measured and price is not None,
             )
         )
 
@@ -137,7 +137,7 @@ class Spending:
         )
 
 
-def _price_told(response: ModelResponse) -> float | None:
+def _provider_price(response: ModelResponse) -> float | None:
     """What the provider itself says it cost, as OpenRouter does."""
     cost = (response.provider_details or {}).get("cost")
     return float(cost) if isinstance(cost, int | float) and cost >= 0 else None
@@ -179,7 +179,7 @@ class Pace:
 class _Failed:
     """A sending of a request that brought no answer."""
 
-    trouble: Trouble
+    failure: RequestFailure
     spoken: bool
     """Something of an answer had come."""
     used: RequestUsage
@@ -188,9 +188,9 @@ class _Failed:
 class Rejected(Exception):
     """The provider found the request itself wrong. Whoever made it may make another."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(str(trouble.error))
-        self.trouble = trouble
+    def __init__(self, failure: RequestFailure) -> None:
+        super().__init__(str(failure.error))
+        self.failure = failure
 
 
 class Exchange:
@@ -223,21 +223,21 @@ class Exchange:
         """The whole answer. Raises an error of the tree, or `Rejected`."""
         repeat = 0
         while isinstance(answer := await self._attempt(messages, parameters), _Failed):
-            trouble = answer.trouble
-            if trouble.billed or answer.spoken:
+            failure = answer.failure
+            if failure.billed or answer.spoken:
                 self._spending.add_broken(answer.used)
-            self.note("error", {"kind": type(trouble.error).__name__, "said": str(trouble.error)})
+            self.note("error", {"kind": type(failure.error).__name__, "said": str(failure.error)})
             pause = self._pause(answer, repeat)
             if pause is None:
-                raise Rejected(trouble) if trouble.rejected else trouble.error
-            self._door.tell("retry", f"{trouble.error}; asking again in {pause:.1f} s")
+                raise Rejected(failure) if failure.rejected else failure.error
+            self._door.tell("retry", f"{failure.error}; asking again in {pause:.1f} s")
             await self._pace.sleep(pause)
             repeat += 1
         return self._accepted(answer)
 
-    def note(self, kind: str, said: Json) -> None:
+    def note(self, kind: str, content: Json) -> None:
         """Keep a line in the transcript."""
-        line = json.dumps({kind: said}, ensure_ascii=False, default=str)
+        line = json.dumps({kind: content}, ensure_ascii=False, default=str)
         self._transcript.write(self._key.scrub(line))
 
     async def _attempt(
@@ -257,39 +257,39 @@ class Exchange:
                 try:
                     async for event in stream:
                         spoken = True
-                        self._tell(event)
+                        self._notify(event)
                         _forget_copies(stream)
                 finally:
                     used = stream.usage
             return _whole(stream.get())
         except Exception as error:
-            trouble = trouble_of(error, self._choice, self._key, self._clock.now())
-            return _Failed(trouble, spoken, used)
+            failure = failure_of(error, self._choice, self._key, self._clock.now())
+            return _Failed(failure, spoken, used)
 
     def _accepted(self, response: ModelResponse) -> ModelResponse:
-        self.note("response", shown(response))
-        trouble = trouble_in(response, self._choice, self._key)
+        self.note("response", transcript_record(response))
+        error = error_in(response, self._choice, self._key)
         self._spending.add(response)
-        if trouble is not None:
-            raise trouble
+        if error is not None:
+            raise error
         return response
 
     def _pause(self, failed: _Failed, repeat: int) -> float | None:
         """How long to wait before sending it again. None: do not."""
-        trouble = failed.trouble
-        if not trouble.passing or failed.spoken or repeat == MAX_REPEATS:
+        failure = failed.failure
+        if not failure.passing or failed.spoken or repeat == MAX_REPEATS:
             return None
         pause = self._pace.pause_seconds(repeat)
-        if trouble.retry_at is not None:
-            wanted = (trouble.retry_at - self._clock.now()).total_seconds()
-            pause = max(wanted, 0.0) + pause * 0.1
-        elif trouble.wants_wait:
+        if failure.retry_at is not None:
+            wait_seconds = (failure.retry_at - self._clock.now()).total_seconds()
+            pause = max(wait_seconds, 0.0) + pause * 0.1
+        elif failure.wants_wait:
             return None
         left = self._spending.seconds_left
         fits = pause <= MAX_WAIT_SECONDS and (left is None or pause < left)
         return pause if fits else None
 
-    def _tell(self, event: ModelResponseStreamEvent) -> None:
+    def _notify(self, event: ModelResponseStreamEvent) -> None:
         kind, text = _progress(event)
         if text:
             self._door.tell(kind, whole_text(text))
@@ -298,14 +298,14 @@ class Exchange:
 def model_settings(choice: Choice) -> ModelSettings:
     """What the library is told of how to answer."""
     # The stable beginning of a request is asked to be kept by providers that keep it only when asked.
-    wanted, given = choice.settings, ModelSettings(cache=True)
-    if wanted.max_output_tokens is not None:
-        given["max_tokens"] = wanted.max_output_tokens
-    if wanted.temperature is not None:
-        given["temperature"] = wanted.temperature
-    if wanted.thinking is not None:
-        given["thinking"] = wanted.thinking
-    return given
+    settings, library_settings = choice.settings, ModelSettings(cache=True)
+    if settings.max_output_tokens is not None:
+        library_settings["max_tokens"] = settings.max_output_tokens
+    if settings.temperature is not None:
+        library_settings["temperature"] = settings.temperature
+    if settings.thinking is not None:
+        library_settings["thinking"] = settings.thinking
+    return library_settings
 
 
 def _forget_copies(stream: StreamedResponse) -> None:
@@ -328,8 +328,8 @@ def _whole(response: ModelResponse) -> ModelResponse:
 def _whole_part(part: ModelResponsePart) -> ModelResponsePart:
     mended: dict[str, Any] = {}
     for name in ("content", "args"):
-        said = getattr(part, name, None)
-        if (whole := whole_text(said)) != said:
+        value = getattr(part, name, None)
+        if (whole := whole_text(value)) != value:
             mended[name] = whole
     return replace(part, **mended) if mended else part
 
@@ -347,15 +347,15 @@ def _progress(event: ModelResponseStreamEvent) -> tuple[ProgressKind, str]:
     return "note", ""
 
 
-def shown(response: ModelResponse) -> Json:
+def transcript_record(response: ModelResponse) -> Json:
     """The answer for the transcript."""
     parts: list[Json] = []
     for part in response.parts:
-        shown: dict[str, Json] = {"kind": part.part_kind}
+        record: dict[str, Json] = {"kind": part.part_kind}
         for name in ("content", "tool_name", "args", "tool_call_id"):
             if (value := getattr(part, name, None)) is not None:
-                shown[name] = value
-        parts.append(shown)
+                record[name] = value
+        parts.append(record)
     used = response.usage
     return {
         "model": response.model_name,

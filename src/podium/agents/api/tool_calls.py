@@ -121,7 +121,7 @@ def _has_free_names(schema: Json) -> bool:
     return free or bare or any(map(_has_free_names, schema.values()))
 
 
-MAX_TOLD_LENGTH = 200
+MAX_PROGRESS_CHARACTERS = 200
 _READ = "read_file"
 _SHORT_CHARACTERS = 400
 """Lines that are shown again as they are."""
@@ -161,32 +161,32 @@ class Calling:
         self._repeats = 0
         self._read = set[str]()
 
-    async def perform(self, calls: Sequence[ToolCallPart], *, told: bool = False) -> Performed:
+    async def perform(self, calls: Sequence[ToolCallPart], *, reported: bool = False) -> Performed:
         """Stops at the first call that waits for a person. Raises `AgentRejected` on a circle.
 
         `told`: whoever follows the run has heard of these calls before a crash.
         """
         performed = Performed()
         for call in calls:
-            result = await self._perform(call, told)
+            result = await self._perform(call, reported)
             if result is None:
                 performed.waiting = True
                 break
             performed.results.append(result)
         return performed
 
-    async def _perform(self, call: ToolCallPart, told: bool) -> ToolReturnPart | None:
+    async def _perform(self, call: ToolCallPart, reported: bool) -> ToolReturnPart | None:
         name = self._offer.real_name(call.tool_name)
         try:
             arguments = arguments_of(call)
         except ValueError as error:
-            words = (
+            problem = (
                 f"the arguments are not a JSON object ({error}); nothing was done, call it again"
             )
-            self._tell(f"{name}: {words}", told)
-            return self._result(call, told_failure(words), "failed")
+            self._notify(f"{name}: {problem}", reported)
+            return self._result(call, told_failure(problem), "failed")
         self._count(name, arguments)
-        self._tell(f"{name} {canonical_json(arguments)[:MAX_TOLD_LENGTH]}", told)
+        self._notify(f"{name} {canonical_json(arguments)[:MAX_PROGRESS_CHARACTERS]}", reported)
         answer = await self._door.perform(name, arguments)
         if answer.decision is Effect.ASK:
             return None
@@ -215,21 +215,21 @@ class Calling:
     def _result(
         self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]
     ) -> ToolReturnPart:
-        told = cut_to(self._settings.longest_result_characters, text)
+        cut = cut_to(self._settings.longest_result_characters, text)
         flag = outcome if self._has_flag else "success"
-        return ToolReturnPart(call.tool_name, told, call.tool_call_id, outcome=flag)
+        return ToolReturnPart(call.tool_name, cut, call.tool_call_id, outcome=flag)
 
-    def _tell(self, words: str, told: bool) -> None:
-        if not told:
-            self._door.tell("tool", words)
+    def _notify(self, text: str, reported: bool) -> None:
+        if not reported:
+            self._door.tell("tool", text)
 
     def _count(self, name: str, arguments: dict[str, Json]) -> None:
         """Notice a model that goes in a circle. Another call in between begins anew."""
         if not self._counts:
             return
-        wish = f"{name} {canonical_json(arguments)}"
-        self._repeats = self._repeats + 1 if wish == self._last else 1
-        self._last = wish
+        signature = f"{name} {canonical_json(arguments)}"
+        self._repeats = self._repeats + 1 if signature == self._last else 1
+        self._last = signature
         if self._repeats > self._settings.same_call_limit:
             raise AgentRejected(
                 f"agent {self._agent!r} asked for the same call of {name!r} {self._repeats} times in "
@@ -239,11 +239,11 @@ class Calling:
 
 def arguments_of(call: ToolCallPart) -> dict[str, Json]:
     """The arguments of a call. Raises `ValueError` for anything but a JSON object."""
-    given: str | dict[str, Json] | None = call.args
-    if not given:
+    raw: str | dict[str, Json] | None = call.args
+    if not raw:
         return {}
     try:
-        value = json.loads(given, parse_constant=_refuse) if isinstance(given, str) else given
+        value = json.loads(raw, parse_constant=_refuse) if isinstance(raw, str) else raw
         canonical_json(value)
     except RecursionError:
         raise ValueError("too deep") from None

@@ -19,7 +19,13 @@ from pydantic_ai.messages import (
 )
 
 from podium.agents.api.conversation import Conversation
-from podium.agents.api.exchange import Exchange, Rejected, Spending, model_settings, shown
+from podium.agents.api.exchange import (
+    Exchange,
+    Rejected,
+    Spending,
+    model_settings,
+    transcript_record,
+)
 from podium.agents.api.settings import Choice
 from podium.agents.api.tool_calls import Calling, Offer, Performed, arguments_of
 from podium.agents.contract.reply_text import bounded
@@ -29,14 +35,14 @@ from podium.core.model import Json
 from podium.core.turns import Finish, ModelAnswer, RequestedCall, Turn, TurnStop
 from podium.ports import HookDoor
 
-MAX_KEPT_BYTES = 1_000_000
+MAX_STORED_BYTES = 1_000_000
 """A larger answer is asked for again after a crash."""
 _PLAINLY = "asked_plainly"
 """Why an answer was asked for without the provider's schema; kept with it, and never sent."""
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedAnswer:
     """An answer of the model."""
 
     response: ModelResponse
@@ -70,7 +76,7 @@ class Answers:
         )
         self.warnings: list[str] = []
 
-    async def next(self, conversation: Conversation, plain_prompt: str) -> Heard:
+    async def next(self, conversation: Conversation, plain_prompt: str) -> ReceivedAnswer:
         """The answer to the conversation, durable by now. Raises an error of the tree.
 
         Messages that were there the last time are taken to be the same ones. A provider that does not take
@@ -80,16 +86,16 @@ class Answers:
         number, self._number = self._number, self._number + 1
         self._spending.begin_request()
         request = self._request(messages)
-        known = self._door.said_before(number, request)
-        response = None if known is None else _read(known.kept)
-        if known is None or response is None:
+        recorded = self._door.said_before(number, request)
+        response = None if recorded is None else _read(recorded.kept)
+        if recorded is None or response is None:
             response = await self._ask(messages, number, request, plain_prompt)
-            heard = Heard(response, remembered=False)
+            answer = ReceivedAnswer(response, remembered=False)
         else:
-            self._remember(messages, response, known, plain_prompt)
-            heard = Heard(response, remembered=True)
+            self._remember(messages, response, recorded, plain_prompt)
+            answer = ReceivedAnswer(response, remembered=True)
         self._spending.check()
-        return heard
+        return answer
 
     def _request(self, messages: Sequence[ModelMessage]) -> str:
         """The same for the same request, also in another process."""
@@ -103,11 +109,11 @@ class Answers:
         self,
         messages: list[ModelMessage],
         response: ModelResponse,
-        known: ModelAnswer,
+        recorded: ModelAnswer,
         plain_prompt: str,
     ) -> None:
-        self._exchange.note("remembered", shown(response))
-        self._spending.add_remembered(known.usage, counted=known.counted)
+        self._exchange.note("remembered", transcript_record(response))
+        self._spending.add_remembered(recorded.usage, counted=recorded.counted)
         if why := (response.metadata or {}).get(_PLAINLY):
             self._ask_plainly(messages, plain_prompt, str(why))
 
@@ -118,40 +124,40 @@ class Answers:
         response = await self._send(messages, plain_prompt)
         spent = spent_since(before, self._spending.used)
         written = self._clean(_written(response))
-        said = _read(json.loads(written)) or response
-        fits = len(written) <= MAX_KEPT_BYTES
+        cleaned = _read(json.loads(written)) or response
+        fits = len(written) <= MAX_STORED_BYTES
         answer = ModelAnswer(
             number=number,
             request=request,
-            text=bounded(said.text or ""),
-            calls=tuple(self._wish(call, fits) for call in said.tool_calls),
-            model=said.model_name or "",
+            text=bounded(cleaned.text or ""),
+            calls=tuple(self._requested_call(call, fits) for call in cleaned.tool_calls),
+            model=cleaned.model_name or "",
             usage=spent,
             sizes=self._sizes(messages),
-            kept=json.loads(written) if fits and _same_calls(said, response) else None,
+            kept=json.loads(written) if fits and _same_calls(cleaned, response) else None,
         )
         await self._door.record_answer(answer)
         return response
 
     def _sizes(self, messages: Sequence[ModelMessage]) -> dict[str, int]:
         """What the request is made of. Whoever wants it smaller has to know which part is large."""
-        requests = [each for each in messages if isinstance(each, ModelRequest)]
+        requests = [message for message in messages if isinstance(message, ModelRequest)]
         prompts = [
             len(part.content)
-            for each in requests
-            for part in each.parts
+            for message in requests
+            for part in message.parts
             if isinstance(part, UserPromptPart) and isinstance(part.content, str)
         ]
         instructions = len((requests[-1].instructions if requests else None) or "")
-        said = sum(len(_written(each)) for each in messages)
+        total = sum(len(_written(message)) for message in messages)
         return {
             "instructions": instructions,
             "tools": len(json.dumps(self._offer.described)),
             "prompt": sum(prompts),
-            "history": max(0, said - sum(prompts) - instructions * len(requests)),
+            "history": max(0, total - sum(prompts) - instructions * len(requests)),
         }
 
-    def _wish(self, call: ToolCallPart, fits: bool) -> RequestedCall:
+    def _requested_call(self, call: ToolCallPart, fits: bool) -> RequestedCall:
         try:
             arguments: Json = arguments_of(call)
         except ValueError:
@@ -166,16 +172,16 @@ class Answers:
         try:
             return await self._send_once(messages)
         except Rejected as rejected:
-            trouble = rejected.trouble
+            failure = rejected.failure
         if not self._offer.native:
-            raise trouble.error
+            raise failure.error
         # Not every model that is said to take a schema takes this one, or takes it beside tools.
-        why = str(trouble.error)
+        why = str(failure.error)
         self._ask_plainly(messages, plain_prompt, why)
         try:
             response = await self._send_once(messages)
         except Rejected as rejected:
-            raise rejected.trouble.error from None
+            raise rejected.failure.error from None
         response.metadata = {**(response.metadata or {}), _PLAINLY: why}
         return response
 
@@ -205,10 +211,10 @@ def _written(message: ModelMessage) -> str:
     return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
 
 
-def _read(kept: Json) -> ModelResponse | None:
+def _read(stored: Json) -> ModelResponse | None:
     """The answer as it was kept. None: another version of the library wrote it."""
     try:
-        (message,) = ModelMessagesTypeAdapter.validate_python([kept])
+        (message,) = ModelMessagesTypeAdapter.validate_python([stored])
     except (ValidationError, ValueError):
         return None
     return message if isinstance(message, ModelResponse) else None
@@ -219,9 +225,9 @@ def _lasting(parts: list[dict[str, Json]]) -> Json:
     return [{name: value for name, value in part.items() if name != "timestamp"} for part in parts]
 
 
-def _same_calls(said: ModelResponse, response: ModelResponse) -> bool:
+def _same_calls(cleaned: ModelResponse, response: ModelResponse) -> bool:
     """Whether no secret stood in its calls: without it they would be other calls after a crash."""
-    return [call.args for call in said.tool_calls] == [call.args for call in response.tool_calls]
+    return [call.args for call in cleaned.tool_calls] == [call.args for call in response.tool_calls]
 
 
 _WITH_ERROR_FLAG = ("anthropic", "google")
@@ -229,7 +235,7 @@ _WITH_ERROR_FLAG = ("anthropic", "google")
 
 
 @dataclass
-class Said:
+class TalkResult:
     """What the model said last, and what a person should know of it."""
 
     text: str = ""
@@ -240,7 +246,7 @@ class Said:
     warnings: list[str] = field(default_factory=list)
 
 
-class Talk:
+class ModelSession:
     """One turn of a conversation with a model."""
 
     def __init__(
@@ -270,10 +276,10 @@ class Talk:
             counts=counts,
             has_flag=choice.provider in _WITH_ERROR_FLAG,
         )
-        self._words: list[str] = []
-        self.said = Said(model=choice.model)
+        self._texts: list[str] = []
+        self.result = TalkResult(model=choice.model)
 
-    async def hold(self) -> Said:
+    async def hold(self) -> TalkResult:
         """Until the model has said all, came to a limit, or waits for a person.
 
         What was done by then stands in the conversation; calls that wait stay open.
@@ -281,11 +287,11 @@ class Talk:
         parts = await self._opening()
         while parts is not None:
             self._keep(parts)
-            heard = await self._answers.next(self._conversation, self._turn.prompt)
-            self._hear(heard.response)
-            parts = await self._perform(heard)
-        self.said.warnings[:0] = self._answers.warnings
-        return self.said
+            answer = await self._answers.next(self._conversation, self._turn.prompt)
+            self._hear(answer.response)
+            parts = await self._perform(answer)
+        self.result.warnings[:0] = self._answers.warnings
+        return self.result
 
     async def _opening(self) -> list[ModelRequestPart] | None:
         """What came of the calls that waited, and the prompt. None: they still wait, or were the last."""
@@ -303,19 +309,19 @@ class Talk:
 
     def _hear(self, answer: ModelResponse) -> None:
         self._conversation.messages.append(answer)
-        self.said.text = answer.text or ""
-        self._words += [self.said.text] if self.said.text.strip() else []
-        self.said.model = answer.model_name or self.said.model
+        self.result.text = answer.text or ""
+        self._texts += [self.result.text] if self.result.text.strip() else []
+        self.result.model = answer.model_name or self.result.model
         if answer.finish_reason == "length":
             self._warn("the answer was cut off at the longest length the provider allows")
 
-    async def _perform(self, heard: Heard) -> list[ModelRequestPart] | None:
+    async def _perform(self, answer: ReceivedAnswer) -> list[ModelRequestPart] | None:
         """What the model is told next. None: nothing, the turn is over."""
-        calls = heard.response.tool_calls
+        calls = answer.response.tool_calls
         if not calls:
             self._read_payload()
             return None
-        performed = await self._calling.perform(calls, told=heard.remembered)
+        performed = await self._calling.perform(calls, reported=answer.remembered)
         self._note(performed.results)
         if self._is_over(performed):
             self._keep([*performed.results])
@@ -326,15 +332,19 @@ class Talk:
         """Whether the model is not asked again after these calls."""
         if performed.waiting:
             return True
-        self.said.done, self.said.stopped = self._door.finished_with, self._door.stopped
-        if self.said.stopped is not None:
-            self.said.text = "\n\n".join(self._words)
-        return self.said.done is not None or self.said.stopped is not None
+        self.result.done, self.result.stopped = self._door.finished_with, self._door.stopped
+        if self.result.stopped is not None:
+            self.result.text = "\n\n".join(self._texts)
+        return self.result.done is not None or self.result.stopped is not None
 
     def _note(self, results: list[ToolReturnPart]) -> None:
         for result in results:
-            shown = {"tool": result.tool_name, "id": result.tool_call_id, "content": result.content}
-            self._exchange.note("result", shown)
+            record = {
+                "tool": result.tool_name,
+                "id": result.tool_call_id,
+                "content": result.content,
+            }
+            self._exchange.note("result", record)
 
     def _keep(self, parts: list[ModelRequestPart]) -> None:
         self._conversation.messages.append(
@@ -346,9 +356,9 @@ class Talk:
         if not self._offer.native:
             return
         try:
-            self.said.payload = load_object(self.said.text)
+            self.result.payload = load_object(self.result.text)
         except ValueError:
             self._warn("the provider did not keep to its own schema")
 
-    def _warn(self, words: str) -> None:
-        self.said.warnings.append(words)
+    def _warn(self, warning: str) -> None:
+        self.result.warnings.append(warning)

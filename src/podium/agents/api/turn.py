@@ -18,8 +18,8 @@ from podium.agents.api.exchange import Exchange, Pace, Spending
 from podium.agents.api.providers import Line, model_for
 from podium.agents.api.settings import Choice, Key
 from podium.agents.api.tool_calls import Offer
-from podium.agents.api.tool_loop import Answers, Said, Talk
-from podium.agents.deps import AgentKit
+from podium.agents.api.tool_loop import Answers, ModelSession, TalkResult
+from podium.agents.deps import AgentDeps
 from podium.agents.outcome import finished
 from podium.core.errors import PodiumError, TimedOut
 from podium.core.processes import ProcessLimits, ProcessSpec
@@ -43,56 +43,56 @@ _versions: dict[tuple[str, str], str] = {}
 """Program and workspace → the version that it printed there."""
 
 
-async def system_prompt(turn: Turn, kit: AgentKit, *, tools: Collection[str]) -> str:
+async def system_prompt(turn: Turn, deps: AgentDeps, *, tools: Collection[str]) -> str:
     """Stable parts first. Empty for a turn that only talks: its prompt says all."""
     if not tools:
         return ""
     parts = [_TOOLS, *([_COMMIT] if "git_commit" in tools else [])]
-    return "\n".join([*parts, " ".join(_facts(turn, kit, await _python(turn, kit)))])
+    return "\n".join([*parts, " ".join(_facts(turn, deps, await _python(turn, deps)))])
 
 
-async def _python(turn: Turn, kit: AgentKit) -> str:
+async def _python(turn: Turn, deps: AgentDeps) -> str:
     """The version of `python3` in the workspace's commands. Empty: there is none, or it does not say."""
-    program, version = _named(kit)
+    program, version = _named(deps)
     if version or not program:
         return version
     key = (program, turn.workspace)
     if key not in _versions:
-        _versions[key] = await _printed(turn, kit)
+        _versions[key] = await _printed(turn, deps)
     return _versions[key]
 
 
-def _named(kit: AgentKit) -> tuple[str, str]:
+def _named(deps: AgentDeps) -> tuple[str, str]:
     """The program, and the version if its real name has it."""
-    program = shutil.which("python3", path=kit.environ.get("PATH")) or ""
-    found = _PYTHON.search(os.path.realpath(program)) if program else None
-    return program, found[1] if found else ""
+    program = shutil.which("python3", path=deps.environ.get("PATH")) or ""
+    match = _PYTHON.search(os.path.realpath(program)) if program else None
+    return program, match[1] if match else ""
 
 
-async def _printed(turn: Turn, kit: AgentKit) -> str:
+async def _printed(turn: Turn, deps: AgentDeps) -> str:
     """What a shim (pyenv, asdf, mise) starts depends on the folder, so it is asked, confined as the commands are."""
     try:
-        ended = await kit.launcher.run(
+        ended = await deps.launcher.run(
             ProcessSpec(
                 argv=("python3", "--version"),
                 cwd=turn.workspace,
                 limits=ProcessLimits(seconds=_VERSION_SECONDS, output_bytes=1_000),
-                confinement=await kit.enclosures.confinement(turn.workspace),
+                confinement=await deps.confinement_provider.confinement(turn.workspace),
             )
         )
     except PodiumError:
         return ""
-    found = _PRINTED.match(ended.stdout) if ended.exit_code == 0 else None
-    return found[1].decode() if found else ""
+    match = _PRINTED.match(ended.stdout) if ended.exit_code == 0 else None
+    return match[1].decode() if match else ""
 
 
-def _facts(turn: Turn, kit: AgentKit, python: str) -> Iterator[str]:
-    yield f"Today is {kit.clock.now():%Y-%m-%d} (UTC)."
+def _facts(turn: Turn, deps: AgentDeps, python: str) -> Iterator[str]:
+    yield f"Today is {deps.clock.now():%Y-%m-%d} (UTC)."
     if python:
         yield f"`python3` is Python {python}."
-    if shutil.which("git", path=kit.environ.get("PATH")) is None:
+    if shutil.which("git", path=deps.environ.get("PATH")) is None:
         yield "There is no git."
-    held = kit.enclosures.held(turn.workspace)
+    held = deps.confinement_provider.held(turn.workspace)
     if held is None:
         return
     if held.is_offline:
@@ -104,13 +104,13 @@ def _facts(turn: Turn, kit: AgentKit, python: str) -> Iterator[str]:
 __all__ = ["Pace", "take_turn"]
 
 
-async def take_turn(turn: Turn, choice: Choice, key: Key, kit: AgentKit, pace: Pace) -> Reply:
+async def take_turn(turn: Turn, choice: Choice, key: Key, deps: AgentDeps, pace: Pace) -> Reply:
     """The reply, kept as a conversation that can go on. What was used is told with every error."""
-    spending = Spending(choice.agent, choice.model, turn.limits, kit.clock)
-    conversations = Conversations(kit.homes, turn.run_id, choice.agent, _cleaner(key, kit))
+    spending = Spending(choice.agent, choice.model, turn.limits, deps.clock)
+    conversations = Conversations(deps.homes, turn.run_id, choice.agent, _cleaner(key, deps))
     conversation = conversations.load(turn.session)
     line = Line(choice.base_url, key.headers, choice.settings.silence_seconds)
-    held = _Held(turn, choice, key, kit, pace, spending, conversation, line)
+    held = _Held(turn, choice, key, deps, pace, spending, conversation, line)
     try:
         async with asyncio.timeout(turn.limits.seconds) as limit:
             await held.hold()
@@ -140,7 +140,7 @@ class _Held:
         turn: Turn,
         choice: Choice,
         key: Key,
-        kit: AgentKit,
+        deps: AgentDeps,
         pace: Pace,
         spending: Spending,
         conversation: Conversation,
@@ -149,23 +149,23 @@ class _Held:
         self._turn = turn
         self._choice = choice
         self._key = key
-        self._kit = kit
+        self._deps = deps
         self._pace = pace
         self._spending = spending
         self._conversation = conversation
         self._line = line
-        self._said = Said()
+        self._result = TalkResult()
         self.begun = False
         self._waiting: tuple[str, ...] = ()
         self._transcript = ""
 
     async def hold(self) -> None:
-        kit, turn = self._kit, self._turn
+        deps, turn = self._deps, self._turn
         async with httpx2.AsyncClient(transport=self._line, trust_env=False) as client:
             model = model_for(self._choice, client)
-            with kit.transcripts.open(turn, self._choice.agent) as transcript:
+            with deps.transcripts.open(turn, self._choice.agent) as transcript:
                 self._transcript = transcript.path
-                async with kit.doors.open(turn, agent=self._choice.agent) as door:
+                async with deps.doors.open(turn, agent=self._choice.agent) as door:
                     self.begun = True
                     exchange = Exchange(
                         model,
@@ -174,15 +174,15 @@ class _Held:
                         self._spending,
                         door,
                         transcript,
-                        kit.clock,
+                        deps.clock,
                         self._pace,
                     )
                     offer = Offer(door.specs())
                     if turn.contract is not None:
                         offer.ask_natively(turn.contract, model, self._choice)
-                    clean = _cleaner(self._key, kit)
+                    clean = _cleaner(self._key, deps)
                     answers = Answers(self._choice, offer, exchange, self._spending, door, clean)
-                    talk = Talk(
+                    talk = ModelSession(
                         turn,
                         self._choice,
                         self._conversation,
@@ -190,34 +190,34 @@ class _Held:
                         answers,
                         exchange,
                         door,
-                        await system_prompt(turn, kit, tools=offer.tools),
+                        await system_prompt(turn, deps, tools=offer.tools),
                     )
-                    self._said = await talk.hold()
+                    self._result = await talk.hold()
                     self._waiting = door.waiting_approvals
 
     def reply(self, session: str) -> Reply:
-        said = self._said
-        warnings = [*said.warnings, *self._spending.warnings]
+        result = self._result
+        warnings = [*result.warnings, *self._spending.warnings]
         if self._line.mended:
             warnings.append("the answer held bytes that are no text; they stand as �")
         reply = Reply(
-            text=said.text,
-            payload=said.payload,
-            found="none" if said.payload is None else "native",
+            text=result.text,
+            payload=result.payload,
+            found="none" if result.payload is None else "native",
             usage=self._spending.usage,
             agent=self._choice.agent,
-            model=said.model,
+            model=result.model,
             session=session,
             seconds=self._spending.seconds,
             transcript=self._transcript,
             warnings=tuple(warnings),
-            stopped=said.stopped,
+            stopped=result.stopped,
             waiting_approvals=self._waiting,
             keeps_calls=bool(self._waiting),
         )
-        return finished(reply, self._turn, said.done)
+        return finished(reply, self._turn, result.done)
 
 
-def _cleaner(key: Key, kit: AgentKit) -> Callable[[str], str]:
+def _cleaner(key: Key, deps: AgentDeps) -> Callable[[str], str]:
     """Takes the key and other secrets out of serialised JSON."""
-    return lambda content: key.scrub(kit.redact_json(content))
+    return lambda content: key.scrub(deps.redact_json(content))

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from podium.agents.bus.bus import Bus
 from podium.agents.bus.wire import Asked, Failed
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.outcome import accounted, unkept_limits
 from podium.agents.program import printed_line
 from podium.core.decisions import Usage
@@ -18,7 +18,7 @@ from podium.core.turns import PairName, Reply, Side, Turn
 from podium.ports import HookDoor
 
 
-class BusSeat(FrozenModel):
+class BusAgentOptions(FrozenModel):
     """The options of an agent on the bus."""
 
     pair: PairName = "main"
@@ -26,13 +26,13 @@ class BusSeat(FrozenModel):
     """Which of the pair joins for it."""
 
     @classmethod
-    def of(cls, options: AgentOptions) -> BusSeat:
+    def of(cls, options: AgentOptions) -> BusAgentOptions:
         try:
             return cls.model_validate(options.options)
         except ValidationError as error:
-            fault = error.errors()[0]
+            issue = error.errors()[0]
             raise BadInput(
-                f"agent {options.name!r}: its options cannot be used: {'.'.join(map(str, fault['loc']))}: {fault['msg']}; "
+                f"agent {options.name!r}: its options cannot be used: {'.'.join(map(str, issue['loc']))}: {issue['msg']}; "
                 "say `options: {side: PLANNER}` or EXECUTER, and `pair` unless it is main"
             ) from None
 
@@ -44,31 +44,31 @@ class BusAgent:
     it wants of Podium it asks for at the turn's door, whose variables come with each turn.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit, bus: Bus) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps, bus: Bus) -> None:
         """Raises `BadInput` for options that cannot be meant."""
-        seat = BusSeat.of(options)
+        own = BusAgentOptions.of(options)
         self._options = options
-        self._kit = kit
+        self._deps = deps
         self._bus = bus
-        self._pair = seat.pair
-        self._side: Side = seat.side
+        self._pair = own.pair
+        self._side: Side = own.side
 
     @property
     def name(self) -> str:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        began = self._kit.clock.monotonic()
+        began = self._deps.clock.monotonic()
 
         def used() -> Usage:
-            seconds = self._kit.clock.monotonic() - began
+            seconds = self._deps.clock.monotonic() - began
             return Usage(turns=1, seconds=seconds, complete=False)
 
         with (
             accounted(self.name, used),
-            self._kit.transcripts.open(turn, self.name) as transcript,
+            self._deps.transcripts.open(turn, self.name) as transcript,
         ):
-            async with self._kit.doors.open(turn, agent=self.name) as door:
+            async with self._deps.doors.open(turn, agent=self.name) as door:
                 text = await self._answer(turn, door)
                 waiting = door.waiting_approvals
             transcript.write(printed_line(text))
@@ -94,7 +94,7 @@ class BusAgent:
         try:
             async with asyncio.timeout(turn.limits.seconds):
                 ended = await self._bus.ask(
-                    self._pair, self._side, asked, lambda words: door.tell("note", words)
+                    self._pair, self._side, asked, lambda text: door.tell("note", text)
                 )
         except TimeoutError:
             raise TimedOut(
@@ -107,5 +107,5 @@ class BusAgent:
 
     def _id_of(self, turn: Turn) -> str:
         """The same turn has the same id in every Podium, so that its answer is heard after a crash too."""
-        place = [self._pair, self._side, turn.run_id, turn.step_key, turn.asking]
-        return digest_of([*place, turn.prompt])
+        parts = [self._pair, self._side, turn.run_id, turn.step_key, turn.asking]
+        return digest_of([*parts, turn.prompt])

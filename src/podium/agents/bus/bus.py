@@ -15,17 +15,17 @@ from pydantic import Field
 from podium.agents.bus.wire import (
     MAX_FRAME_BYTES,
     Answered,
+    AnswerReceived,
     Asked,
-    Beat,
     Cancelled,
     Failed,
     FromPeer,
-    Heard,
+    Heartbeat,
     Join,
     Leave,
+    ProgressReport,
     Refused,
     Taken,
-    Told,
     ToPeer,
     Welcome,
     Who,
@@ -38,7 +38,7 @@ from podium.core.model import FrozenModel
 from podium.core.turns import Side
 from podium.platform.private_sockets import sole_server
 
-MISSED_BEATS = 4
+MISSED_HEARTBEATS = 4
 """So many beats without a word, and nobody sits there any more."""
 
 
@@ -47,39 +47,42 @@ class Asking:
     """A turn that is not answered yet."""
 
     asked: Asked
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     ended: asyncio.Future[Answered | Failed]
     taken: bool = False
     """Whoever sits there has it. Until then it is said again with every beat."""
 
 
 @dataclass
-class Seat:
+class BusSlot:
     """One side of one pair."""
 
     name: str = ""
     """Of the program. Empty: nobody has ever sat here."""
     identity: bytes = b""
     """By which the socket reaches it. Empty: nobody sits here now."""
-    heard_at: float = 0.0
+    last_message_at: float = 0.0
     askings: dict[str, Asking] = field(default_factory=dict)
     taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sit(self, name: str, identity: bytes) -> None:
         self.name, self.identity = name, identity
-        self.heard_now()
+        self.touch()
         self.taken.set()
 
     def leave(self) -> None:
         self.identity = b""
         self.taken.clear()
 
-    def heard_now(self) -> None:
-        self.heard_at = asyncio.get_running_loop().time()
+    def touch(self) -> None:
+        self.last_message_at = asyncio.get_running_loop().time()
 
-    def is_silent(self, beat_seconds: float) -> bool:
+    def is_silent(self, heartbeat_seconds: float) -> bool:
         """Whether it should have been heard of by now."""
-        return asyncio.get_running_loop().time() - self.heard_at > beat_seconds * MISSED_BEATS
+        return (
+            asyncio.get_running_loop().time() - self.last_message_at
+            > heartbeat_seconds * MISSED_HEARTBEATS
+        )
 
     def end(self, id_: str, how: Answered | Failed) -> bool:
         """False: nobody waits for it."""
@@ -106,8 +109,8 @@ class Bus:
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
-        self._seats: dict[tuple[str, Side], Seat] = {}
-        self._by_identity: dict[bytes, Seat] = {}
+        self._slots: dict[tuple[str, Side], BusSlot] = {}
+        self._by_identity: dict[bytes, BusSlot] = {}
         self._opened = ExitStack()
         self._line: zmq.asyncio.Socket | None = None
         self._pump: asyncio.Task[None] | None = None
@@ -121,14 +124,14 @@ class Bus:
         if self._line is not None:
             return
         with ExitStack() as opening:
-            place = opening.enter_context(sole_server(self.settings.socket))
+            path = opening.enter_context(sole_server(self.settings.socket))
             context = opening.enter_context(zmq.asyncio.Context())
             line = opening.enter_context(context.socket(zmq.ROUTER))
             line.set(zmq.LINGER, 0)
             line.set(zmq.ROUTER_MANDATORY, 1)
             line.set(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
             line.bind(self.endpoint)
-            place.chmod(0o600)
+            path.chmod(0o600)
             self._opened = opening.pop_all()
         self._line = line
         self._pump = asyncio.get_running_loop().create_task(self._hear(line))
@@ -142,113 +145,115 @@ class Bus:
         self._opened.close()
 
     async def ask(
-        self, pair: str, side: Side, asked: Asked, tell: Callable[[str], None]
+        self, pair: str, side: Side, asked: Asked, notify: Callable[[str], None]
     ) -> Answered | Failed:
         """Have a turn answered by whoever sits there. Said again to whoever takes the seat over meanwhile.
 
         Raises `AgentLost` when nobody comes. Cancelling tells the program.
         """
         self.open()
-        seat = self._seat(pair, side)
-        if asked.id in seat.askings:
+        slot = self._slot(pair, side)
+        if asked.id in slot.askings:
             raise NotPossibleNow("this very turn is being asked already; wait for its answer")
-        asking = Asking(asked, tell, asyncio.get_running_loop().create_future())
-        seat.askings[asked.id] = asking
-        self._say(seat, asked)
+        asking = Asking(asked, notify, asyncio.get_running_loop().create_future())
+        slot.askings[asked.id] = asking
+        self._say(slot, asked)
         try:
-            ended = await self._ended(pair, side, seat, asking)
+            ended = await self._ended(pair, side, slot, asking)
         except BaseException:
-            self._say(seat, Cancelled(id=asked.id))
+            self._say(slot, Cancelled(id=asked.id))
             raise
         finally:
-            del seat.askings[asked.id]
-        self._say(seat, Heard(id=asked.id))
+            del slot.askings[asked.id]
+        self._say(slot, AnswerReceived(id=asked.id))
         return ended
 
-    async def _ended(self, pair: str, side: Side, seat: Seat, asking: Asking) -> Answered | Failed:
+    async def _ended(
+        self, pair: str, side: Side, slot: BusSlot, asking: Asking
+    ) -> Answered | Failed:
         while not asking.ended.done():
-            await self._until_taken(pair, side, seat)
+            await self._until_taken(pair, side, slot)
             await asyncio.wait({asking.ended}, timeout=self.settings.beat_seconds)
-            if seat.is_silent(self.settings.beat_seconds):
-                self._vacate(seat)
+            if slot.is_silent(self.settings.beat_seconds):
+                self._vacate(slot)
         return asking.ended.result()
 
-    async def _until_taken(self, pair: str, side: Side, seat: Seat) -> None:
+    async def _until_taken(self, pair: str, side: Side, slot: BusSlot) -> None:
         try:
             async with asyncio.timeout(self.settings.join_seconds):
-                await seat.taken.wait()
+                await slot.taken.wait()
         except TimeoutError:
-            who = f"{seat.name!r} is gone from" if seat.name else "nobody has taken"
+            who = f"{slot.name!r} is gone from" if slot.name else "nobody has taken"
             raise AgentLost(
                 f"{who} the seat of {side} in pair {pair!r} and nobody joined within {self.settings.join_seconds:g} s; "
                 f"start a program that joins at {self.endpoint}"
             ) from None
 
-    def _seat(self, pair: str, side: Side) -> Seat:
-        return self._seats.setdefault((pair, side), Seat())
+    def _slot(self, pair: str, side: Side) -> BusSlot:
+        return self._slots.setdefault((pair, side), BusSlot())
 
-    def _vacate(self, seat: Seat) -> None:
-        self._by_identity.pop(seat.identity, None)
-        seat.leave()
+    def _vacate(self, slot: BusSlot) -> None:
+        self._by_identity.pop(slot.identity, None)
+        slot.leave()
 
     async def _hear(self, line: zmq.asyncio.Socket) -> None:
         while True:
             identity, *frames = await line.recv_multipart()
             try:
-                said = from_peer(frames[-1] if frames else b"")
+                message = from_peer(frames[-1] if frames else b"")
             except ValueError as error:
                 why = f"that cannot be read: {str(error).splitlines()[0]}"
                 self._send(identity, Refused(why=why))
                 continue
-            self._take(identity, said)
+            self._take(identity, message)
 
-    def _take(self, identity: bytes, said: FromPeer) -> None:
-        if isinstance(said, Join):
-            self._join(identity, said)
+    def _take(self, identity: bytes, message: FromPeer) -> None:
+        if isinstance(message, Join):
+            self._join(identity, message)
             return
-        seat = self._by_identity.get(identity)
-        if seat is None:
+        slot = self._by_identity.get(identity)
+        if slot is None:
             self._send(identity, Who())
             return
-        seat.heard_now()
-        if isinstance(said, Beat):
-            self._send(identity, Beat())
-            for asking in seat.askings.values():
+        slot.touch()
+        if isinstance(message, Heartbeat):
+            self._send(identity, Heartbeat())
+            for asking in slot.askings.values():
                 if not asking.taken:
                     self._send(identity, asking.asked)
-        elif isinstance(said, Taken) and said.id in seat.askings:
-            seat.askings[said.id].taken = True
-        elif isinstance(said, Leave):
-            self._vacate(seat)
-        elif isinstance(said, Told) and said.id in seat.askings:
-            seat.askings[said.id].tell(said.words)
-        elif isinstance(said, Answered | Failed):
-            seat.end(said.id, said)
+        elif isinstance(message, Taken) and message.id in slot.askings:
+            slot.askings[message.id].taken = True
+        elif isinstance(message, Leave):
+            self._vacate(slot)
+        elif isinstance(message, ProgressReport) and message.id in slot.askings:
+            slot.askings[message.id].notify(message.words)
+        elif isinstance(message, Answered | Failed):
+            slot.end(message.id, message)
 
     def _join(self, identity: bytes, join: Join) -> None:
-        seat = self._seat(join.pair, join.side)
-        is_other = seat.identity not in (b"", identity) and seat.name != join.name
-        if is_other and not seat.is_silent(self.settings.beat_seconds):
-            why = f"{seat.name!r} is {join.side} of pair {join.pair!r} already; end it first"
+        slot = self._slot(join.pair, join.side)
+        is_other = slot.identity not in (b"", identity) and slot.name != join.name
+        if is_other and not slot.is_silent(self.settings.beat_seconds):
+            why = f"{slot.name!r} is {join.side} of pair {join.pair!r} already; end it first"
             self._send(identity, Refused(why=why))
             return
         former = self._by_identity.get(identity)
         if former is not None:
             self._vacate(former)
-        self._vacate(seat)
-        self._by_identity[identity] = seat
-        seat.sit(join.name, identity)
+        self._vacate(slot)
+        self._by_identity[identity] = slot
+        slot.sit(join.name, identity)
         self._send(identity, Welcome(beat_seconds=self.settings.beat_seconds))
-        for asking in seat.askings.values():
+        for asking in slot.askings.values():
             asking.taken = False
             self._send(identity, asking.asked)
 
-    def _say(self, seat: Seat, said: ToPeer) -> None:
-        if seat.identity:
-            self._send(seat.identity, said)
+    def _say(self, slot: BusSlot, message: ToPeer) -> None:
+        if slot.identity:
+            self._send(slot.identity, message)
 
-    def _send(self, identity: bytes, said: ToPeer) -> None:
+    def _send(self, identity: bytes, message: ToPeer) -> None:
         """Whoever is not there any more, or does not listen, joins again or is found silent."""
         if self._line is not None:
-            frames = [identity, frame_of(said)]
+            frames = [identity, frame_of(message)]
             asyncio.ensure_future(self._line.send_multipart(frames, flags=zmq.NOBLOCK)).exception()

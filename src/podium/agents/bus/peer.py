@@ -13,17 +13,17 @@ import zmq.asyncio
 from podium.agents.bus.wire import (
     MAX_FRAME_BYTES,
     Answered,
+    AnswerReceived,
     Asked,
-    Beat,
     Cancelled,
     Failed,
     FromPeer,
-    Heard,
+    Heartbeat,
     Join,
     Leave,
+    ProgressReport,
     Refused,
     Taken,
-    Told,
     ToPeer,
     Welcome,
     Who,
@@ -35,13 +35,13 @@ from podium.agents.private_files import write_private
 from podium.core.errors import NotPossibleNow
 from podium.platform.private_sockets import make_private
 
-Tell = Callable[[str], None]
-Answer = Callable[[Asked, Tell], Awaitable[str]]
+Notify = Callable[[str], None]
+Answer = Callable[[Asked, Notify], Awaitable[str]]
 """Does a turn. What it tells meanwhile is shown to whoever follows the run."""
 
 MAX_REMEMBERED = 100
 """Answers that are given again when the same turn is asked again."""
-_FIRST_BEAT_SECONDS = 0.5
+_FIRST_HEARTBEAT_SECONDS = 0.5
 
 
 class BusPeer:
@@ -56,7 +56,7 @@ class BusPeer:
         self._answers: dict[str, str] = _remembered(memory)
         self._unheard: set[str] = set()
         self._doing: dict[str, asyncio.Task[None]] = {}
-        self._beat_seconds = _FIRST_BEAT_SECONDS
+        self._heartbeat_seconds = _FIRST_HEARTBEAT_SECONDS
         self._coming: asyncio.Future[list[bytes]] | None = None
 
     async def serve(self, answer: Answer) -> None:
@@ -80,34 +80,34 @@ class BusPeer:
     async def _hear(self, answer: Answer) -> None:
         # Waiting does not take it back: a message that comes just then would be lost.
         coming = self._coming or asyncio.ensure_future(self._line.recv_multipart())
-        await asyncio.wait({coming}, timeout=self._beat_seconds)
+        await asyncio.wait({coming}, timeout=self._heartbeat_seconds)
         self._coming = None if coming.done() else coming
         if self._coming is not None:
-            self._send(Beat())
+            self._send(Heartbeat())
             return
         frames = coming.result()
         try:
-            said = to_peer(frames[-1])
+            message = to_peer(frames[-1])
         except ValueError:
             return  # of a newer Podium
-        self._take(said, answer)
+        self._take(message, answer)
 
-    def _take(self, said: ToPeer, answer: Answer) -> None:
-        if isinstance(said, Asked):
-            self._asked(said, answer)
-        elif isinstance(said, Welcome):
-            self._beat_seconds = said.beat_seconds
+    def _take(self, message: ToPeer, answer: Answer) -> None:
+        if isinstance(message, Asked):
+            self._asked(message, answer)
+        elif isinstance(message, Welcome):
+            self._heartbeat_seconds = message.beat_seconds
             for id_ in self._unheard:
                 self._send(Answered(id=id_, text=self._answers[id_]))
-        elif isinstance(said, Who):
+        elif isinstance(message, Who):
             self._send(self._join)
-        elif isinstance(said, Heard):
-            self._unheard.discard(said.id)
-        elif isinstance(said, Cancelled) and said.id in self._doing:
-            self._doing[said.id].cancel()
-        elif isinstance(said, Refused):
+        elif isinstance(message, AnswerReceived):
+            self._unheard.discard(message.id)
+        elif isinstance(message, Cancelled) and message.id in self._doing:
+            self._doing[message.id].cancel()
+        elif isinstance(message, Refused):
             raise NotPossibleNow(
-                f"the bus at {self._endpoint} refused {self._join.name!r}: {said.why}"
+                f"the bus at {self._endpoint} refused {self._join.name!r}: {message.why}"
             )
 
     def _asked(self, asked: Asked, answer: Answer) -> None:
@@ -122,7 +122,9 @@ class BusPeer:
 
     async def _do(self, asked: Asked, answer: Answer) -> None:
         try:
-            text = await answer(asked, lambda words: self._send(Told(id=asked.id, words=words)))
+            text = await answer(
+                asked, lambda text: self._send(ProgressReport(id=asked.id, words=text))
+            )
         except Exception as error:  # whatever it is, Podium is told
             self._send(Failed(id=asked.id, why=f"{type(error).__name__}: {error}"))
             return
@@ -140,16 +142,18 @@ class BusPeer:
         if self._memory is not None:
             write_private(self._memory, json.dumps(self._answers).encode())
 
-    def _send(self, said: FromPeer) -> None:
+    def _send(self, message: FromPeer) -> None:
         """Never waits: while Podium is not there the socket keeps it, or it is said again."""
-        asyncio.ensure_future(self._line.send(frame_of(said), flags=zmq.NOBLOCK)).exception()
+        asyncio.ensure_future(self._line.send(frame_of(message), flags=zmq.NOBLOCK)).exception()
 
 
 def _remembered(memory: Path | None) -> dict[str, str]:
     if memory is None or not memory.exists():
         return {}
     try:
-        kept = json.loads(memory.read_bytes())
+        answers = json.loads(memory.read_bytes())
     except ValueError:
         return {}
-    return {str(id_): str(text) for id_, text in kept.items()} if isinstance(kept, dict) else {}
+    return (
+        {str(id_): str(text) for id_, text in answers.items()} if isinstance(answers, dict) else {}
+    )

@@ -15,12 +15,12 @@ from podium.agents.contract.payload import read_payload
 from podium.agents.contract.reply_schema import (
     NONCE_KEY,
     NotAnAnswer,
+    check_any_key,
     check_contract,
-    check_known,
+    contract_keys,
     excerpt,
-    kept_form,
-    known_keys,
     on_one_line,
+    stored_form,
     validated,
 )
 from podium.agents.contract.reply_text import bounded
@@ -72,13 +72,13 @@ def with_examples(news: str, prompt: str, nonce: str | None, slot: str) -> str:
 def _plain(schema: Json) -> Json:
     """The schema without what only programs and their authors read."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_plain(subschema) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
     plain: dict[str, Json] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs") and isinstance(value, dict):
-            plain[key] = {name: _plain(each) for name, each in value.items()}
+            plain[key] = {name: _plain(subschema) for name, subschema in value.items()}
         elif not (key in _UNNEEDED and isinstance(value, str)):
             plain[key] = value if key in ("const", "enum", "default") else _plain(value)
     return plain
@@ -120,10 +120,12 @@ def natively(prompt: str) -> str:
     return f"{prompt[: last.start()]}{form}{prompt[last.end() :]}"
 
 
-def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:
+def once_more(problem: str, text: str, untold: Sequence[str] = ()) -> str:
     """Asks for the answer again, quoting what is wrong and the end of what came."""
-    refusals = "".join(f"\nNot done in your last turn: {on_one_line(each, 500)}" for each in untold)
-    quoted = "\n".join(f"> {line}" for line in excerpt(said).splitlines())
+    refusals = "".join(
+        f"\nNot done in your last turn: {on_one_line(refusal, 500)}" for refusal in untold
+    )
+    quoted = "\n".join(f"> {line}" for line in excerpt(text).splitlines())
     return (
         f"Your last reply could not be used. {problem}\n"
         f"It ended with:\n{quoted or '> (nothing)'}\n"
@@ -171,8 +173,8 @@ class ContractedAgent:
         """
         is_news = bool(turn.news) and turn.session is not None
         first_prompt = self._redact(turn.prompt)
-        words = self._redact(turn.news) if is_news else first_prompt
-        turn = turn.model_copy(update={"prompt": words, "news": ""})
+        text = self._redact(turn.news) if is_news else first_prompt
+        turn = turn.model_copy(update={"prompt": text, "news": ""})
         if turn.contract is None:
             return _short(await self._inner.ask(turn), turn.awaits)
         check_contract(turn.contract)
@@ -197,8 +199,8 @@ class ContractedAgent:
     ) -> Reply:
         """The same turn with other words, in the same conversation where there is one."""
         nonce = self._nonce()
-        words = self._redact(once_more(str(problem), first.text, first.untold))
-        prompt = with_form(words, contract, nonce, is_new_nonce=True)
+        text = self._redact(once_more(str(problem), first.text, first.untold))
+        prompt = with_form(text, contract, nonce, is_new_nonce=True)
         if first.session is None:
             # Whether the conversation has kept the first asking is not known then.
             own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
@@ -247,22 +249,22 @@ async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, pr
     if reply.waiting_approvals or (reply.stopped is not None and reply.found == "none"):
         return _short(reply)
     if reply.found == "native":
-        payload, found, ignored = _native(reply, contract), "native", ""
+        payload, how, ignored = _native(reply, contract), "native", ""
     else:
         # In a thread: a hostile reply can take the parser a second, and other agents share the loop.
         read = await asyncio.to_thread(
             read_payload, reply.text, contract, nonce=nonce, prompt=prompt
         )
-        payload, found, ignored = read.payload, read.how, read.ignored
+        payload, how, ignored = read.payload, read.how, read.ignored
     try:
-        kept = kept_form(payload)
+        stored = stored_form(payload)
     except BadInput as error:
         error.usage = reply.usage
         raise
     warnings = reply.warnings
     if ignored:
         warnings = (*warnings, f"text after the JSON was ignored: {quoted(ignored[:200], 200)}")
-    return _short(reply.model_copy(update={"payload": kept, "found": found, "warnings": warnings}))
+    return _short(reply.model_copy(update={"payload": stored, "found": how, "warnings": warnings}))
 
 
 def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
@@ -274,7 +276,7 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
             # A prompt that asks again names the nonce; a schema that is closed may have kept it out, or not.
             payload = {key: value for key, value in payload.items() if key != NONCE_KEY}
             if payload:
-                check_known(known_keys(contract), payload)
+                check_any_key(contract_keys(contract), payload)
         return validated(contract, payload)
     except (ValueError, TypeError) as error:
         raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None
@@ -294,7 +296,7 @@ def _left(limits: TurnLimits, used: Usage, seconds: float) -> TurnLimits | None:
     enough = left.seconds is None or left.seconds >= LEAST_SECONDS
     return (
         left
-        if enough and all(_some(each) for each in (left.tokens, left.usd, left.turns))
+        if enough and all(_some(amount) for amount in (left.tokens, left.usd, left.turns))
         else None
     )
 
@@ -304,9 +306,9 @@ def _some(left: float | None) -> bool:
 
 
 def _spent(problem: ReplyInvalid, reply: Reply) -> ReplyInvalid:
-    said = ReplyInvalid(f"{problem} The turn's limits leave nothing for asking again.")
-    said.usage = reply.usage
-    return said
+    error = ReplyInvalid(f"{problem} The turn's limits leave nothing for asking again.")
+    error.usage = reply.usage
+    return error
 
 
 def _together(first: Reply, second: Reply) -> Reply:

@@ -55,7 +55,7 @@ def read_block(text: str, tag: str, *, nonce: str | None = None) -> Block:
         if other.header == last.header and other.body != last.body:
             raise NotAnAnswer(
                 "ambiguous",
-                f"The reply holds several {page.shown} blocks of one header that differ",
+                f"The reply holds several {page.tag_text} blocks of one header that differ",
             )
     return last
 
@@ -70,16 +70,16 @@ class _Page:
         self.nonce = nonce
         self.angled = tag.startswith("<")
         self.name = tag.strip("<>")
-        self.shown = f"<{self.name}>" if self.angled else f"[[{self.name}]]"
+        self.tag_text = f"<{self.name}>" if self.angled else f"[[{self.name}]]"
         opening, closing = _patterns(re.escape(self.name), angled=self.angled)
         thought = thoughts(self.text, earlier=whole[: -len(raw) or None])
         self.opens = [
-            each for each in opening.finditer(self.text) if not thought.hold(each.start())
+            match for match in opening.finditer(self.text) if not thought.hold(match.start())
         ]
         self.closes = [
-            each.start()
-            for each in closing.finditer(self.text)
-            if not thought.hold(each.start()) and not self._is_named(each.start())
+            match.start()
+            for match in closing.finditer(self.text)
+            if not thought.hold(match.start()) and not self._is_named(match.start())
         ]
 
     def _is_named(self, closing: int) -> bool:
@@ -93,7 +93,7 @@ class _Page:
 
     def blocks(self) -> Iterator[Block]:
         """Whole blocks of this turn, last first. Of several opening tags the last before a closing one counts."""
-        starts = [each.start() for each in self.opens]
+        starts = [opening.start() for opening in self.opens]
         ends = self.closes
         for number in range(len(ends) - 1, max(-1, len(ends) - 1 - MAX_BLOCKS), -1):
             before = bisect_left(starts, ends[number]) - 1
@@ -104,7 +104,7 @@ class _Page:
                 continue
             following = starts[before + 1] if before + 1 < len(starts) else len(self.text)
             if number + 1 < len(ends) and ends[number + 1] < following:
-                raise NotAnAnswer("ambiguous", f"The {self.shown} block has two closing tags")
+                raise NotAnAnswer("ambiguous", f"The {self.tag_text} block has two closing tags")
             yield block
 
     def check_end(self) -> None:
@@ -113,25 +113,29 @@ class _Page:
             return
         header = self._header(self.opens[-1])
         if header is None or self._is_of_this_turn(header[0]):
-            raise NotAnAnswer("cut off", f"The reply ends before its last {self.shown} block does")
+            raise NotAnAnswer(
+                "cut off", f"The reply ends before its last {self.tag_text} block does"
+            )
 
     def nothing(self) -> NotAnAnswer:
         if not self.closes or not self.opens:
-            return NotAnAnswer("missing", f"There is no whole {self.shown} block in the reply")
+            return NotAnAnswer("missing", f"There is no whole {self.tag_text} block in the reply")
         if self.nonce is not None:
-            return NotAnAnswer("nonce", f"No {self.shown} block has this turn's id")
-        return NotAnAnswer("malformed", f"The opening tag of the {self.shown} block cannot be read")
+            return NotAnAnswer("nonce", f"No {self.tag_text} block has this turn's id")
+        return NotAnAnswer(
+            "malformed", f"The opening tag of the {self.tag_text} block cannot be read"
+        )
 
     def _is_of_this_turn(self, header: Mapping[str, Json]) -> bool:
-        given = str(header.get("id", ""))
-        return self.nonce is None or given == self.nonce or given.startswith(f"{self.nonce}-")
+        id_ = str(header.get("id", ""))
+        return self.nonce is None or id_ == self.nonce or id_.startswith(f"{self.nonce}-")
 
     def _block(self, opening: re.Match[str], end: int) -> Block | None:
         """None when its header cannot be read or is another turn's, whose body is not looked at."""
-        found = self._header(opening)
-        if found is None or found[1] > end or not self._is_of_this_turn(found[0]):
+        parsed = self._header(opening)
+        if parsed is None or parsed[1] > end or not self._is_of_this_turn(parsed[0]):
             return None
-        header, start, header_how = found
+        header, start, header_how = parsed
         written = self.text[start:end].removesuffix("\n")
         self._check_body(written)
         is_framed = self.text[opening.start() : start].rstrip().endswith(("│", "┃", "|"))
@@ -142,10 +146,10 @@ class _Page:
     def _check_body(self, body: str) -> None:
         if body.count("```") % 2:
             raise NotAnAnswer(
-                "cut off", f"The {self.shown} block closes inside a fence of its text"
+                "cut off", f"The {self.tag_text} block closes inside a fence of its text"
             )
         if self.angled and f"</{self.name}>" in body:
-            raise NotAnAnswer("ambiguous", f"The {self.shown} block has two closing tags")
+            raise NotAnAnswer("ambiguous", f"The {self.tag_text} block has two closing tags")
 
     def _header(
         self, opening: re.Match[str]
@@ -153,10 +157,14 @@ class _Page:
         """What the opening tag says, and where the body begins. None when it cannot be read."""
         if self.angled:
             start = opening.end() + self.text.startswith("\n", opening.end())
-            said = [
+            attributes = [
                 (name, one or other) for name, one, other in _ATTRIBUTES.findall(opening["said"])
             ]
-            return (dict(said), start, "strict") if len(dict(said)) == len(said) else None
+            return (
+                (dict(attributes), start, "strict")
+                if len(dict(attributes)) == len(attributes)
+                else None
+            )
         end = _HEADER_ENDS.search(self.text, opening.end(), opening.end() + MAX_HEADER)
         header = header_of(self.text[opening.end() : end.start()]) if end else None
         return (header[0], end.end(), header[1]) if end and header else None
@@ -164,9 +172,11 @@ class _Page:
 
 def _patterns(name: str, *, angled: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
     if angled:
-        said = r"""(?P<said>(?:[ \t]{1,8}[\w-]{1,40}=(?:"[^"\n]{0,200}"|'[^'\n]{0,200}')){0,8})"""
+        attributes = (
+            r"""(?P<said>(?:[ \t]{1,8}[\w-]{1,40}=(?:"[^"\n]{0,200}"|'[^'\n]{0,200}')){0,8})"""
+        )
         return (
-            re.compile(rf"{LEAD}<{name}{said}[ \t]{{0,8}}>", re.MULTILINE),
+            re.compile(rf"{LEAD}<{name}{attributes}[ \t]{{0,8}}>", re.MULTILINE),
             re.compile(rf"</{name}>{EDGE}", re.MULTILINE),
         )
     return (

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 # A run of backslashes is taken whole, so that a million of them are looked at once.
-_MARKS = re.compile(r'\\++"?|["{}\n]')
+_TOKENS = re.compile(r'\\++"?|["{}\n]')
 _OPEN, _CLOSE, _QUOTE, _LINE = b'{}"\n'
 
 
@@ -36,7 +36,7 @@ class Objects(NamedTuple):
 
 def find_objects(text: str) -> Objects:
     """Every outermost `{…}` of the text, JSON or not."""
-    places, kinds = _marks(text)
+    positions, kinds = _tokens(text)
     spans: list[Span] = []
     opened: list[int] = []
     closing: list[int] = []
@@ -44,26 +44,26 @@ def find_objects(text: str) -> Objects:
     while at >= 0:
         kind = kinds[at]
         if kind == _CLOSE:
-            closing.append(places[at])
+            closing.append(positions[at])
         elif kind == _OPEN and closing:
-            _keep_outermost(spans, Span(places[at], closing.pop() + 1))
+            _keep_outermost(spans, Span(positions[at], closing.pop() + 1))
         elif kind == _OPEN:
-            opened.append(places[at])
+            opened.append(positions[at])
         elif kind == _QUOTE and closing:
             at = _string_start(kinds, at)
         at -= 1
     return Objects(spans, opened, closing)
 
 
-def _marks(text: str) -> tuple[array[int], bytearray]:
-    places, kinds = array("I"), bytearray()
-    for found in _MARKS.finditer(text):
-        mark = found[0]
-        if mark[0] == "\\" and (mark[-1] != '"' or len(mark) % 2 == 0):
+def _tokens(text: str) -> tuple[array[int], bytearray]:
+    positions, kinds = array("I"), bytearray()
+    for match in _TOKENS.finditer(text):
+        token = match[0]
+        if token[0] == "\\" and (token[-1] != '"' or len(token) % 2 == 0):
             continue  # no quote, or an escaped one
-        places.append(found.end() - 1)
-        kinds.append(ord(mark[-1]))
-    return places, kinds
+        positions.append(match.end() - 1)
+        kinds.append(ord(token[-1]))
+    return positions, kinds
 
 
 def _string_start(kinds: bytearray, end: int) -> int:
@@ -86,7 +86,7 @@ MAX_LEAD = 200
 # A list's dash or number, or symbols beyond ASCII: ticks, arrows, what terminals put before a line.
 # ASCII has too many that begin comments, diffs and table cells.
 _BULLET = r"(?:[-*][ \t]+|\d{1,2}[.)][ \t]+|[^\x00-\x7f\w\s“”„‘’«»‹›「」]{1,3}[ \t]*)"
-_FENCE = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
+_CODE_BLOCK = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
 # Other tags hold examples, quotations, and what tools said.
 _TAG = (
     r"(?:<(?:(?:final|json|structured|my)[_-])?(?:answer|final|output|result|json|response|reply|payload|verdict|decision|pre|code)"
@@ -98,7 +98,7 @@ _LABEL = (
     r"(?: (?:json|payload|object))?[*_]{0,3}(?::|[ \t]*[-–—])?[*_]{0,3}"
 )
 _BEGINS = re.compile(
-    rf"(?:\ufeff|ï»¿)?[^\S\n]*{_BULLET}{{0,4}}(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
+    rf"(?:\ufeff|ï»¿)?[^\S\n]*{_BULLET}{{0,4}}(?:(?:{_CODE_BLOCK}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
@@ -171,7 +171,9 @@ class Surroundings(NamedTuple):
 def surroundings(text: str, span: Span) -> Surroundings:
     earliest = max(0, span.start - MAX_LEAD - 1)
     # A carriage return alone is how a terminal writes a line anew.
-    begin = max(earliest, *(text.rfind(mark, earliest, span.start) + 1 for mark in "\n\r"))
+    begin = max(
+        earliest, *(text.rfind(line_break, earliest, span.start) + 1 for line_break in "\n\r")
+    )
     end = text.find("\n", span.end, span.end + MAX_LEAD)
     return Surroundings(
         lead=text[begin : span.start],
@@ -201,10 +203,10 @@ def is_part_of_more(before: str, after: str) -> bool:
 
 
 def _is_in_anothers_tag(lead: str, after: str) -> bool:
-    found = _TAG_BEFORE.search(lead)
-    if found is None or _ANSWER_TAG.search(found[0]):
+    match = _TAG_BEFORE.search(lead)
+    if match is None or _ANSWER_TAG.search(match[0]):
         return False
-    return after[:2000].lstrip().startswith(f"</{found['name']}")
+    return after[:2000].lstrip().startswith(f"</{match['name']}")
 
 
 _NAMES = (
@@ -235,15 +237,15 @@ def thoughts(text: str, objects: Sequence[Span] = (), earlier: str = "") -> Thou
     """
     spans: list[Span] = []
     begun = 0 if _is_open_after(earlier) else None
-    for found in _thinking_tags(text, objects):
-        if found["begins"]:
-            begun = found.start() if begun is None else begun
+    for match in _thinking_tags(text, objects):
+        if match["begins"]:
+            begun = match.start() if begun is None else begun
         elif begun is None:
             spans = [
-                Span(0, found.end())
+                Span(0, match.end())
             ]  # it began before the reply did, as some templates have it
         else:
-            spans.append(Span(begun, found.end()))
+            spans.append(Span(begun, match.end()))
             begun = None
     if begun is not None:
         spans.append(Span(begun, len(text) + 1))
@@ -255,22 +257,22 @@ class Thoughts:
 
     def __init__(self, spans: list[Span]) -> None:
         self._spans = spans
-        self._starts = [each.start for each in spans]
+        self._starts = [span.start for span in spans]
 
-    def hold(self, place: int) -> bool:
-        at = bisect_right(self._starts, place) - 1
-        return at >= 0 and place < self._spans[at].end
+    def hold(self, position: int) -> bool:
+        at = bisect_right(self._starts, position) - 1
+        return at >= 0 and position < self._spans[at].end
 
 
 def _thinking_tags(text: str, objects: Sequence[Span]) -> Iterator[re.Match[str]]:
     within = Thoughts(sorted(objects))
-    for found in _THINKING_TAGS.finditer(text):
-        before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+    for match in _THINKING_TAGS.finditer(text):
+        before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         in_backticks = "`" in (before, after)
-        if not in_backticks and not within.hold(found.start()):
-            yield found
+        if not in_backticks and not within.hold(match.start()):
+            yield match
 
 
 def _is_open_after(text: str) -> bool:
-    begins = max((text.rfind(mark) for mark in _WRITTEN), default=-1)
-    return begins >= 0 and begins > max(text.rfind(f"{each[0]}/{each[1:]}") for each in _WRITTEN)
+    begins = max((text.rfind(tag) for tag in _WRITTEN), default=-1)
+    return begins >= 0 and begins > max(text.rfind(f"{tag[0]}/{tag[1:]}") for tag in _WRITTEN)

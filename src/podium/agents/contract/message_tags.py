@@ -21,7 +21,7 @@ from podium.core.turns import SECTIONS, TAG
 
 MAX_HEADER = 4000
 MAX_HEADER_LINES = 20
-MAX_WORD = 200
+MAX_FIELD = 200
 """Characters of a header's `to`, `type` and `id`."""
 
 _KEYS = ("to", "type", "id")
@@ -30,7 +30,7 @@ _NAME = re.escape(TAG)
 _OPENS = re.compile(rf"{LEAD}\[\[{_NAME}(?P<said>[ \t]*(?:\{{.*|[│┃|]?[ \t]*$)|.*\]\].*)")
 _CLOSES = re.compile(rf"{LEAD}\[\[/{_NAME}\]\]{EDGE}")
 _HEADER_ENDS = re.compile(r"\s*\]\s*\]")
-_FENCE = re.compile(rf"[ \t{BORDERS}]{{0,200}}+(?P<run>`{{3,}}+|~{{3,}}+)(?P<info>[^`]*+)$")
+_CODE_BLOCK = re.compile(rf"[ \t{BORDERS}]{{0,200}}+(?P<run>`{{3,}}+|~{{3,}}+)(?P<info>[^`]*+)$")
 
 
 def closes(line: str) -> bool:
@@ -40,21 +40,21 @@ def closes(line: str) -> bool:
 
 def header_begun(line: str) -> Header | None:
     """The header that begins on this line. None: no opening tag begins it."""
-    found = _OPENS.match(line) if "[[" in line else None
-    return Header(found["lead"], line, found["said"]) if found else None
+    match = _OPENS.match(line) if "[[" in line else None
+    return Header(match["lead"], line, match["said"]) if match else None
 
 
 class Header:
     """An opening tag, which a terminal may have wrapped over several lines."""
 
-    def __init__(self, lead: str, line: str, said: str) -> None:
+    def __init__(self, lead: str, line: str, metadata: str) -> None:
         self.lead = lead
-        self.shown = line
+        self.opening_line = line
         self.width = 0
         """Columns of the frame around it; 0: there is none."""
         self.widest = 0
         """Columns of its widest line, without what stands before it."""
-        self._said = said
+        self._metadata = metadata
         self._lines = 1
         self._look_at(line)
 
@@ -62,30 +62,30 @@ class Header:
         """Go on with the next line. False: the tag cannot go on there."""
         added = line.strip(BLANKS + BORDERS)
         self._lines += 1
-        if not added or self._lines > MAX_HEADER_LINES or len(self._said) > MAX_HEADER:
+        if not added or self._lines > MAX_HEADER_LINES or len(self._metadata) > MAX_HEADER:
             return False
-        self._said = f"{self._said.rstrip(BLANKS + BORDERS)}\n{added}"
+        self._metadata = f"{self._metadata.rstrip(BLANKS + BORDERS)}\n{added}"
         self._look_at(line)
         return True
 
     def read(self) -> Read | None:
         """What it says, once it is whole. None: it is not. Raises `ValueError` that says what is wrong with it."""
-        source = self._said.lstrip()
+        source = self._metadata.lstrip()
         if "]]" not in source.replace("\n", ""):
             return None
-        said, end = leading_object(source[:MAX_HEADER])
+        metadata, end = leading_object(source[:MAX_HEADER])
         ends = _HEADER_ENDS.match(source, end)
         if ends is None:
             raise ValueError("']]' does not follow it")
         is_wrapped = "\n" in source[: ends.end()]
-        to, type_, id_ = (_word(said, key, is_wrapped=is_wrapped) for key in _KEYS)
+        to, type_, id_ = (_field(metadata, key, is_wrapped=is_wrapped) for key in _KEYS)
         return Read(
             to=to,
             type=type_,
             id=id_,
             rest=self._rest(source[ends.end() :]),
             is_wrapped=is_wrapped,
-            row_width=self.widest if _is_cut_in_a_word(source[: ends.end()]) else 0,
+            row_width=self.widest if _is_cut_anywhere(source[: ends.end()]) else 0,
         )
 
     def _rest(self, written: str) -> str:
@@ -94,9 +94,9 @@ class Header:
         return (written.rstrip(BLANKS + BORDERS) if self.width else written).removeprefix(" ")
 
     def _look_at(self, line: str) -> None:
-        shown = line.strip()
-        is_framed = self.lead.strip() in tuple(BORDERS) and shown.endswith(tuple(BORDERS))
-        self.width = cells(shown) if is_framed else 0
+        visible = line.strip()
+        is_framed = self.lead.strip() in tuple(BORDERS) and visible.endswith(tuple(BORDERS))
+        self.width = cells(visible) if is_framed else 0
         self.widest = max(self.widest, cells(line.rstrip()) - cells(self.lead))
 
 
@@ -114,19 +114,19 @@ class Read:
     """How wide the rows are that it was broken into. 0: that is not to be seen."""
 
 
-def _is_cut_in_a_word(written: str) -> bool:
+def _is_cut_anywhere(written: str) -> bool:
     """Metadata without blanks is one word: broken rows of it are full."""
     return "\n" in written.strip() and " " not in written.strip()
 
 
-def _word(said: dict[str, Json], key: str, *, is_wrapped: bool) -> str:
-    word = said.get(key)
-    if not isinstance(word, str) or not 0 < len(word) <= MAX_WORD:
-        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MAX_WORD} characters")
-    return word.replace("\n", "") if is_wrapped else word
+def _field(metadata: dict[str, Json], key: str, *, is_wrapped: bool) -> str:
+    value = metadata.get(key)
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_FIELD:
+        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MAX_FIELD} characters")
+    return value.replace("\n", "") if is_wrapped else value
 
 
-class Fence:
+class CodeBlockTracker:
     """Follows lines of Markdown: whether they stand in fenced code."""
 
     def __init__(self) -> None:
@@ -137,12 +137,12 @@ class Fence:
         return self._run != ""
 
     def take(self, line: str) -> None:
-        found = _FENCE.match(line) if "```" in line or "~~~" in line else None
-        if found is None:
+        match = _CODE_BLOCK.match(line) if "```" in line or "~~~" in line else None
+        if match is None:
             return
         if not self._run:
-            self._run = found["run"]
-        elif found["run"].startswith(self._run) and not found["info"].strip(BLANKS + BORDERS):
+            self._run = match["run"]
+        elif match["run"].startswith(self._run) and not match["info"].strip(BLANKS + BORDERS):
             self._run = ""
 
 
@@ -172,8 +172,8 @@ def body_of(lines: Sequence[str], setting: Setting) -> str:
         lines = [line.removesuffix("\r") for line in lines]
     if not setting.columns:
         return body_freed("\n".join(lines), setting.lead, is_framed=setting.frame_width > 0)
-    shown = "\n".join(line.rstrip() for line in lines)
-    freed = body_freed(shown, setting.lead, is_framed=setting.frame_width > 0)
+    visible = "\n".join(line.rstrip() for line in lines)
+    freed = body_freed(visible, setting.lead, is_framed=setting.frame_width > 0)
     return "\n".join(unwrapped(freed.split("\n"), _row_width(setting)))
 
 

@@ -46,30 +46,30 @@ REMEDIES: dict[Problem, str] = {
 }
 
 
-MAX_WORDS = 2000
+MAX_LINE_CHARACTERS = 2000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class NotAnAnswer(ReplyInvalid):
     """A reply, or a part of it, that is not taken for the answer. `problem` says in a word why."""
 
-    def __init__(self, problem: Problem, words: str) -> None:
-        super().__init__(f"{on_one_line(words)}. {REMEDIES[problem]}")
+    def __init__(self, problem: Problem, message: str) -> None:
+        super().__init__(f"{on_one_line(message)}. {REMEDIES[problem]}")
         self.problem = problem
 
 
-def on_one_line(words: str, most: int = MAX_WORDS) -> str:
+def on_one_line(text: str, most: int = MAX_LINE_CHARACTERS) -> str:
     """Words that may hold an agent's own, made so that they cannot pass for lines of a prompt."""
-    line = words[:most]
+    line = text[:most]
     if not line.isprintable():
         line = "".join(char if char.isprintable() else " " for char in line)
-    return line if len(words) <= most else f"{line}…"
+    return line if len(text) <= most else f"{line}…"
 
 
 def excerpt(text: str, most: int = 300) -> str:
     """The end of a text, cut short, fit for a prompt and for any encoding."""
-    kept = _CONTROLS.sub(" ", text[-most:]).encode("utf-8", "backslashreplace").decode()
-    return kept if len(text) <= most else f"[… {len(text) - most} characters before] {kept}"
+    end = _CONTROLS.sub(" ", text[-most:]).encode("utf-8", "backslashreplace").decode()
+    return end if len(text) <= most else f"[… {len(text) - most} characters before] {end}"
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -82,19 +82,19 @@ MAX_OBJECTS = 5_000
 """In one answer, however deep."""
 
 
-class Wanted(Generic[M]):
+class ExpectedObject(Generic[M]):
     """A contract, and the nonce that the object must carry when there is one."""
 
     def __init__(self, model: type[M], nonce: str | None = None) -> None:
         self.model = model
         self.nonce = nonce
-        self.keys = known_keys(model)
+        self.keys = contract_keys(model)
         self._choices = {name: _choices(field) for name, field in model.model_fields.items()}
         keys = _one_of({*self.keys, NONCE_KEY})
         self._mention = re.compile(rf"(?<!\w){keys}(?!\w)")
         self._beginning = re.compile(rf"""(?<!\w){keys}["'”’]?\s{{0,8}}:""")
-        said = set().union(*self._choices.values())
-        self.names = re.compile(rf"(?<!\w){_one_of({*self.keys, *said, NONCE_KEY})}(?!\w)")
+        choices = set().union(*self._choices.values())
+        self.names = re.compile(rf"(?<!\w){_one_of({*self.keys, *choices, NONCE_KEY})}(?!\w)")
         """Keys of the contract and the choices it gives: what a comment in an object must not speak of."""
 
     def is_mentioned_in(self, source: str) -> bool:
@@ -126,7 +126,9 @@ class Wanted(Generic[M]):
         A mended value must fit to the letter: no coercion, no keys the contract does not know.
         """
         self._check_nonce(value)
-        fields = {key: each for key, each in value.items() if key != NONCE_KEY or not self.nonce}
+        fields = {
+            key: member for key, member in value.items() if key != NONCE_KEY or not self.nonce
+        }
         self._check_keys(fields, mended=mended)
         return validated(self.model, fields, strict=mended or None)
 
@@ -150,7 +152,7 @@ class Wanted(Generic[M]):
         if not self.keys:
             return
         if fields or not self.nonce:
-            check_known(self.keys, fields)
+            check_any_key(self.keys, fields)
         unknown = [key for key in fields if key not in self.keys]
         if mended and unknown and self.model.model_config.get("extra") != "allow":
             raise NotAnAnswer(
@@ -159,11 +161,11 @@ class Wanted(Generic[M]):
             )
 
 
-def check_known(keys: Collection[str], fields: Mapping[str, Json]) -> None:
+def check_any_key(keys: Collection[str], fields: Mapping[str, Json]) -> None:
     """Raise `NotAnAnswer` for an object about something else, that a contract without required keys would take."""
     if keys and not any(key in fields for key in keys):
-        known = ", ".join(sorted(keys))
-        raise NotAnAnswer("misfit", f"The last JSON object has none of the keys {known}")
+        names = ", ".join(sorted(keys))
+        raise NotAnAnswer("misfit", f"The last JSON object has none of the keys {names}")
 
 
 def validated(model: type[M], value: Json, *, strict: bool | None = None) -> M:
@@ -187,13 +189,13 @@ def _check_amount(value: Json) -> None:
     values = objects = 0
     while level:
         values += len(level)
-        objects += sum(isinstance(each, dict) for each in level)
+        objects += sum(isinstance(item, dict) for item in level)
         if values > MAX_VALUES or objects > MAX_OBJECTS:
             raise NotAnAnswer(
                 "too large",
                 f"The last JSON object holds more than {MAX_VALUES} values or {MAX_OBJECTS} objects",
             )
-        level = [inner for each in level for inner in _inner(each)]
+        level = [inner for item in level for inner in _inner(item)]
 
 
 def _inner(value: Json) -> Iterable[Json]:
@@ -202,7 +204,7 @@ def _inner(value: Json) -> Iterable[Json]:
     return value if isinstance(value, list) else ()
 
 
-def known_keys(model: type[BaseModel]) -> frozenset[str]:
+def contract_keys(model: type[BaseModel]) -> frozenset[str]:
     """The keys its objects have. None when it takes any."""
     if issubclass(model, RootModel):
         return frozenset()
@@ -214,24 +216,26 @@ def field_keys(model: type[BaseModel], name: str) -> frozenset[str]:
     field = model.model_fields[name]
     alias = field.validation_alias or field.alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    aliases = frozenset(each for each in choices if isinstance(each, str))
-    by_name = any(model.model_config.get(each) for each in ("populate_by_name", "validate_by_name"))
+    aliases = frozenset(choice for choice in choices if isinstance(choice, str))
+    by_name = any(
+        model.model_config.get(option) for option in ("populate_by_name", "validate_by_name")
+    )
     return aliases | {name} if by_name or not aliases else aliases
 
 
 def _choices(field: FieldInfo) -> set[str]:
     """The texts a field may be, when it may be nothing else."""
-    found: set[str] = set()
+    texts: set[str] = set()
     kinds: list[object] = [field.annotation]
     while kinds:
         kind = kinds.pop()
         if get_origin(kind) is Literal:
-            found |= {str(_plain(each)) for each in get_args(kind)}
+            texts |= {str(_plain(choice)) for choice in get_args(kind)}
         elif get_origin(kind) in (Union, UnionType, Annotated):
             kinds += get_args(kind)
         elif isinstance(kind, type) and issubclass(kind, Enum):
-            found |= {str(each.value) for each in kind}
-    return {each for each in found if len(each) > 1}
+            texts |= {str(member.value) for member in kind}
+    return {text for text in texts if len(text) > 1}
 
 
 def _plain(choice: object) -> object:
@@ -256,7 +260,7 @@ def check_contract(contract: type[BaseModel]) -> None:
     for name, field in contract.model_fields.items():
         alias = field.validation_alias
         choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        if all(isinstance(each, AliasPath) for each in choices):
+        if all(isinstance(choice, AliasPath) for choice in choices):
             raise _unusable(
                 contract, f"{name!r} has only a path for an alias, which no schema shows"
             )
@@ -264,24 +268,24 @@ def check_contract(contract: type[BaseModel]) -> None:
             raise _unusable(contract, f"{name!r} is written by another alias than it is read by")
 
 
-def kept_form(payload: BaseModel) -> Json:
+def stored_form(payload: BaseModel) -> Json:
     """The payload as JSON that its contract reads again. `BadInput` where it writes what it cannot read."""
     for by_alias in (True, False):
         # `round_trip` leaves out what is computed from other fields.
-        kept = payload.model_dump(mode="json", by_alias=by_alias, round_trip=True)
-        if _is_read_again(type(payload), kept, by_alias=by_alias):
-            return kept
+        stored = payload.model_dump(mode="json", by_alias=by_alias, round_trip=True)
+        if _is_read_again(type(payload), stored, by_alias=by_alias):
+            return stored
     raise _unusable(
         type(payload), "what it writes as JSON does not fit it again; look at its aliases"
     )
 
 
-def _is_read_again(contract: type[BaseModel], kept: Json, *, by_alias: bool) -> bool:
+def _is_read_again(contract: type[BaseModel], stored: Json, *, by_alias: bool) -> bool:
     try:
-        again = contract.model_validate(kept)
+        again = contract.model_validate(stored)
     except Exception:  # a validator of the contract may raise anything
         return False
-    return bool(again.model_dump(mode="json", by_alias=by_alias, round_trip=True) == kept)
+    return bool(again.model_dump(mode="json", by_alias=by_alias, round_trip=True) == stored)
 
 
 def _asks_for_secrets(schema: Json) -> bool:

@@ -19,10 +19,10 @@ def bounded(text: str, most: int = MAX_CHARACTERS) -> str:
     if len(text) <= most:
         return text
     # The note's own length depends on the figure in it by a digit at most.
-    room = most - len(_note(len(text)))
-    head = room // 2
-    tail = room - head
-    return f"{text[:head]}{_note(len(text) - room)}{text[len(text) - tail :]}"
+    available = most - len(_note(len(text)))
+    head = available // 2
+    tail = available - head
+    return f"{text[:head]}{_note(len(text) - available)}{text[len(text) - tail :]}"
 
 
 def _note(left_out: int) -> str:
@@ -86,7 +86,7 @@ def body_freed(body: str, lead: str, *, is_framed: bool) -> str:
     lines = body.split("\n")
     if is_framed and lead.strip() and lead.strip(BLANKS) in BORDERS:
         framed = [_unframed(line) for line in lines]
-        whole = [each for each in framed if each is not None]
+        whole = [line for line in framed if line is not None]
         if len(whole) == len(lines):
             return "\n".join(whole)
     width = len(lead)
@@ -142,14 +142,14 @@ def _is_cut_anywhere(rows: Sequence[str], width: int) -> bool:
 
 
 def _goes_on(row: str, following: str, width: int) -> bool:
-    room = width - cells(row) - 1
-    if cells(following) <= room:
+    free_cells = width - cells(row) - 1
+    if cells(following) <= free_cells:
         return False  # all of it would have fitted, as most rows do
     if not row.strip() or not following.strip() or _SECTION.fullmatch(row):
         return False
     if _NEVER_GOES_ON.match(following) and cells(row) < width:
         return False
-    return cells(_first_word(following)) > room
+    return cells(_first_word(following)) > free_cells
 
 
 def _is_full(row: str, width: int) -> bool:

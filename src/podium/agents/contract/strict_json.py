@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from podium.core.model import Json
 
-MAX_SHOWN = 5
+MAX_LISTED = 5
 MAX_EXPLAINED = 1000
 """With more things wrong than this they are only counted: each costs memory to be told."""
 
@@ -24,23 +24,23 @@ def misfit(error: ValidationError) -> str:
     count = error.error_count()
     if count > MAX_EXPLAINED:
         return f"The last JSON object does not fit the schema: {count} things in it are wrong"
-    found = error.errors(include_url=False, include_context=False)
-    shown = "; ".join(
-        f"{_path(each['loc'])}: {each['msg'][:300]}{_was(each['input'], each['type'])}"
-        for each in found[:MAX_SHOWN]
+    issues = error.errors(include_url=False, include_context=False)
+    listed = "; ".join(
+        f"{_path(issue['loc'])}: {issue['msg'][:300]}{_was(issue['input'], issue['type'])}"
+        for issue in issues[:MAX_LISTED]
     )
-    more = f"; and {count - MAX_SHOWN} more" if count > MAX_SHOWN else ""
-    return f"The last JSON object does not fit the schema: {shown}{more}"
+    more = f"; and {count - MAX_LISTED} more" if count > MAX_LISTED else ""
+    return f"The last JSON object does not fit the schema: {listed}{more}"
 
 
-def quoted(given: object, most: int = 80) -> str:
+def quoted(value: object, most: int = 80) -> str:
     """As JSON on one line, cut short."""
-    shown = json.dumps(given, default=repr)
-    return shown if len(shown) <= most else shown[:most] + "…"
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= most else text[:most] + "…"
 
 
-def _was(given: object, kind: str) -> str:
-    return "" if kind == "missing" else f" (was {quoted(given)})"
+def _was(value: object, kind: str) -> str:
+    return "" if kind == "missing" else f" (was {quoted(value)})"
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -111,11 +111,11 @@ def check_value(value: Json, *, look_at_strings: bool = True) -> None:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {quoted(twice)} stands in it twice")
-    return found
+    return unique
 
 
 def _finite(digits: str) -> float:

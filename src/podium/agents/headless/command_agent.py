@@ -10,21 +10,21 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ValidationError, model_validator
 
-from podium.agents.confinement import Needs, fence_for, kept_out
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.outcome import (
     accounted,
     cost_of,
-    last_words,
     lost,
     may_end_with,
-    not_given,
+    missing_tools,
     out_of_time,
-    plain_words,
+    plain_line,
+    stderr_end,
     unkept_limits,
 )
-from podium.agents.program import heard_line, printed_line
+from podium.agents.program import printed_line, received_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, AgentRejected, BadInput, PodiumError
 from podium.core.model import FrozenModel, Json, NonEmpty
@@ -33,14 +33,14 @@ from podium.core.turns import Reply, Turn
 from podium.ports import HookDoor, Process, Transcript
 
 
-def _inside_home(place: str) -> str:
-    path = PurePosixPath(place)
+def _inside_home(name: str) -> str:
+    path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise ValueError("must be a place inside the home folder, such as .tool/auth.json")
-    return place
+    return name
 
 
-HomePlace = Annotated[str, AfterValidator(_inside_home)]
+HomePath = Annotated[str, AfterValidator(_inside_home)]
 
 
 class CommandSettings(FrozenModel):
@@ -61,16 +61,16 @@ class CommandSettings(FrozenModel):
     """Dotted paths of what the turn used."""
     resume: tuple[NonEmpty, ...] = ()
     """Words put behind the command when a conversation goes on; `{session}` is its name."""
-    logins: tuple[HomePlace, ...] = ()
+    logins: tuple[HomePath, ...] = ()
     """Files of the person's home that are copied into the private one for the turn."""
-    keep: tuple[HomePlace, ...] = ()
+    keep: tuple[HomePath, ...] = ()
     """Folders of the private home that stay for the run's next turns."""
     hosts: tuple[NonEmpty, ...] = ()
     """Where its model answers, for a network that leads to the model alone."""
 
     @model_validator(mode="after")
     def _can_be_resumed(self) -> Self:
-        if self.resume and not any("{session}" in word for word in self.resume):
+        if self.resume and not any("{session}" in argument for argument in self.resume):
             raise ValueError("`resume` must name {session} in one of its words")
         return self
 
@@ -83,29 +83,29 @@ class CommandSettings(FrozenModel):
         try:
             settings = cls.model_validate(options.options)
         except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, fault['loc'])) or 'options'}: {fault['msg']}"
-                for fault in error.errors()
+            problems = "; ".join(
+                f"{'.'.join(map(str, issue['loc'])) or 'options'}: {issue['msg']}"
+                for issue in error.errors()
             )
-            known = ", ".join(cls.model_fields)
+            names = ", ".join(cls.model_fields)
             raise BadInput(
-                f"agent {name!r}: its options cannot be used: {faults}; options: {known}"
+                f"agent {name!r}: its options cannot be used: {problems}; options: {names}"
             ) from None
-        _check_places(options, settings)
+        _check_placeholders(options, settings)
         return settings
 
 
-def _check_places(options: AgentOptions, settings: CommandSettings) -> None:
-    words = " ".join(options.command)
-    if (settings.prompt == "file") != ("{prompt_file}" in words):
+def _check_placeholders(options: AgentOptions, settings: CommandSettings) -> None:
+    command = " ".join(options.command)
+    if (settings.prompt == "file") != ("{prompt_file}" in command):
         raise BadInput(
             f"agent {options.name!r}: `prompt: file` and {{prompt_file}} in `command` go together"
         )
-    if "{session}" in words:
+    if "{session}" in command:
         raise BadInput(
             f"agent {options.name!r}: a first turn has no {{session}}; put those words into `resume`"
         )
-    if "{model}" in words and not options.model:
+    if "{model}" in command and not options.model:
         raise BadInput(f"agent {options.name!r}: `command` names {{model}}; say which with `model`")
 
 
@@ -154,8 +154,8 @@ def at(data: Json, path: str) -> Json:
         if isinstance(data, dict):
             data = data.get(name)
         elif isinstance(data, list) and name.lstrip("-").isdecimal():
-            place = int(name[:10])
-            data = data[place] if -len(data) <= place < len(data) else None
+            index = int(name[:10])
+            data = data[index] if -len(data) <= index < len(data) else None
         else:
             return None
     return data
@@ -174,36 +174,36 @@ def _records(lines: Sequence[bytes]) -> Iterator[Json]:
 
 
 def _parsed(whole: bytes) -> Json:
-    found = record_in(whole)
-    if not isinstance(found, dict | list):
-        begin = plain_words(whole[:500].decode(errors="replace"), 100)
+    document = record_in(whole)
+    if not isinstance(document, dict | list):
+        begin = plain_line(whole[:500].decode(errors="replace"), 100)
         raise Unreadable(f"what it wrote is no JSON: {begin!r}")
-    return found
+    return document
 
 
 def _last(records: Sequence[Json], path: str) -> Json:
     if not path:
         return None
-    found = (at(record, path) for record in reversed(records))
-    return next((value for value in found if value is not None), None)
+    values = (at(record, path) for record in reversed(records))
+    return next((value for value in values if value is not None), None)
 
 
-def _session(found: Json) -> str | None:
+def _session(value: Json) -> str | None:
     """A conversation's name, if it can be a word of a command line and no switch of it."""
-    if not isinstance(found, str) or not 0 < len(found) <= MAX_SESSION:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_SESSION:
         return None
-    return found if found.isprintable() and not found.startswith("-") else None
+    return value if value.isprintable() and not value.startswith("-") else None
 
 
-def _count(found: Json) -> int | None:
-    amount = _amount(found)
+def _count(value: Json) -> int | None:
+    amount = _amount(value)
     return None if amount is None else int(amount)
 
 
-def _amount(found: Json) -> float | None:
-    if isinstance(found, bool) or not isinstance(found, int | float):
+def _amount(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(found) if 0 <= found < 1e15 else None
+    return float(value) if 0 <= value < 1e15 else None
 
 
 MAX_ANSWER_BYTES = 64_000_000
@@ -221,22 +221,22 @@ class CommandAgent:
     asks for at the turn's door, which it finds by `PODIUM_DOOR` and `PODIUM_DOOR_TOKEN`.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         """Raises `BadInput` for options that cannot work."""
         self._options = options
         self._settings = CommandSettings.of(options)
-        self._kit = kit
+        self._deps = deps
 
     @property
     def name(self) -> str:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        began = self._kit.clock.monotonic()
+        began = self._deps.clock.monotonic()
         asked: list[Process] = []
 
         def used() -> Usage:
-            seconds = self._kit.clock.monotonic() - began
+            seconds = self._deps.clock.monotonic() - began
             return Usage(turns=len(asked), seconds=seconds, complete=not asked)
 
         with accounted(self.name, used):
@@ -244,20 +244,20 @@ class CommandAgent:
 
     async def _ask(self, turn: Turn, asked: list[Process]) -> Reply:
         """`asked` gets the program once it is started."""
-        kit, settings = self._kit, self._settings
+        deps, settings = self._deps, self._settings
         if turn.session is not None and not settings.resume:
             raise AgentRejected(
                 f"agent {self.name!r} cannot go on with a conversation; give it `resume` in its "
                 "options, or ask without a session"
             )
-        logins = [Login(kit.user_home / place, place) for place in settings.logins]
+        logins = [Login(deps.user_home / name, name) for name in settings.logins]
         with (
-            private_home(kit, turn, self.name, keep=settings.keep, logins=logins) as home,
-            kit.transcripts.open(turn, self.name) as transcript,
+            private_home(deps, turn, self.name, keep=settings.keep, logins=logins) as home,
+            deps.transcripts.open(turn, self.name) as transcript,
         ):
             turn = home.turn
-            async with kit.doors.open(turn, agent=self.name) as door:
-                asked.append(await kit.launcher.start(await self._spawn(turn, home, door)))
+            async with deps.doors.open(turn, agent=self.name) as door:
+                asked.append(await deps.launcher.start(await self._spawn(turn, home, door)))
                 lines, ended = await self._hear(asked[0], door, transcript)
                 waiting = door.waiting_approvals
         output = self._read(lines, ended, waiting)
@@ -270,9 +270,9 @@ class CommandAgent:
             seconds=ended.seconds,
             transcript=transcript.path,
             warnings=(
-                *not_given(self.name, turn.own_tools or ()),
+                *missing_tools(self.name, turn.own_tools or ()),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd", "turns"),
-                *kept_out(self.name, ended),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=waiting,
         )
@@ -290,8 +290,8 @@ class CommandAgent:
                 if left < 0:
                     break
                 lines.append(line)
-                transcript.write(self._kept(line))
-                self._tell(line, door)
+                transcript.write(self._transcript_line(line))
+                self._notify(line, door)
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
@@ -303,11 +303,11 @@ class CommandAgent:
     def _largest_bytes(self) -> int:
         return MAX_STREAM_BYTES if self._settings.output == "jsonl" else MAX_ANSWER_BYTES
 
-    def _kept(self, line: bytes) -> str:
+    def _transcript_line(self, line: bytes) -> str:
         text = line.decode(errors="replace")
-        return heard_line(text) if self._settings.output == "jsonl" else printed_line(text)
+        return received_line(text) if self._settings.output == "jsonl" else printed_line(text)
 
-    def _tell(self, line: bytes, door: HookDoor) -> None:
+    def _notify(self, line: bytes, door: HookDoor) -> None:
         if self._settings.output == "text":
             door.tell("text", line.decode(errors="replace") + "\n")
         elif self._settings.output == "jsonl":
@@ -323,21 +323,21 @@ class CommandAgent:
         by_file = self._settings.prompt == "file"
         if by_file:
             _write_private(prompt_file, turn.prompt)
-        places = {
+        values = {
             "{prompt_file}": str(prompt_file),
             "{workspace}": turn.workspace,
             "{session}": turn.session or "",
             "{model}": self._options.model,
         }
         return ProcessSpec(
-            argv=tuple(_filled(word, places) for word in template),
+            argv=tuple(_filled(argument, values) for argument in template),
             cwd=turn.workspace,
             env={**self._options.env, **home.env, **door.env},
             stdin=b"" if by_file else turn.prompt.encode(errors="replace"),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
-            confinement=await fence_for(
-                self._kit,
+            confinement=await confinement_for(
+                self._deps,
                 turn,
                 door,
                 Needs(
@@ -352,27 +352,27 @@ class CommandAgent:
     def _read(self, lines: list[bytes], ended: ProcessExit, waiting: tuple[str, ...]) -> Output:
         """The answer, if the program both ended well and gave one: neither alone is enough."""
         if ended.timed_out:
-            raise self._told(out_of_time(self.name, ended), ended)
+            raise self._with_usage(out_of_time(self.name, ended), ended)
         if ended.exit_code != 0:
-            raise self._told(lost(self.name, ended), ended)
+            raise self._with_usage(lost(self.name, ended), ended)
         try:
             output = read_output(lines, self._settings, may_be_silent=bool(waiting))
         except Unreadable as problem:
-            words = f"agent {self.name!r} gave no answer: {problem}{last_words(ended)}"
-            raise self._told(AgentLost(words), ended) from None
+            message = f"agent {self.name!r} gave no answer: {problem}{stderr_end(ended)}"
+            raise self._with_usage(AgentLost(message), ended) from None
         if not may_end_with(output.text, waiting):
-            words = f"agent {self.name!r} ended well and said nothing{last_words(ended)}"
-            raise self._told(AgentLost(words), ended)
+            message = f"agent {self.name!r} ended well and said nothing{stderr_end(ended)}"
+            raise self._with_usage(AgentLost(message), ended)
         return output
 
-    def _told(self, trouble: PodiumError, ended: ProcessExit) -> PodiumError:
-        trouble.usage = Usage(turns=1, seconds=ended.seconds, complete=False)
-        return trouble
+    def _with_usage(self, error: PodiumError, ended: ProcessExit) -> PodiumError:
+        error.usage = Usage(turns=1, seconds=ended.seconds, complete=False)
+        return error
 
     def _usage(self, output: Output, ended: ProcessExit) -> Usage:
         read, written, usd = output.input_tokens, output.output_tokens, output.usd
-        known = read is not None and written is not None
-        if usd is None and known and self._options.model:
+        is_counted = read is not None and written is not None
+        if usd is None and is_counted and self._options.model:
             usd = cost_of(self._options.model, input_tokens=read or 0, output_tokens=written or 0)
         return Usage(
             input_tokens=read or 0,
@@ -380,17 +380,17 @@ class CommandAgent:
             usd=usd or 0.0,
             turns=1,
             seconds=ended.seconds,
-            complete=known and usd is not None,
+            complete=is_counted and usd is not None,
         )
 
 
-def _filled(word: str, places: dict[str, str]) -> str:
+def _filled(argument: str, values: dict[str, str]) -> str:
     """The word with its places filled, each once: what is filled in is not looked at again."""
-    for place, value in places.items():
-        before, found, after = word.partition(place)
-        if found:
-            return _filled(before, places) + value + _filled(after, places)
-    return word
+    for placeholder, value in values.items():
+        before, separator, after = argument.partition(placeholder)
+        if separator:
+            return _filled(before, values) + value + _filled(after, values)
+    return argument
 
 
 def _write_private(path: Path, content: str) -> None:

@@ -7,66 +7,66 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from podium.agents.deps import AgentKit
+from podium.agents.deps import AgentDeps
 from podium.core.errors import PodiumError
 from podium.core.processes import ProcessLimits, ProcessSpec
 
 _SECONDS = 10.0
 _NAMES = {"user.name": "GIT_AUTHOR_NAME", "user.email": "GIT_AUTHOR_EMAIL"}
-_WANTED = r"^(user\.(name|email)|include\.path|includeif\..*\.path)$"
-_MAX_KNOWN = 1_000
+_SETTINGS = r"^(user\.(name|email)|include\.path|includeif\..*\.path)$"
+_MAX_CACHED = 1_000
 _MAX_POINTER = 4_096
 
-Marks = tuple[tuple[str, int, int, int], ...]
+Stamps = tuple[tuple[str, int, int, int], ...]
 """The files that git would read, each with inode, size and time of change."""
 
-_known: dict[tuple[Path, str], tuple[Marks, dict[str, str]]] = {}
+_cache: dict[tuple[Path, str], tuple[Stamps, dict[str, str]]] = {}
 """Home and workspace → how git's files stood, and what they said: to ask git takes a process."""
 
 
-async def identity_for(kit: AgentKit, env: Mapping[str, str], workspace: str) -> dict[str, str]:
+async def identity_for(deps: AgentDeps, env: Mapping[str, str], workspace: str) -> dict[str, str]:
     """Variables that tell git's own name and address of the person, or those that `env` names.
 
     They are settings, not GIT_AUTHOR_NAME and the like: Gemini CLI takes those for secrets.
     """
     named = all(name in env for name in _NAMES.values())
-    found = {} if named else dict(await _remembered(kit, workspace))
-    found.update({key: env[name] for key, name in _NAMES.items() if env.get(name)})
-    given = env.get("GIT_CONFIG_COUNT", "0")
-    first = int(given) if given.isdecimal() else 0
+    identity = {} if named else dict(await _remembered(deps, workspace))
+    identity.update({key: env[name] for key, name in _NAMES.items() if env.get(name)})
+    count = env.get("GIT_CONFIG_COUNT", "0")
+    first = int(count) if count.isdecimal() else 0
     settings: dict[str, str] = {}
-    for number, (key, value) in enumerate(sorted(found.items()), start=first):
+    for number, (key, value) in enumerate(sorted(identity.items()), start=first):
         settings[f"GIT_CONFIG_KEY_{number}"] = key
         settings[f"GIT_CONFIG_VALUE_{number}"] = value
-    return {**settings, "GIT_CONFIG_COUNT": str(first + len(found))} if found else {}
+    return {**settings, "GIT_CONFIG_COUNT": str(first + len(identity))} if identity else {}
 
 
-async def _remembered(kit: AgentKit, workspace: str) -> dict[str, str]:
+async def _remembered(deps: AgentDeps, workspace: str) -> dict[str, str]:
     """What git said last time, as long as none of its files has changed."""
-    place, marks = (kit.user_home, workspace), _marks(kit.user_home, workspace)
-    before = _known.get(place)
-    if before is not None and before[0] == marks:
+    location, stamps = (deps.user_home, workspace), _stamps(deps.user_home, workspace)
+    before = _cache.get(location)
+    if before is not None and before[0] == stamps:
         return before[1]
-    answer = await _asked(kit, workspace)
+    answer = await _asked(deps, workspace)
     if answer is None:
         return {}
-    found = {key: value for key, value in answer.items() if key in _NAMES}
+    identity = {key: value for key, value in answer.items() if key in _NAMES}
     # Files that include others can change without a trace in themselves.
-    if found == answer:
-        while len(_known) >= _MAX_KNOWN:
-            _known.pop(next(iter(_known)))
-        _known[place] = (marks, found)
-    return found
+    if identity == answer:
+        while len(_cache) >= _MAX_CACHED:
+            _cache.pop(next(iter(_cache)))
+        _cache[location] = (stamps, identity)
+    return identity
 
 
-async def _asked(kit: AgentKit, workspace: str) -> dict[str, str] | None:
+async def _asked(deps: AgentDeps, workspace: str) -> dict[str, str] | None:
     """What git itself would take. None when there is no git to be asked."""
     try:
-        ended = await kit.launcher.run(
+        ended = await deps.launcher.run(
             ProcessSpec(
-                argv=("git", "config", "--null", "--get-regexp", _WANTED),
+                argv=("git", "config", "--null", "--get-regexp", _SETTINGS),
                 cwd=workspace,
-                env={"HOME": str(kit.user_home), "GIT_CONFIG_NOSYSTEM": "1"},
+                env={"HOME": str(deps.user_home), "GIT_CONFIG_NOSYSTEM": "1"},
                 limits=ProcessLimits(seconds=_SECONDS, output_bytes=10_000),
             )
         )
@@ -78,30 +78,30 @@ async def _asked(kit: AgentKit, workspace: str) -> dict[str, str] | None:
     return {key: value for key, _, value in pairs if key and value}
 
 
-def _marks(home: Path, workspace: str) -> Marks:
-    return tuple(_mark(file) for file in _files_of_git(home, Path(workspace)))
+def _stamps(home: Path, workspace: str) -> Stamps:
+    return tuple(_stamp(file) for file in _files_of_git(home, Path(workspace)))
 
 
-def _mark(file: Path) -> tuple[str, int, int, int]:
+def _stamp(file: Path) -> tuple[str, int, int, int]:
     try:
-        found = file.stat()
+        status = file.stat()
     except (OSError, ValueError):
         return (str(file), 0, 0, 0)
-    return (str(file), found.st_ino, found.st_size, found.st_mtime_ns)
+    return (str(file), status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _files_of_git(home: Path, workspace: Path) -> Iterator[Path]:
     yield from (home / ".gitconfig", home / ".config/git/config")
     for folder in (workspace, *workspace.parents):
-        place = folder / ".git"
-        if os.path.lexists(place):
-            yield from _files_of_repository(place)
+        git = folder / ".git"
+        if os.path.lexists(git):
+            yield from _files_of_repository(git)
             return
 
 
-def _files_of_repository(place: Path) -> Iterator[Path]:
+def _files_of_repository(git: Path) -> Iterator[Path]:
     """Also of one that is a worktree of another: its `.git` is a file that names the real place."""
-    real = _named_in(place, "gitdir:") or place
+    real = _named_in(git, "gitdir:") or git
     common = _named_in(real / "commondir", "") or real
     yield from (common / "config", real / "config.worktree")
 

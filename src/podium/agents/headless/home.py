@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from podium.agents.deps import AgentKit
+from podium.agents.deps import AgentDeps
 from podium.agents.headless.login_refresh import refreshed
 from podium.agents.private_files import (
     make_folder,
@@ -40,7 +40,7 @@ MAX_HOMES = 100
 LOCK = "lock"
 LOGINS = "logins.json"
 """Names the files in the home that are copies of logins."""
-_MARK = "~"
+_SEPARATOR = "~"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Folders:
         """Have both folders, and in the home nothing but these places of it. The program must have ended."""
         real_folder(self.path)
         real_folder(self.temporary)
-        sweep(self.path, {Path(place) for place in keep})
+        sweep(self.path, {Path(name) for name in keep})
 
     def make(self, name: str) -> None:
         """Have a folder of this name in the home."""
@@ -113,12 +113,12 @@ class Home(Folders):
         """The reply, with its conversation named so that it is found in this home again."""
         if self.number == 1 or reply.session is None:
             return reply
-        return reply.model_copy(update={"session": f"{self.number}{_MARK}{reply.session}"})
+        return reply.model_copy(update={"session": f"{self.number}{_SEPARATOR}{reply.session}"})
 
 
 @contextmanager
 def private_home(
-    kit: AgentKit,
+    deps: AgentDeps,
     turn: Turn,
     agent: str,
     *,
@@ -133,7 +133,7 @@ def private_home(
     that was cancelled or ran out of time, in which the CLI was ended at work, none comes back.
     """
     number, session = _read_session(turn.session)
-    with _free_home(kit.homes / plain_name(turn.run_id), plain_name(agent), number) as (
+    with _free_home(deps.homes / plain_name(turn.run_id), plain_name(agent), number) as (
         base,
         taken,
     ):
@@ -152,7 +152,7 @@ def private_home(
         finally:
             for login, seed in seeds.items():
                 if ended_by_itself:
-                    _hand_back(login, home, seed, kit.clock.now())
+                    _hand_back(login, home, seed, deps.clock.now())
                 take_away(home, login.target)
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -202,25 +202,25 @@ def _read_session(session: str | None) -> tuple[int | None, str | None]:
     """In which home a conversation began, and what the CLI calls it."""
     if session is None:
         return None, None
-    number, mark, own = session.partition(_MARK)
-    return (int(number), own) if mark and number.isdecimal() else (1, session)
+    number, separator, own = session.partition(_SEPARATOR)
+    return (int(number), own) if separator and number.isdecimal() else (1, session)
 
 
 @contextmanager
 def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path, int]]:
     """The home of that number, or the first that no other turn has."""
-    for each in range(1, MAX_HOMES + 1) if number is None else (number,):
-        base = run / (agent if each == 1 else f"{agent}.{each}")
+    for slot in range(1, MAX_HOMES + 1) if number is None else (number,):
+        base = run / (agent if slot == 1 else f"{agent}.{slot}")
         make_private_folder(base.parent)
         real_folder(base)
         with ExitStack() as held:
             try:
                 held.enter_context(_only_one(base / LOCK))
             except NotPossibleNow:
-                if number is None and each < MAX_HOMES:
+                if number is None and slot < MAX_HOMES:
                     continue
                 raise
-            yield base, each
+            yield base, slot
             return
 
 
@@ -257,8 +257,8 @@ def copy_login(login: Login, home: Path) -> bytes | None:
 def _hand_back(login: Login, home: Path, seed: bytes, now: datetime) -> None:
     """Take over refreshed tokens, when nothing else differs and nobody was quicker."""
     with suppress(OSError):
-        found = _plain_content(home, login.target)
-        newer = None if found is None else refreshed(seed, found, login.refreshable, now)
+        content = _plain_content(home, login.target)
+        newer = None if content is None else refreshed(seed, content, login.refreshable, now)
         if newer is None:
             return
         target = login.source.resolve()
@@ -278,7 +278,7 @@ def _plain_content(home: Path, name: str) -> bytes | None:
 
 @asynccontextmanager
 async def home_off_loop(
-    kit: AgentKit,
+    deps: AgentDeps,
     turn: Turn,
     agent: str,
     *,
@@ -286,10 +286,10 @@ async def home_off_loop(
     logins: Sequence[Login] = (),
 ) -> AsyncIterator[Home]:
     """A `private_home` that is swept, seeded and left in a thread."""
-    place = private_home(kit, turn, agent, keep=keep, logins=logins)
+    home = private_home(deps, turn, agent, keep=keep, logins=logins)
     held = ExitStack()
     try:
-        yield await in_thread(held.enter_context, place)
+        yield await in_thread(held.enter_context, home)
     except BaseException as error:
         # How the turn ended matters for what comes back from the home.
         await in_thread(held.__exit__, type(error), error, error.__traceback__)

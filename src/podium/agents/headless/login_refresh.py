@@ -26,16 +26,18 @@ _OF_OPENAI = "https://api.openai.com/auth"
 _SAME_OPENAI_ACCOUNT = ("chatgpt_account_id", "chatgpt_user_id", "user_id")
 
 
-def refreshed(seed: bytes, found: bytes, refreshable: Sequence[str], now: datetime) -> bytes | None:
+def refreshed(
+    seed: bytes, content: bytes, refreshable: Sequence[str], now: datetime
+) -> bytes | None:
     """The seed with its new tokens. None: there are none, or they are not what a refresh makes.
 
     Nothing but the `refreshable` values may differ; each must be the next of its kind, for the same
     account; an access token must be among them; and something must say that it expires later.
     """
-    if found == seed:
+    if content == seed:
         return None
     try:
-        before, after = json.loads(seed), json.loads(found)
+        before, after = json.loads(seed), json.loads(content)
     except (ValueError, RecursionError):
         return None
     changed = [name for name in refreshable if _value(before, name) != _value(after, name)]
@@ -59,7 +61,7 @@ def _may_follow(old: Json, new: Json, now: datetime) -> bool:
     if type(old) is not type(new) or isinstance(new, dict | list | bool) or new is None:
         return False
     if not isinstance(old, str):
-        expires = _moment(new)
+        expires = _timestamp(new)
         return expires is not None and new > old and now < expires
     written, rewritten = _date(old), _date(new)
     if written is not None:
@@ -72,8 +74,8 @@ def _may_follow(old: Json, new: Json, now: datetime) -> bool:
 
 def _made_alike(old: str, new: str) -> bool:
     """Tokens that say nothing: only their make can be compared."""
-    found = _SIGN_ENDS.search(old[:_TOKEN_HEAD])
-    head = found.end() if found else _TOKEN_HEAD
+    match = _SIGN_ENDS.search(old[:_TOKEN_HEAD])
+    head = match.end() if match else _TOKEN_HEAD
     return (
         (old[:head] == new[:head] or len(old) < 2 * _TOKEN_HEAD)
         and len(old) // 2 <= len(new) <= 2 * len(old) + 64
@@ -85,16 +87,16 @@ def _is_renewed(old: dict[str, Json], new: dict[str, Json], now: datetime) -> bo
     """Whether the claims name the same account and are younger."""
     of_openai, of_openai_now = old.get(_OF_OPENAI), new.get(_OF_OPENAI)
     if isinstance(of_openai, dict):
-        kept = _same(of_openai, of_openai_now, _SAME_OPENAI_ACCOUNT)
+        same_account = _same(of_openai, of_openai_now, _SAME_OPENAI_ACCOUNT)
     else:
-        kept = of_openai == of_openai_now
-    expires, issued = _moment(new.get("exp")), _moment(new.get("iat"))
+        same_account = of_openai == of_openai_now
+    expires, issued = _timestamp(new.get("exp")), _timestamp(new.get("iat"))
     if "exp" in old and (expires is None or expires <= now):
         return False
     if "iat" in old and (issued is None or issued > now + _SKEW):
         return False
     later = all(_number(new.get(name)) >= _number(old.get(name)) for name in ("exp", "iat"))
-    return kept and later and _same(old, new, _SAME_ACCOUNT)
+    return same_account and later and _same(old, new, _SAME_ACCOUNT)
 
 
 def _same(old: dict[str, Json], new: Json, names: Sequence[str]) -> bool:
@@ -114,13 +116,13 @@ def _claims(token: str) -> dict[str, Json] | None:
     if len(parts) != 3 or len(token) > 20_000:
         return None
     try:
-        said = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return claims if isinstance(claims, dict) else None
 
 
-def _moment(value: Json) -> datetime | None:
+def _timestamp(value: Json) -> datetime | None:
     seconds = _number(value)
     if seconds <= 0:
         return None
@@ -139,10 +141,10 @@ def _number(value: Json) -> float:
 def _date(text: str) -> datetime | None:
     """A moment in words, such as codex notes down when it refreshed."""
     try:
-        found = datetime.fromisoformat(text[:64])
+        date = datetime.fromisoformat(text[:64])
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def _value(data: Json, dotted: str) -> Json:

@@ -22,15 +22,15 @@ def whole_edit(text: str) -> str:
     return f"{text[:MAX_EDIT]}\nsha256:{digest}"
 
 
-def change_in_words(old: Json, new: Json, more: Mapping[str, Json] | None = None) -> str:
+def change_text(old: Json, new: Json, more: Mapping[str, Json] | None = None) -> str:
     """What goes, what comes, and what else has an effect. Different changes never read the same."""
     return whole_edit("\n".join([*_lines("-", old), *_lines("+", new), *_lines("=", more or None)]))
 
 
-def _lines(sign: str, found: Json) -> Iterator[str]:
-    if found is None:
+def _lines(sign: str, value: Json) -> Iterator[str]:
+    if value is None:
         return
-    text = found if isinstance(found, str) else json.dumps(found, sort_keys=True)
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     # By line feeds alone: with other ends of lines it is another change.
     yield from (f"{sign}{line}" for line in text.split("\n"))
 
@@ -43,9 +43,9 @@ def searched_folder(path: Json, pattern: Json) -> Json:
     folder = path or "."
     if not isinstance(folder, str) or not isinstance(pattern, str):
         return folder
-    found = _GLOB.search(pattern)
-    plain = pattern[: found.start()] if found else pattern
-    behind = pattern[found.start() :] if found else ""
+    match = _GLOB.search(pattern)
+    plain = pattern[: match.start()] if match else pattern
+    behind = pattern[match.start() :] if match else ""
     if ".." in PurePosixPath(behind).parts:
         return "/"
     base = plain.rpartition("/")[0]

@@ -30,8 +30,8 @@ class Part:
 
     def __init__(self, part: dict[str, object]) -> None:
         self.acts: list[dict[str, object]] = part["acts"]  # type: ignore[assignment]
-        self.last_words = str(part["reply"])
-        self.said: list[str] = []
+        self.last_reply = str(part["reply"])
+        self.texts: list[str] = []
         self.payload: object = None
         self.cut_after: int | None = None
 
@@ -46,15 +46,15 @@ class Part:
                 return
             if did is not None and says_it_is_done(did):
                 break
-        if self.last_words:
-            self.said = [self.last_words]
+        if self.last_reply:
+            self.texts = [self.last_reply]
         self.finish(next_act=None)
 
     def play(self, act: dict[str, object], ref: str) -> Answer | None:
         """Do one act. Gives what became of the use of a tool."""
         match act:
-            case {"say": str(words)}:
-                self.say(words)
+            case {"say": str(text)}:
+                self.say(text)
             case {"call": str(tool)}:
                 asked = {"tool": tool, "arguments": act.get("with") or {}}
                 return {"tool": tool, **ask({"op": "perform", **asked})}
@@ -74,16 +74,16 @@ class Part:
                 misbehave(act)
         return None
 
-    def say(self, words: str) -> None:
-        self.said.append(words)
-        emit({"say": words})
+    def say(self, text: str) -> None:
+        self.texts.append(text)
+        emit({"say": text})
 
     def finish(self, next_act: int | None) -> None:
-        words = "\n".join(self.said)
+        text = "\n".join(self.texts)
         if self.payload is not None:
-            fenced = f"```json\n{json.dumps(self.payload, indent=2, ensure_ascii=False)}\n```"
-            words = f"{words}\n\n{fenced}" if words else fenced
-        emit({"reply": words, "next_act": next_act}, cut_after=self.cut_after)
+            with_needs = f"```json\n{json.dumps(self.payload, indent=2, ensure_ascii=False)}\n```"
+            text = f"{text}\n\n{with_needs}" if text else with_needs
+        emit({"reply": text, "next_act": next_act}, cut_after=self.cut_after)
 
 
 def says_it_is_done(did: Answer) -> bool:
@@ -182,12 +182,12 @@ def run(line: str) -> tuple[bool, dict[str, object]]:
     )
     output = ended.stdout.decode(errors="replace")
     proof = hashlib.sha256(ended.stdout).hexdigest()
-    told = {
+    result = {
         "exit_code": ended.returncode,
         "output_sha256": proof,
         "output": output[:MAX_OUTPUT],
     }
-    return ended.returncode == 0, told
+    return ended.returncode == 0, result
 
 
 def ask(message: dict[str, object]) -> Answer:

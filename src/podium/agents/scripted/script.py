@@ -104,14 +104,14 @@ class Act(FrozenModel):
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
         beside = {"arguments", "ignore_the_gate"}
-        given = sorted(
+        keys = sorted(
             name for name in self.model_fields_set - beside if getattr(self, name) is not None
         )
-        if len(given) != 1:
-            raise ValueError(f"an act does exactly one thing, this one has {given or 'none'}")
+        if len(keys) != 1:
+            raise ValueError(f"an act does exactly one thing, this one has {keys or 'none'}")
         if self.arguments and self.call is None:
             raise ValueError("`with` goes with `call`")
-        if self.ignore_the_gate and given[0] not in ("write", "run", "commit"):
+        if self.ignore_the_gate and keys[0] not in ("write", "run", "commit"):
             raise ValueError("`ignore_the_gate` goes with `write`, `run` or `commit`")
         return self
 
@@ -145,7 +145,7 @@ class AgentScript(FrozenModel):
         if not fitting:
             raise BadInput(
                 f"the script has no turn for role {turn.role!r} and this prompt; "
-                f"roles in it: {', '.join(sorted({each.role for each in self.turns}))}"
+                f"roles in it: {', '.join(sorted({scripted.role for scripted in self.turns}))}"
             )
         return next(
             (number for number in fitting if after is not None and number > after), fitting[0]

@@ -31,8 +31,8 @@ from podium.agents.headless.claude.command import (
 from podium.agents.headless.claude.records import MADE_UP_MODEL, tool_results
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import plain_words
-from podium.agents.tui.adapter import Launch, Place, Said, Status
+from podium.agents.outcome import plain_line
+from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.screen import (
     MEASURED_OTHERWISE,
@@ -63,24 +63,24 @@ _SURE_LENGTH = 60
 _LINES_OF_QUESTION = 20
 
 
-def composer_on(screen: Screen, words: str) -> Composer:
-    place = _composer(screen)
-    if place is None:
+def composer_on(screen: Screen, text: str) -> Composer:
+    region = _composer(screen)
+    if region is None:
         return "unseen"
-    shown = "\n".join(screen.lines[place]).removeprefix(_PROMPT).strip()
-    if not shown or (_HINT.match(shown) and screen.cursor[0] == _FIRST_COLUMN):
+    visible = "\n".join(screen.lines[region]).removeprefix(_PROMPT).strip()
+    if not visible or (_HINT.match(visible) and screen.cursor[0] == _FIRST_COLUMN):
         return "empty"
-    return "ours" if _stands_for(shown, words) or _is_part(shown, words) else "other"
+    return "ours" if _is_stand_in(visible, text) or _is_part(visible, text) else "other"
 
 
 def status_on(screen: Screen) -> Status:
-    place = _composer(screen)
-    if place is None:
+    region = _composer(screen)
+    if region is None:
         return "asking" if any(map(_DIALOG.match, screen.lines)) else "starting"
-    works = any(map(_WORKS.match, screen.lines[: place.start]))
+    works = any(map(_WORKS.match, screen.lines[: region.start]))
     # It is not said while something stands in the composer, and the sign may have scrolled away.
-    told = any(_INTERRUPTIBLE in line for line in screen.lines[place.stop :])
-    return "busy" if works or told else "ready"
+    says_busy = any(_INTERRUPTIBLE in line for line in screen.lines[region.stop :])
+    return "busy" if works or says_busy else "ready"
 
 
 def question_on(screen: Screen) -> str:
@@ -88,7 +88,7 @@ def question_on(screen: Screen) -> str:
     rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
     begin = rules[-1] + 1 if rules else 0
     lines = [line.strip() for line in screen.lines[begin:] if line.strip()]
-    return plain_words(" ".join(lines[-_LINES_OF_QUESTION:]))
+    return plain_line(" ".join(lines[-_LINES_OF_QUESTION:]))
 
 
 def _composer(screen: Screen) -> slice | None:
@@ -99,16 +99,16 @@ def _composer(screen: Screen) -> slice | None:
     return slice(rules[-2] + 1, rules[-1])
 
 
-def _stands_for(shown: str, words: str) -> bool:
+def _is_stand_in(visible: str, text: str) -> bool:
     """Whether it is what a long paste is shown by, of so many lines."""
-    stand_in = _STAND_IN.fullmatch(shown)
-    newlines = {words.count("\n"), words.strip().count("\n")}
+    stand_in = _STAND_IN.fullmatch(visible)
+    newlines = {text.count("\n"), text.strip().count("\n")}
     return stand_in is not None and int(stand_in[1] or 0) in newlines
 
 
-def _is_part(shown: str, words: str) -> bool:
+def _is_part(visible: str, text: str) -> bool:
     """Whether it is these words, or what fits of them."""
-    part, whole = surely_drawn(shown), surely_drawn(words)
+    part, whole = surely_drawn(visible), surely_drawn(text)
     return len(part) >= min(len(whole), _SURE_LENGTH) and part in whole
 
 
@@ -118,16 +118,16 @@ _INTERRUPTED = "[Request interrupted by user"
 def written_of(home: Path, session: str) -> JsonlTail:
     """The conversation of this name. Its file lies in a folder that is named like the workspace, more or less."""
     file = NewestFile(home, f"*/{glob.escape(session)}.jsonl", CONVERSATIONS)
-    return JsonlTail(file, said_in, lambda _: session)
+    return JsonlTail(file, entries_in, lambda _: session)
 
 
 def has_begun(home: Path, session: str) -> bool:
     """Whether there is anything to go on with: without a message it cannot be resumed."""
-    said, _ = written_of(home, session).since({})
-    return any(each.kind == "prompt" for each in said)
+    entries, _ = written_of(home, session).since({})
+    return any(entry.kind == "prompt" for entry in entries)
 
 
-def said_in(record: Record) -> list[Said]:
+def entries_in(record: Record) -> list[TranscriptEntry]:
     """What a record says. Those of subagents say nothing."""
     if record.get("isSidechain") is True:
         return []
@@ -137,28 +137,32 @@ def said_in(record: Record) -> list[Said]:
     if kind == "assistant":
         return list(_of_model(record))
     # Comes a little after the last words. Where the model ended without any there is no other sign.
-    return [Said("end")] if (kind, record.get("subtype")) == ("system", "turn_duration") else []
+    return (
+        [TranscriptEntry("end")]
+        if (kind, record.get("subtype")) == ("system", "turn_duration")
+        else []
+    )
 
 
-def _of_user(record: Record) -> Iterator[Said]:
+def _of_user(record: Record) -> Iterator[TranscriptEntry]:
     for result in tool_results(record):
-        yield Said("used", result.text, result.use, result.ok)
+        yield TranscriptEntry("used", result.text, result.use, result.ok)
     text = "\n".join(_texts(record))
     if record.get("promptSource"):
-        yield Said("prompt", text)
+        yield TranscriptEntry("prompt", text)
     elif text.startswith(_INTERRUPTED):
-        yield Said("end", text.strip("[]"), ok=False)
+        yield TranscriptEntry("end", text.strip("[]"), ok=False)
 
 
-def _of_model(record: Record) -> Iterator[Said]:
+def _of_model(record: Record) -> Iterator[TranscriptEntry]:
     message, texts = _message(record), list(_texts(record))
     if record.get("isApiErrorMessage") is True:
-        yield Said("end", "\n".join(texts), ok=False)
+        yield TranscriptEntry("end", "\n".join(texts), ok=False)
     elif message.get("model") != MADE_UP_MODEL:
-        yield from (Said("words", text) for text in texts)
+        yield from (TranscriptEntry("words", text) for text in texts)
         # What it thought has a record of its own, with the same reason, and comes before its words.
         if texts and message.get("stop_reason") == "end_turn":
-            yield Said("end")
+            yield TranscriptEntry("end")
 
 
 def _texts(record: Record) -> Iterator[str]:
@@ -200,10 +204,10 @@ class ClaudeTui:
     interrupt_keys = ("Space", "Escape")
     translate: Translate | None = staticmethod(translate)
 
-    def launch(self, place: Place, session: str | None) -> Launch:
-        options, home = place.options, Folders(place.home, place.temporary)
-        _lay_out(home, place)
-        resumed = session is not None and has_begun(place.home, session)
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
+        options, home = context.options, Folders(context.home, context.temporary)
+        _lay_out(home, context)
+        resumed = session is not None and has_begun(context.home, session)
         named = session if session is not None and resumed else str(uuid.uuid4())
         return Launch(
             argv=(
@@ -211,11 +215,11 @@ class ClaudeTui:
                 *("--permission-mode", "dontAsk", "--tools", ",".join(WORKING_TOOLS)),
                 *ALONE,
                 *("--prompt-suggestions", "false"),
-                *("--settings", json.dumps(_settings(place))),
+                *("--settings", json.dumps(_settings(context))),
                 *model_switches(options),
                 *(("--resume" if resumed else "--session-id"), named),
             ),
-            env=_environment(place, home),
+            env=_environment(context, home),
             session=named,
             needs=Needs(
                 writable=home.folders,
@@ -225,17 +229,17 @@ class ClaudeTui:
             ),
         )
 
-    def fitted(self, words: str, place: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         """The words as it has to be given them, so that it takes none of them for a command."""
-        if words.strip().lower() in _LEAVES:
-            return f"Message: {words.strip()}"
+        if text.strip().lower() in _LEAVES:
+            return f"Message: {text.strip()}"
         # The one would be a command, the other one of the shell's, which no hook is asked for.
-        begun = f"\n{words}" if words.startswith(("/", "!")) else words
+        begun = f"\n{text}" if text.startswith(("/", "!")) else text
         # Right behind a backslash Enter is a newline. A blank at the end is taken off.
         return f"{begun} " if begun.endswith("\\") else begun
 
-    def composer(self, screen: Screen, words: str) -> Composer:
-        return composer_on(screen, words)
+    def composer(self, screen: Screen, text: str) -> Composer:
+        return composer_on(screen, text)
 
     def status(self, screen: Screen) -> Status:
         return status_on(screen)
@@ -243,47 +247,47 @@ class ClaudeTui:
     def question(self, screen: Screen) -> str:
         return question_on(screen)
 
-    def written(self, place: Place, session: str) -> JsonlTail:
-        return written_of(place.home, session)
+    def written(self, context: ProgramContext, session: str) -> JsonlTail:
+        return written_of(context.home, session)
 
 
-def _lay_out(home: Folders, place: Place) -> None:
+def _lay_out(home: Folders, context: ProgramContext) -> None:
     """So that no dialog opens: it was set up before, and the workspace is trusted, of which nothing is read anyway."""
-    if not ClaudeSettings.of(place.options).hands:
+    if not ClaudeSettings.of(context.options).hands:
         raise BadInput(
-            f"agent {place.options.name!r}: on a terminal it cannot be without hands; make it headless"
+            f"agent {context.options.name!r}: on a terminal it cannot be without hands; make it headless"
         )
     home.clear(CONVERSATIONS)
-    if not has_login_in(place.options.env):
-        copy_login(login_in(place.user_home / CONFIG), home.path)
+    if not has_login_in(context.options.env):
+        copy_login(login_in(context.user_home / CONFIG), home.path)
     trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-    folders = {str(place.cwd), str(place.cwd.resolve())}
-    known = {
+    folders = {str(context.cwd), str(context.cwd.resolve())}
+    settings = {
         "hasCompletedOnboarding": True,
         "theme": "dark",
         "projects": dict.fromkeys(folders, trusted),
     }
-    home.write_json(f"{CONFIG}/.claude.json", known)
-    named = re.sub(r"[^A-Za-z0-9]", "-", str(place.cwd.resolve()))
+    home.write_json(f"{CONFIG}/.claude.json", settings)
+    named = re.sub(r"[^A-Za-z0-9]", "-", str(context.cwd.resolve()))
     home.make(f"{CONVERSATIONS}/{named}")
 
 
-def _settings(place: Place) -> Json:
+def _settings(context: ProgramContext) -> Json:
     hook = {
         "type": "command",
         # Without an allow nothing runs in its mode, so a no need not be an exit code.
-        "command": shlex.join((*place.hook_command, "deny-as-json")),
+        "command": shlex.join((*context.hook_command, "deny-as-json")),
         "timeout": HOOK_SECONDS,
     }
     settings: dict[str, Json] = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}}
-    if KEY in place.options.env:
+    if KEY in context.options.env:
         settings["apiKeyHelper"] = f"printenv {_HELD_KEY}"
     return settings
 
 
-def _environment(place: Place, home: Folders) -> dict[str, str]:
+def _environment(context: ProgramContext, home: Folders) -> dict[str, str]:
     env = {
-        **environment_for(place.options, home),
+        **environment_for(context.options, home),
         "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS),
     }
     # With it a model that is too busy is asked again and again, without an end.

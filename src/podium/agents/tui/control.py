@@ -30,20 +30,20 @@ def answer_of(lines: Sequence[bytes], command: str) -> list[str]:
 
     Raises `TmuxRefused` or `PaneGone` when tmux answered with an error.
     """
-    begin, mark = _first_block(lines, command)
-    end = next(at for at in reversed(range(len(lines))) if lines[at] in _ends(mark))
+    begin, block_id = _first_block(lines, command)
+    end = next(at for at in reversed(range(len(lines))) if lines[at] in _ends(block_id))
     return _body(lines[begin + 1 : end + 1], command)
 
 
 def answers_of(lines: Sequence[bytes], commands: Sequence[str]) -> list[list[str]]:
     """The answers to several commands. Only the last of them may show what a program drew."""
-    found = []
+    answers = []
     for command in commands[:-1]:
-        begin, mark = _first_block(lines, command)
-        end = next(at for at in range(begin, len(lines)) if lines[at] in _ends(mark))
-        found.append(_body(lines[begin + 1 : end + 1], command))
+        begin, block_id = _first_block(lines, command)
+        end = next(at for at in range(begin, len(lines)) if lines[at] in _ends(block_id))
+        answers.append(_body(lines[begin + 1 : end + 1], command))
         lines = lines[end + 1 :]
-    return [*found, answer_of(lines, commands[-1])]
+    return [*answers, answer_of(lines, commands[-1])]
 
 
 def refuse_errors(lines: Sequence[bytes], commands: str) -> None:
@@ -51,21 +51,21 @@ def refuse_errors(lines: Sequence[bytes], commands: str) -> None:
     for at, line in enumerate(lines):
         if failed := _ERROR.fullmatch(line):
             begin = lines.index(b"%begin " + failed[1])
-            words = b"\n".join(lines[begin + 1 : at]).decode(errors="replace")
-            raise refusal(commands, words)
+            message = b"\n".join(lines[begin + 1 : at]).decode(errors="replace")
+            raise refusal(commands, message)
 
 
-def refusal(command: str, words: str) -> TmuxRefused | PaneGone:
+def refusal(command: str, message: str) -> TmuxRefused | PaneGone:
     """The error for what tmux said. Of the command only its name is told: the rest may be private."""
     name = command.split(" ", 1)[0]
-    if words.startswith(("can't find pane", "can't find window")):
-        return PaneGone(f"tmux {name}: {words}; start the program again")
-    return TmuxRefused(f"tmux {name}: {words or 'failed without a word'}")
+    if message.startswith(("can't find pane", "can't find window")):
+        return PaneGone(f"tmux {name}: {message}; start the program again")
+    return TmuxRefused(f"tmux {name}: {message or 'failed without a word'}")
 
 
 def _body(block: Sequence[bytes], command: str) -> list[str]:
-    *shown, end = block
-    body = [line.decode(errors="replace") for line in shown]
+    *lines, end = block
+    body = [line.decode(errors="replace") for line in lines]
     if end.startswith(b"%error"):
         raise refusal(command, "\n".join(body))
     return body
@@ -73,13 +73,13 @@ def _body(block: Sequence[bytes], command: str) -> list[str]:
 
 def _first_block(lines: Sequence[bytes], command: str) -> tuple[int, bytes]:
     for at, line in enumerate(lines):
-        if found := _BEGIN.fullmatch(line):
-            return at, found[1]
+        if match := _BEGIN.fullmatch(line):
+            return at, match[1]
     raise refusal(command, "it was not answered")
 
 
-def _ends(mark: bytes) -> tuple[bytes, bytes]:
-    return b"%end " + mark, b"%error " + mark
+def _ends(block_id: bytes) -> tuple[bytes, bytes]:
+    return b"%end " + block_id, b"%error " + block_id
 
 
 ANSWER_SECONDS = 30.0
@@ -122,7 +122,7 @@ class Control:
         """
         return answers_of(await self._say(" ; ".join(commands), seconds), commands)
 
-    async def tell(self, commands: str, seconds: float = ANSWER_SECONDS) -> None:
+    async def run(self, commands: str, seconds: float = ANSWER_SECONDS) -> None:
         """Run several commands, parted by ` ; `. Raises as `ask` does, for the first that failed."""
         refuse_errors(await self._say(commands, seconds), commands)
 
@@ -145,7 +145,7 @@ class Control:
             return self._line
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.get_running_loop().create_task(self._connect(seconds))
-            self._connecting.add_done_callback(_seen)
+            self._connecting.add_done_callback(_retrieve_error)
         # Not cancelled half way: a client that attaches must not be killed.
         return await asyncio.shield(self._connecting)
 
@@ -165,7 +165,7 @@ class Control:
         return line
 
 
-def _seen(connecting: asyncio.Task[_Line]) -> None:
+def _retrieve_error(connecting: asyncio.Task[_Line]) -> None:
     """Whoever waits gets the failure; when nobody does any more it is no news."""
     if not connecting.cancelled():
         connecting.exception()
@@ -174,7 +174,7 @@ def _seen(connecting: asyncio.Task[_Line]) -> None:
 @dataclass
 class _Question:
     command: str
-    word: bytes
+    token: bytes
     """What the line that ends its answer begins with."""
     answered: asyncio.Future[list[bytes]]
     lines: list[bytes] = field(default_factory=list)
@@ -198,14 +198,14 @@ class _Line:
 
     async def say(self, command: str, seconds: float) -> list[bytes]:
         """All that tmux says until it has run the command."""
-        word = secrets.token_hex(16)
-        sent = f"{command}\ndisplay-message -p {word}\n".encode()
-        return await self._answer(command, sent, word.encode(), seconds)
+        token = secrets.token_hex(16)
+        sent = f"{command}\ndisplay-message -p {token}\n".encode()
+        return await self._answer(command, sent, token.encode(), seconds)
 
-    async def _answer(self, command: str, sent: bytes, word: bytes, seconds: float) -> list[bytes]:
+    async def _answer(self, command: str, sent: bytes, token: bytes, seconds: float) -> list[bytes]:
         answered: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         # It stays in the queue when it is given up, since its answer may still come.
-        self._waiting.append(_Question(command, word, answered))
+        self._waiting.append(_Question(command, token, answered))
         try:
             async with asyncio.timeout(seconds):
                 await self._process.send(sent)
@@ -227,36 +227,36 @@ class _Line:
         await asyncio.wait({self._reading})
 
     async def _read(self) -> None:
-        words = ""
+        reason = ""
         try:
             async for line in self._process.lines():
                 self._take(line)
-            words = await self._last_words()
+            reason = await self._stderr()
         finally:
             # Cancelled with its event loop: nobody is left to wait, but the client shall go.
             self._process.close_input()
-            self._fail_all(words)
+            self._fail_all(reason)
 
     def _take(self, line: bytes) -> None:
         if not self._waiting:
             return  # a notice of something that nobody asked about
         question = self._waiting[0]
-        if not line.startswith(question.word):
+        if not line.startswith(question.token):
             question.lines.append(line)
             return
         self._waiting.popleft()
         if not question.answered.done():
             question.answered.set_result(question.lines)
 
-    async def _last_words(self) -> str:
+    async def _stderr(self) -> str:
         ended = await self._process.wait()
         return ended.stderr.decode(errors="replace").strip()
 
-    def _fail_all(self, words: str) -> None:
+    def _fail_all(self, reason: str) -> None:
         for question in self._waiting:
             if not question.answered.done():
-                said = "\n".join(line.decode(errors="replace") for line in question.lines)
-                question.answered.set_exception(LineLost(words or said[-200:] or "it hung up"))
+                output = "\n".join(line.decode(errors="replace") for line in question.lines)
+                question.answered.set_exception(LineLost(reason or output[-200:] or "it hung up"))
                 question.answered.exception()  # whoever asks gets it; nobody has to
         self._waiting.clear()
 

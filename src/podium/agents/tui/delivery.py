@@ -26,13 +26,13 @@ from podium.core.decisions import digest_of
 from podium.core.model import FrozenModel, Json, json_of
 from podium.platform import make_private_folder
 
-MAX_LETTERS = 300
+MAX_MESSAGES = 300
 """Older ones are removed. The ledger knows far fewer owners."""
 _SURE_LENGTH = 200
 """Programs may write a prompt down with other blanks: so much of its beginning and end tell it from others."""
 
 
-class Letter(FrozenModel):
+class OutboundMessage(FrozenModel):
     """A message that is to be sent, or was."""
 
     owner: str
@@ -46,7 +46,7 @@ class Letter(FrozenModel):
     mark: Json = None
     """Where what the program wrote or showed had its end before it took the message."""
     face: str = ""
-    """What the program looked like then, where that was seen: see `Fates.face`."""
+    """What the program looked like then, where that was seen: see `DeliveryProbe.face`."""
     given_up: bool = False
     """Nobody waits for its answer any more: asked again, it is sent again."""
 
@@ -67,28 +67,28 @@ class Letter(FrozenModel):
         return self.is_taken_as(prompt) or any(end in theirs for end in ends)
 
 
-class Letters:
+class OutboundMessages:
     """The letters of one program, in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, owner: str) -> Letter | None:
+    def read(self, owner: str) -> OutboundMessage | None:
         """None also for a file that somebody has damaged: it is as if it had not been sent."""
         try:
-            return Letter.model_validate_json(self._file(owner).read_bytes())
+            return OutboundMessage.model_validate_json(self._file(owner).read_bytes())
         except (OSError, ValidationError):
             return None
 
-    def keep(self, letter: Letter) -> None:
+    def keep(self, message: OutboundMessage) -> None:
         """On return it survives a crash."""
         make_private_folder(self._folder)
-        write_private(self._file(letter.owner), json_of(letter).encode())
+        write_private(self._file(message.owner), json_of(message).encode())
 
     def remove_old(self) -> None:
         """All but the newest."""
         by_age = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-        for file in by_age[:-MAX_LETTERS]:
+        for file in by_age[:-MAX_MESSAGES]:
             file.unlink(missing_ok=True)
 
     def _file(self, owner: str) -> Path:
@@ -105,23 +105,23 @@ Fate = Literal["taken", "gone", "unknown"]
 asks or has something in its input."""
 
 
-class Fates(Protocol):
+class DeliveryProbe(Protocol):
     """Tells by what a program shows and writes. Does nothing to it."""
 
     async def face(self) -> str:
         """Stands for all that the pane shows and has shown. Another one as soon as anything changes."""
         ...
 
-    async def of(self, letter: Letter) -> Fate:
+    async def of(self, message: OutboundMessage) -> Fate:
         """What became of words that were put in by an earlier attempt."""
         ...
 
-    async def is_bare(self, words: str = "") -> bool:
+    async def is_bare(self, text: str = "") -> bool:
         """Whether the program is ready, and has had nothing in its input for a while."""
         ...
 
 
-class SeenFates:
+class ScreenProbe:
     """What one program's screen tells of it, and its own record where it keeps one."""
 
     def __init__(
@@ -144,26 +144,26 @@ class SeenFates:
         )
         return digest_of([size, *screen.lines])
 
-    async def of(self, letter: Letter) -> Fate:
-        if self._written is not None and await self._is_written(self._written, letter):
+    async def of(self, message: OutboundMessage) -> Fate:
+        if self._written is not None and await self._is_written(self._written, message):
             return "taken"
-        if not await self.is_bare(letter.text):
+        if not await self.is_bare(message.text):
             return "unknown"
-        if letter.given_up:  # whether it was or not, nobody waits for its answer
+        if message.given_up:  # whether it was or not, nobody waits for its answer
             return "taken"
         if self._written is not None:
-            return "taken" if await self._is_written(self._written, letter) else "gone"
+            return "taken" if await self._is_written(self._written, message) else "gone"
         # Whoever takes a message shows something: where all is as it was before, nothing was taken.
-        return "gone" if letter.face == await self.face() else "taken"
+        return "gone" if message.face == await self.face() else "taken"
 
-    async def is_bare(self, words: str = "") -> bool:
-        if not await self._injector.composer.stays_empty(words):
+    async def is_bare(self, text: str = "") -> bool:
+        if not await self._injector.composer.stays_empty(text):
             return False
         return self._status(await look(self._control, self._pane)) == "ready"
 
-    async def _is_written(self, written: Written, letter: Letter) -> bool:
-        said, _ = await asyncio.to_thread(written.since, letter.mark)
-        return any(each.kind == "prompt" and letter.may_be_in(each.text) for each in said)
+    async def _is_written(self, written: Written, message: OutboundMessage) -> bool:
+        entries, _ = await asyncio.to_thread(written.since, message.mark)
+        return any(entry.kind == "prompt" and message.may_be_in(entry.text) for entry in entries)
 
 
 _TRIES = 20
@@ -176,18 +176,20 @@ class Sender:
     def __init__(
         self,
         injector: Injector,
-        letters: Letters,
+        messages: OutboundMessages,
         server: ServerIdentity,
         life: int,
-        fates: Fates,
+        probe: DeliveryProbe,
     ) -> None:
-        self._fates = fates
+        self._probe = probe
         self._injector = injector
-        self._letters = letters
+        self._messages = messages
         self._life = life
         self._server = (server.pid, server.started)
 
-    async def send(self, key: str, text: str, mark: Callable[[], Awaitable[Json]]) -> Letter:
+    async def send(
+        self, key: str, text: str, end_position: Callable[[], Awaitable[Json]]
+    ) -> OutboundMessage:
         """Have the program take these words, once for each key. On return it has.
 
         `mark` is asked right before they are put in. Raises as `Injector.deliver` does; whoever comes later calls again
@@ -195,16 +197,16 @@ class Sender:
         surely never had it.
         """
         owner = owner_of(key)
-        letter = self._letters.read(owner)
+        message = self._messages.read(owner)
         for _ in range(_TRIES):
             entry = await self._injector.ledger.read()
-            if letter is None or not self._has_its_number(letter, entry):
+            if message is None or not self._has_its_number(message, entry):
                 if not entry.is_settled:
                     await self._finish_another(entry)
                     continue
                 # Not beside the ledger: a mark from before another's message would take that for ours.
-                marked, face = await asyncio.gather(mark(), self._fates.face())
-                letter = Letter(
+                marked, face = await asyncio.gather(end_position(), self._probe.face())
+                message = OutboundMessage(
                     owner=owner,
                     text=text,
                     number=entry.sent + 1,
@@ -213,34 +215,34 @@ class Sender:
                     mark=marked,
                     face=face,
                 )
-                await asyncio.to_thread(self._letters.keep, letter)
+                await asyncio.to_thread(self._messages.keep, message)
             try:
-                await self._deliver(letter, again=entry.pasted >= letter.number)
+                await self._deliver(message, again=entry.pasted >= message.number)
             except NumberTaken:
                 continue
-            return letter
+            return message
         raise NotListening("others send to the same program all the time; wait until they are done")
 
     async def is_on_its_way(self, key: str) -> bool:
         """Whether the program took what is sent under this key, or has it in its input, in this life of the server."""
-        letter = self._letters.read(owner_of(key))
-        if letter is None:
+        message = self._messages.read(owner_of(key))
+        if message is None:
             return False
-        return self._has_its_number(letter, await self._injector.ledger.read())
+        return self._has_its_number(message, await self._injector.ledger.read())
 
-    def _has_its_number(self, letter: Letter, entry: Entry) -> bool:
+    def _has_its_number(self, message: OutboundMessage, entry: Entry) -> bool:
         """One so old that its owner is forgotten was sent: nothing is ever sent twice."""
-        if letter.server != self._server or entry.pasted < letter.number:
+        if message.server != self._server or entry.pasted < message.number:
             return False
-        return entry.owners.get(letter.number, letter.owner) == letter.owner
+        return entry.owners.get(message.number, message.owner) == message.owner
 
     async def _finish_another(self, entry: Entry) -> None:
         """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
         owner = entry.owners.get(entry.pasted, "")
-        letter = self._letters.read(owner) if owner else None
-        if letter is not None:
-            await self._let_through(letter)
-        elif await self._fates.is_bare():
+        message = self._messages.read(owner) if owner else None
+        if message is not None:
+            await self._let_through(message)
+        elif await self._probe.is_bare():
             await self._injector.ledger.take_as_sent(entry.pasted)
         else:
             raise NotListening(
@@ -248,22 +250,22 @@ class Sender:
                 "or remove it"
             )
 
-    async def _deliver(self, letter: Letter, *, again: bool) -> None:
+    async def _deliver(self, message: OutboundMessage, *, again: bool) -> None:
         """`again`: it was put in before; now it may have become clear what became of it."""
         if again:
-            await self._let_through(letter)
+            await self._let_through(message)
         # It has left by now, or its number is free again.
-        await self._injector.deliver(letter.number, letter.text, letter.owner)
+        await self._injector.deliver(message.number, message.text, message.owner)
 
-    async def _let_through(self, letter: Letter) -> None:
+    async def _let_through(self, message: OutboundMessage) -> None:
         """Have what stands in the input leave, or know that it is not there. Raises `DeliveryInDoubt` when that is not known."""
         try:
-            await self._injector.deliver(letter.number, letter.text, letter.owner)
+            await self._injector.deliver(message.number, message.text, message.owner)
         except DeliveryInDoubt:
-            fate = await self._fates.of(letter)
+            fate = await self._probe.of(message)
             if fate == "unknown":
                 raise
             if fate == "taken":
-                await self._injector.ledger.take_as_sent(letter.number)
+                await self._injector.ledger.take_as_sent(message.number)
             else:
-                await self._injector.ledger.reopen(letter.number)
+                await self._injector.ledger.reopen(message.number)

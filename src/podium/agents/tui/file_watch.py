@@ -15,7 +15,7 @@ from typing import Protocol
 
 from podium.core.errors import NotPossibleNow
 
-Heard = Callable[[str], None]
+OnChange = Callable[[str], None]
 """Is given the name of a file that was written to or made; an empty one when any may have been."""
 
 _WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
@@ -37,19 +37,19 @@ class Watch(Protocol):
         ...
 
 
-def watch_folder(folder: Path, heard: Heard) -> Watch:
+def watch_folder(folder: Path, on_change: OnChange) -> Watch:
     """Call `heard` in this event loop for what happens to the folder's files, until stopped."""
     if sys.platform != "linux":
-        return _Kqueue(folder, heard)
-    return _Inotify(folder, heard)
+        return _Kqueue(folder, on_change)
+    return _Inotify(folder, on_change)
 
 
 class _Inotify:
     """Linux: one watch for the folder tells of every file in it."""
 
-    def __init__(self, folder: Path, heard: Heard) -> None:
+    def __init__(self, folder: Path, on_change: OnChange) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
-        self._heard = heard
+        self._on_change = on_change
         self._file = int(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         mask = _WRITTEN | _CLOSED | _MADE
         if self._file < 0 or libc.inotify_add_watch(self._file, os.fsencode(folder), mask) < 0:
@@ -60,7 +60,7 @@ class _Inotify:
                 "max_user_watches, or end what watches too much"
             )
         self._loop = asyncio.get_running_loop()
-        self._told_at = self._loop.time()
+        self._notified_at = self._loop.time()
         self._usual_seconds = 1.0
         """Between two events, by and large."""
         self._loop.add_reader(self._file, self._on_kernel)
@@ -105,8 +105,8 @@ class _Inotify:
                 break  # that was all
         if events:
             self._note_pace(events)
-        for each in names:
-            self._heard(os.fsdecode(each.rstrip(b"\0")))
+        for name in names:
+            self._on_change(os.fsdecode(name.rstrip(b"\0")))
         return events > 0
 
     def _read(self) -> bytes:
@@ -117,7 +117,7 @@ class _Inotify:
 
     def _note_pace(self, events: int) -> None:
         now = self._loop.time()
-        passed, self._told_at = min((now - self._told_at) / events, 1.0), now
+        passed, self._notified_at = min((now - self._notified_at) / events, 1.0), now
         self._usual_seconds += (passed - self._usual_seconds) * min(_NEW_PART * events, 1.0)
 
 
@@ -126,9 +126,9 @@ if sys.platform != "linux":
     class _Kqueue:
         """macOS: the folder tells of new names only, so each file is watched as well."""
 
-        def __init__(self, folder: Path, heard: Heard) -> None:
+        def __init__(self, folder: Path, on_change: OnChange) -> None:
             self._folder = folder
-            self._heard = heard
+            self._on_change = on_change
             self._queue = select.kqueue()
             self._names: dict[int, str] = {}
             self._add(folder, "")
@@ -153,8 +153,8 @@ if sys.platform != "linux":
             self._queue.control([event], 0)
 
         def _add_new(self) -> list[str]:
-            known = set(self._names.values())
-            new = [path for path in self._folder.iterdir() if path.name not in known]
+            names = set(self._names.values())
+            new = [path for path in self._folder.iterdir() if path.name not in names]
             for path in new:
                 self._add(path, path.name)
             return [path.name for path in new]
@@ -165,8 +165,8 @@ if sys.platform != "linux":
                 if event.fflags & (select.KQ_NOTE_RENAME | select.KQ_NOTE_DELETE):
                     os.close(event.ident)
                     del self._names[event.ident]
-                for each in self._add_new() if not name else [name]:
-                    self._heard(each)
+                for changed in self._add_new() if not name else [name]:
+                    self._on_change(changed)
 
 
 class EndWatch:
@@ -177,18 +177,18 @@ class EndWatch:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._handle = -1
-        self._telling: asyncio.Handle | None = None
+        self._notification: asyncio.Handle | None = None
         try:
             self._handle = _handle_of(pid)
         except ProcessLookupError:
-            self._telling = self._loop.call_soon(ended)
+            self._notification = self._loop.call_soon(ended)
         else:
             self._loop.add_reader(self._handle, self._on_kernel)
 
     def stop(self) -> None:
         """Tell nothing more. Harmless when called twice."""
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._notification is not None:
+            self._notification.cancel()
         if self._handle >= 0:
             self._loop.remove_reader(self._handle)
             os.close(self._handle)

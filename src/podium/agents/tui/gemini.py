@@ -31,8 +31,8 @@ from podium.agents.headless.gemini.program import (
 from podium.agents.headless.gemini.tools import FILES, prompt_for, translate
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import plain_words
-from podium.agents.tui.adapter import Launch, Place, Status
+from podium.agents.outcome import plain_line
+from podium.agents.tui.adapter import Launch, ProgramContext, Status
 from podium.agents.tui.gemini_transcript import ENDED, GeminiWritten, has_begun
 from podium.agents.tui.screen import Composer, Manner, Patience, Screen, surely_drawn
 from podium.core.errors import BadInput
@@ -55,16 +55,16 @@ _FRAME = "│╭╮╰╯─"
 _SURE_LENGTH = 60
 
 
-def composer_on(screen: Screen, words: str) -> Composer:
-    place = _composer(screen)
-    if place is None or _only_comes_up(screen, place):
+def composer_on(screen: Screen, text: str) -> Composer:
+    region = _composer(screen)
+    if region is None or _only_comes_up(screen, region):
         return "unseen"
-    shown = [line.removeprefix(_PROMPT) for line in screen.lines[place]]
-    if [line.strip() for line in shown] == [_NOTHING]:
+    lines = [line.removeprefix(_PROMPT) for line in screen.lines[region]]
+    if [line.strip() for line in lines] == [_NOTHING]:
         return "empty"
-    if not _is_beginning(surely_drawn("".join(shown)), words):
+    if not _is_beginning(surely_drawn("".join(lines)), text):
         return "other"
-    return "unsent" if not shown[-1].strip() and not words.endswith("\n") else "ours"
+    return "unsent" if not lines[-1].strip() and not text.endswith("\n") else "ours"
 
 
 def status_on(screen: Screen) -> Status:
@@ -72,18 +72,18 @@ def status_on(screen: Screen) -> Status:
 
     The title alone says ready also before anything is painted and above most questions, and working above some.
     """
-    place = _composer(screen)
+    region = _composer(screen)
     if screen.title.startswith(_ASKING) or _box(screen):
         return "asking"
     if screen.title.startswith(_WORKING):
         return "busy"
-    return "starting" if place is None or _only_comes_up(screen, place) else "ready"
+    return "starting" if region is None or _only_comes_up(screen, region) else "ready"
 
 
 def question_on(screen: Screen) -> str:
     """What stands in the lowest box, without its frame."""
     lines = _box(screen) or screen.lines[-15:]
-    return plain_words(" ".join(line.strip(f" {_FRAME}") for line in lines))
+    return plain_line(" ".join(line.strip(f" {_FRAME}") for line in lines))
 
 
 def _composer(screen: Screen) -> slice | None:
@@ -118,20 +118,20 @@ def _box(screen: Screen) -> tuple[str, ...]:
     return screen.lines[begins[-1] :] if begins and at_bottom else ()
 
 
-def _is_beginning(shown: str, words: str) -> bool:
+def _is_beginning(visible: str, text: str) -> bool:
     """Whether what is surely shown is these words, their stand-in, or what fits of them."""
-    stand_in = _STAND_IN.fullmatch(shown)
-    if stand_in is not None and is_long(words):
-        lines = words.count("\n") + 1
+    stand_in = _STAND_IN.fullmatch(visible)
+    if stand_in is not None and is_long(text):
+        lines = text.count("\n") + 1
         return lines == int(stand_in[1]) if stand_in[2] == "lines" else lines <= _MAX_LINES
-    whole = surely_drawn(words)
-    return len(shown) >= min(len(whole), _SURE_LENGTH) and shown in whole
+    whole = surely_drawn(text)
+    return len(visible) >= min(len(whole), _SURE_LENGTH) and visible in whole
 
 
-def is_long(words: str) -> bool:
+def is_long(text: str) -> bool:
     """Whether it shows a stand-in for them, and takes them as they are."""
-    characters = len(words.encode("utf-16-le", errors="replace")) // 2
-    return words.count("\n") >= _MAX_LINES or characters > _MAX_CHARACTERS
+    characters = len(text.encode("utf-16-le", errors="replace")) // 2
+    return text.count("\n") >= _MAX_LINES or characters > _MAX_CHARACTERS
 
 
 _HOOK_SECONDS = 10
@@ -166,22 +166,22 @@ class GeminiTui:
     interrupt_keys = ("Escape",)
     translate: Translate | None = staticmethod(translate)
 
-    def launch(self, place: Place, session: str | None) -> Launch:
-        home = Folders(place.home, place.temporary)
-        _lay_out(home, place)
-        resumed = session is not None and has_begun(place.home, session)
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
+        home = Folders(context.home, context.temporary)
+        _lay_out(home, context)
+        resumed = session is not None and has_begun(context.home, session)
         # One that has nothing in it can neither be resumed nor begun again by its name.
         named = session if session is not None and resumed else str(uuid.uuid4())
-        options = place.options
+        options = context.options
         return Launch(
             argv=(
                 *command_of(options),
                 *("--approval-mode", "default"),
                 *(("-m", options.model) if options.model else ()),
-                *("--include-directories", str(_messages(place))),
+                *("--include-directories", str(_messages(context))),
                 *(("--resume" if resumed else "--session-id"), named),
             ),
-            env={**environment_for(options, home, {}), **_titled(place, resumed)},
+            env={**environment_for(options, home, {}), **_titled(context, resumed)},
             session=named,
             needs=Needs(
                 writable=home.folders,
@@ -191,15 +191,15 @@ class GeminiTui:
             ),
         )
 
-    def fitted(self, words: str, place: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         """The words as it has to be given them, so that it takes none of them for a command."""
-        said = prompt_for(place.options.name, words.strip(), str(place.cwd)).decode().strip()
-        begun = f"Message:\n{said}" if _COMMAND.match(said) else said
+        prompt = prompt_for(context.options.name, text.strip(), str(context.cwd)).decode().strip()
+        begun = f"Message:\n{prompt}" if _COMMAND.match(prompt) else prompt
         # A blank keeps the Enter that follows from being something else; it takes it off again.
         return f"{begun} " if _EATS_ENTER.search(begun) and not is_long(begun) else begun
 
-    def composer(self, screen: Screen, words: str) -> Composer:
-        return composer_on(screen, words)
+    def composer(self, screen: Screen, text: str) -> Composer:
+        return composer_on(screen, text)
 
     def status(self, screen: Screen) -> Status:
         return status_on(screen)
@@ -207,40 +207,40 @@ class GeminiTui:
     def question(self, screen: Screen) -> str:
         return question_on(screen)
 
-    def written(self, place: Place, session: str) -> GeminiWritten:
-        return GeminiWritten(place.home)
+    def written(self, context: ProgramContext, session: str) -> GeminiWritten:
+        return GeminiWritten(context.home)
 
 
-def _lay_out(home: Folders, place: Place) -> None:
+def _lay_out(home: Folders, context: ProgramContext) -> None:
     # A model that repeats itself it would stop in the middle of a table, and ask a person about it.
-    own = own_options(place.options).model_copy(
-        update={} if "stop_loops" in place.options.options else {"stop_loops": False}
+    own = own_options(context.options).model_copy(
+        update={} if "stop_loops" in context.options.options else {"stop_loops": False}
     )
     if not own.hands:
         raise BadInput(
-            f"agent {place.options.name!r}: on a terminal it cannot be without hands; make it headless"
+            f"agent {context.options.name!r}: on a terminal it cannot be without hands; make it headless"
         )
     home.clear(CONVERSATIONS)
-    logins = logins_in(place.user_home, place.options.env)
+    logins = logins_in(context.user_home, context.options.env)
     copied = [login.target for login in logins if copy_login(login, home.path) is not None]
-    selected = selected_login(place.options.name, place.options.env, copied)
+    selected = selected_login(context.options.name, context.options.env, copied)
     home.write_json(f"{CONFIG}/settings.json", {**settings_for(own, selected), "ui": _UI})
     home.write(f"{CONFIG}/policies/podium.toml", allowing_rules(FILES))
-    home.write_json(f"{CONFIG}/projects.json", {"projects": {str(place.cwd.resolve()): SLUG}})
+    home.write_json(f"{CONFIG}/projects.json", {"projects": {str(context.cwd.resolve()): SLUG}})
     home.write_json(f"{EXTENSION}/gemini-extension.json", {"name": "podium", "version": "1.0.0"})
-    home.write_json(f"{EXTENSION}/hooks/hooks.json", _hooks(place.hook_command))
+    home.write_json(f"{EXTENSION}/hooks/hooks.json", _hooks(context.hook_command))
     home.make(CONVERSATIONS)
-    _messages(place).mkdir(mode=0o700, exist_ok=True)
+    _messages(context).mkdir(mode=0o700, exist_ok=True)
 
 
-def _messages(place: Place) -> Path:
+def _messages(context: ProgramContext) -> Path:
     """Where messages lie that are handed over as files: it reads none outside of what it is told of."""
-    return place.home.with_name("messages")
+    return context.home.with_name("messages")
 
 
-def _titled(place: Place, resumed: bool) -> dict[str, str]:
+def _titled(context: ProgramContext, resumed: bool) -> dict[str, str]:
     """What its title says in brackets, which is its folder by itself."""
-    return {"CLI_TITLE": f"{RESUMED}{place.cwd.name}"} if resumed else {}
+    return {"CLI_TITLE": f"{RESUMED}{context.cwd.name}"} if resumed else {}
 
 
 def _hooks(command: tuple[str, ...]) -> Json:

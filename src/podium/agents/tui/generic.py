@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 from podium.agents.confinement import Needs
 from podium.agents.contract.reply_text import cells
 from podium.agents.deps import AgentOptions
-from podium.agents.tui.adapter import Launch, Place, Status, Written
+from podium.agents.tui.adapter import Launch, ProgramContext, Status, Written
 from podium.agents.tui.screen import (
     Composer,
     Manner,
@@ -48,15 +48,17 @@ class BeforeCursor:
             blank += 1
         return blank
 
-    def end_in(self, words: str, sure_length: int) -> bool:
+    def end_in(self, text: str, sure_length: int) -> bool:
         """Whether the words stand right before the cursor; the end of long ones will do.
 
         Only what is surely drawn counts: programs change blanks, and leave out parts of emoji. But a line more than the
         words have is behind an Enter.
         """
-        wanted = end_surely_drawn(words, sure_length)
-        shown = end_surely_drawn("\n".join(self.lines), sure_length)
-        return bool(wanted) and shown.endswith(wanted) and self.blank_lines <= _line_ends(words)
+        expected = end_surely_drawn(text, sure_length)
+        visible = end_surely_drawn("\n".join(self.lines), sure_length)
+        return (
+            bool(expected) and visible.endswith(expected) and self.blank_lines <= _line_ends(text)
+        )
 
 
 def before_cursor(screen: Screen) -> BeforeCursor:
@@ -73,16 +75,16 @@ def before_cursor(screen: Screen) -> BeforeCursor:
 def _first_cells(line: str, width: int) -> str:
     if line.isascii():
         return line[:width]
-    kept = 0
+    used = 0
     for at, character in enumerate(line):
-        kept += cells(character)
-        if kept > width:
+        used += cells(character)
+        if used > width:
             return line[:at]
     return line
 
 
-def _line_ends(words: str) -> int:
-    return words[len(words.rstrip()) :].count("\n")
+def _line_ends(text: str) -> int:
+    return text[len(text.rstrip()) :].count("\n")
 
 
 _SURE_LENGTH = 60
@@ -150,10 +152,10 @@ class GenericTui:
         try:
             self._own = GenericOptions.model_validate(options.options)
         except ValidationError as error:
-            fault = error.errors()[0]
-            key = ".".join(map(str, fault["loc"]))
-            raise BadInput(f"agent {options.name!r}: option {key!r}: {fault['msg']}") from None
-        self._seen_at_cursor = ""
+            issue = error.errors()[0]
+            key = ".".join(map(str, issue["loc"]))
+            raise BadInput(f"agent {options.name!r}: option {key!r}: {issue['msg']}") from None
+        self._last_at_cursor = ""
         """The words that were last seen right before the cursor: when it is elsewhere, they have left."""
 
     @property
@@ -174,16 +176,16 @@ class GenericTui:
     def interrupt_keys(self) -> tuple[str, ...]:
         return self._own.interrupt_keys or (("C-c",) if self.manner == "lines" else ("Escape",))
 
-    def launch(self, place: Place, session: str | None) -> Launch:
-        env = {"HOME": str(place.home), "TMPDIR": str(place.temporary), **place.options.env}
-        argv = place.options.command
-        needs = Needs(base_url=place.options.base_url, command=argv)
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
+        env = {"HOME": str(context.home), "TMPDIR": str(context.temporary), **context.options.env}
+        argv = context.options.command
+        needs = Needs(base_url=context.options.base_url, command=argv)
         return Launch(argv=argv, env=env, session="", needs=needs)
 
-    def fitted(self, words: str, place: Place) -> str:
-        return words
+    def fitted(self, text: str, context: ProgramContext) -> str:
+        return text
 
-    def written(self, place: Place, session: str) -> Written | None:
+    def written(self, context: ProgramContext, session: str) -> Written | None:
         return None
 
     def status(self, screen: Screen) -> Status:
@@ -199,38 +201,40 @@ class GenericTui:
         at = self._question_at(screen)
         return "" if at is None else screen.lines[at].strip(" │┃|")
 
-    def composer(self, screen: Screen, words: str) -> Composer:
+    def composer(self, screen: Screen, text: str) -> Composer:
         before = before_cursor(_unframed(screen))
         # As it is, too: what looks like a frame may be a table's.
-        if any(each.end_in(words, _SURE_LENGTH) for each in (before, before_cursor(screen))):
-            self._seen_at_cursor = words
+        if any(
+            candidate.end_in(text, _SURE_LENGTH) for candidate in (before, before_cursor(screen))
+        ):
+            self._last_at_cursor = text
             return "ours"
         if not screen.text.strip() or self.status(screen) in ("busy", "asking"):
             return "unseen"
         at = self._prompt_at(screen)
-        if self._seen_at_cursor == words and (at is None or at < before.at):
-            return self._after_enter(screen, words, before, at)
-        return "empty" if at is None else self._at_prompt(screen, at, words)
+        if self._last_at_cursor == text and (at is None or at < before.at):
+            return self._after_enter(screen, text, before, at)
+        return "empty" if at is None else self._at_prompt(screen, at, text)
 
     def _after_enter(
-        self, screen: Screen, words: str, before: BeforeCursor, prompt_at: int | None
+        self, screen: Screen, text: str, before: BeforeCursor, prompt_at: int | None
     ) -> Composer:
         """The cursor went on from the words. What is drawn beneath tells an input that has grown from one that was sent."""
         above = BeforeCursor(before.lines[:-1])
-        has_grown = not before.lines[-1].strip() and above.end_in(words, _SURE_LENGTH)
+        has_grown = not before.lines[-1].strip() and above.end_in(text, _SURE_LENGTH)
         if has_grown and any(line.strip() for line in screen.lines[before.at :]):
             return "unsent"
         return "empty" if prompt_at is None else "unseen"
 
-    def _at_prompt(self, screen: Screen, at: int, words: str) -> Composer:
-        shown = self._input(screen, at, _BORDER)
-        if not shown or (self._own.placeholder and self._placeholder.fullmatch(shown)):
+    def _at_prompt(self, screen: Screen, at: int, text: str) -> Composer:
+        content = self._input(screen, at, _BORDER)
+        if not content or (self._own.placeholder and self._placeholder.fullmatch(content)):
             return "empty"
-        if self._stand_in.fullmatch(shown):
+        if self._stand_in.fullmatch(content):
             return "ours"
         # Of words that have empty lines themselves, the first of those is no border.
         is_ours = any(
-            _are_the_same(self._input(screen, at, border), words)
+            _are_the_same(self._input(screen, at, border), text)
             for border in (_BORDER, _DRAWN_BORDER)
         )
         return "ours" if is_ours else "other"
@@ -249,8 +253,8 @@ class GenericTui:
 
         Others leave old marks standing when their terminal is resized: what is above a whole block is of the past.
         """
-        shown = screen.lines[-1:] if self.manner == "lines" else screen.lines[-_LIVE_LINES:]
-        _, _, live = "\n".join(shown).rpartition(_BLOCK_ENDS)
+        lines = screen.lines[-1:] if self.manner == "lines" else screen.lines[-_LIVE_LINES:]
+        _, _, live = "\n".join(lines).rpartition(_BLOCK_ENDS)
         return self._busy.search(live) is not None
 
     def _prompt_at(self, screen: Screen) -> int | None:
@@ -264,21 +268,21 @@ class GenericTui:
         """The rest of a line that begins as the input does, else None."""
         bare = _without_frame(line).lstrip()
         # A pane's lines are captured without the blanks behind them, and a pattern may be for one of those.
-        for shown in (bare.ljust(screen.columns), bare):
-            if found := self._prompt.match(shown):
-                return shown[found.end() :]
+        for visible in (bare.ljust(screen.columns), bare):
+            if match := self._prompt.match(visible):
+                return visible[match.end() :]
         return None
 
     def _question_at(self, screen: Screen) -> int | None:
         """The lowest line that asks, unless the input stands beneath it: then it is only talked of."""
         first = max(len(screen.lines) - _ASKING_LINES, 0)
-        found = [
+        matches = [
             at for at, line in enumerate(screen.lines) if at >= first and self._asking.search(line)
         ]
         prompt_at = self._prompt_at(screen)
-        if not found or (prompt_at is not None and prompt_at > found[-1]):
+        if not matches or (prompt_at is not None and prompt_at > matches[-1]):
             return None
-        return found[-1]
+        return matches[-1]
 
     @cached_property
     def _prompt(self) -> re.Pattern[str]:
@@ -304,7 +308,7 @@ class GenericTui:
 def _unframed(screen: Screen) -> Screen:
     """Signs of a frame made blanks, so that all stays in its place."""
     lines = (
-        _FRAME.sub(lambda found: " " * len(found[0]), line).rstrip()
+        _FRAME.sub(lambda match: " " * len(match[0]), line).rstrip()
         if _may_be_framed(line)
         else line
         for line in screen.lines
@@ -330,9 +334,9 @@ def _spaceless(pattern: str) -> str:
     return pattern.replace(r"\s", "").replace(" ", "")
 
 
-def _are_the_same(shown: str, words: str) -> bool:
+def _are_the_same(visible: str, text: str) -> bool:
     """Programs break lines and show a part: a good piece of the beginning or of the end will do."""
-    part, whole = surely_drawn(shown), surely_drawn(words)
+    part, whole = surely_drawn(visible), surely_drawn(text)
     if not whole or len(part) < min(len(whole), _SURE_LENGTH):
         return False
     return whole.startswith(part) or whole.endswith(part) or part.startswith(whole[:_SURE_LENGTH])

@@ -33,9 +33,9 @@ from podium.agents.tui.screen import (
     Eyes,
     Patience,
     Screen,
+    is_recognisable,
     look,
     refuse_dead,
-    tells_itself,
 )
 from podium.agents.tui.screen_watch import ComposerWatch
 from podium.core.errors import BadInput
@@ -117,17 +117,17 @@ class Injector:
                 f"message {number} cannot follow {entry.sent}; they are numbered without gaps"
             )
         await refuse_dead(self._control, self._pane, screen)
-        words = await self._words(number, fit, owner)
-        if words != fit:  # a file was written: what was seen before may be past
+        text = await self._input_text(number, fit, owner)
+        if text != fit:  # a file was written: what was seen before may be past
             screen = await look(self._control, self._pane)
             await refuse_dead(self._control, self._pane, screen)
         if self._manner == "lines":
-            await self._type(number, words.rstrip("\n"), owner)
-            return Delivered(number, as_file=words != fit)
+            await self._type(number, text.rstrip("\n"), owner)
+            return Delivered(number, as_file=text != fit)
         if entry.pasted < number:
-            entry = await self._paste(number, words, owner, screen)
-        enters = await self._hand_over(entry, number, words)
-        return Delivered(number, enters=enters, as_file=words != fit)
+            entry = await self._paste(number, text, owner, screen)
+        enters = await self._hand_over(entry, number, text)
+        return Delivered(number, enters=enters, as_file=text != fit)
 
     async def _owned(self, number: int, owner: str) -> Entry:
         entry = await self.ledger.read()
@@ -150,75 +150,75 @@ class Injector:
                 )
         except (NumberTaken, KeyboardElsewhere):
             with suppress(TmuxRefused):
-                await self._control.tell(f"delete-buffer -b {self._buffer(number, owner)}")
+                await self._control.run(f"delete-buffer -b {self._buffer(number, owner)}")
             raise
         return entry
 
-    async def _words(self, number: int, fit: str, owner: str) -> str:
+    async def _input_text(self, number: int, fit: str, owner: str) -> str:
         """What is put in: the message, or a line that says where it is."""
         patience = self._patience
-        whole = tells_itself(fit) and not any(sign in fit for sign in patience.spoilt)
+        whole = is_recognisable(fit) and not any(sign in fit for sign in patience.spoilt)
         if whole and fits(fit, self._manner, patience.longest_paste_bytes):
             return fit
         # By its owner's name too: of two who want the number, neither writes over the other's words.
         name = f"{self._pane.removeprefix('%')}-{number}{owner and f'-{owner}'}.txt"
         return await asyncio.to_thread(referring_to, self._messages, name, fit)
 
-    async def _type(self, number: int, words: str, owner: str) -> None:
+    async def _type(self, number: int, text: str, owner: str) -> None:
         put_in = f"{leave_mode(self._pane)} ; {typing(self._buffer(number, owner), self._pane)}"
         typing_once = self.ledger.type_once(number, put_in, owner)
-        await self._put_in(number, words, owner, typing_once)
+        await self._put_in(number, text, owner, typing_once)
 
-    async def _paste(self, number: int, words: str, owner: str, screen: Screen) -> Entry:
+    async def _paste(self, number: int, text: str, owner: str, screen: Screen) -> Entry:
         """`screen` was just seen: mostly the composer is empty on it."""
-        found = self.composer.on(screen, words)
-        if found != "empty":
+        state = self.composer.on(screen, text)
+        if state != "empty":
             seconds = self._patience.ready_seconds
-            found = await self.composer.until(lambda it: it == "empty", words, seconds)
-        if found != "empty":
-            raise NotListening(f"pane {self._pane}: {_WHY[found]}")
+            state = await self.composer.until(lambda it: it == "empty", text, seconds)
+        if state != "empty":
+            raise NotListening(f"pane {self._pane}: {_WHY[state]}")
         put_in = f"{leave_mode(self._pane)} ; {pasting(self._buffer(number, owner), self._pane)}"
         pasting_once = self.ledger.paste_once(number, put_in, owner)
-        return await self._put_in(number, words, owner, pasting_once)
+        return await self._put_in(number, text, owner, pasting_once)
 
     async def _put_in(
-        self, number: int, words: str, owner: str, once: Coroutine[None, None, None]
+        self, number: int, text: str, owner: str, once: Coroutine[None, None, None]
     ) -> Entry:
         """Both on their way at once: where the buffer is not there, nothing is put in or noted."""
-        load = self._control.tell(loading(self._buffer(number, owner), words))
+        load = self._control.run(loading(self._buffer(number, owner), text))
         await asyncio.gather(load, once)
         return await self._refuse_late(number, owner)
 
-    async def _hand_over(self, entry: Entry, number: int, words: str) -> int:
+    async def _hand_over(self, entry: Entry, number: int, text: str) -> int:
         """Have what was put in seen, and sent. Gives how often Enter was pressed for it, in this life and earlier ones."""
-        if entry.shown >= number:
-            return await self._submit(number, words)
-        found = await self._see_it(number, words)
-        if found == "ours" and self._patience.settle_seconds == 0:
-            return await self._submit_at_once(number, words)
+        if entry.visible >= number:
+            return await self._submit(number, text)
+        state = await self._see_it(number, text)
+        if state == "ours" and self._patience.settle_seconds == 0:
+            return await self._submit_at_once(number, text)
         await asyncio.sleep(self._patience.settle_seconds)
-        await self.ledger.note_shown(number)
-        return await self._submit(number, words)
+        await self.ledger.note_visible(number)
+        return await self._submit(number, text)
 
-    async def _see_it(self, number: int, words: str) -> Composer:
+    async def _see_it(self, number: int, text: str) -> Composer:
         """What the composer shows once they are there, or another hand has gone on with them."""
-        found = await self._seen(words, lambda entry: entry.shown >= number)
-        if found is None:
+        state = await self._wait_for_text(text, lambda entry: entry.visible >= number)
+        if state is None:
             raise DeliveryInDoubt(
                 f"message {number} was pasted into pane {self._pane} and did not show in its input; {_LOOK}"
             )
-        return found
+        return state
 
-    async def _submit_at_once(self, number: int, words: str) -> int:
+    async def _submit_at_once(self, number: int, text: str) -> int:
         """Words that were seen a moment ago need no other look: the ledger lets this Enter through if it is the first."""
         _, has_left = await asyncio.gather(
-            self.ledger.note_shown(number), self._press(number, 0, words, "ours")
+            self.ledger.note_visible(number), self._press(number, 0, text, "ours")
         )
         if has_left:
             return await self._note_sent(number)
-        return await self._submit(number, words, pressed=1)
+        return await self._submit(number, text, pressed=1)
 
-    async def _submit(self, number: int, words: str, pressed: int = 0) -> int:
+    async def _submit(self, number: int, text: str, pressed: int = 0) -> int:
         """Press Enter until the words have left. `pressed`: how often that was done just now."""
         waited_for = pressed
         for _ in range(self._patience.most_enters - pressed):
@@ -228,44 +228,46 @@ class Injector:
             if entry.sent >= number:
                 return entry.enters
             if entry.enters == 0:
-                before = await self._not_vanished(number, words)
-            elif await self.composer.lets_go(words, patience):
+                before = await self._not_vanished(number, text)
+            elif await self.composer.lets_go(text, patience):
                 return await self._note_sent(number)
             else:
-                before = await self.composer.shows(words)
-            if await self._press(number, entry.enters, words, before):
+                before = await self.composer.shows(text)
+            if await self._press(number, entry.enters, text, before):
                 return await self._note_sent(number)
             waited_for = entry.enters + 1
         raise NotListening(
             f"message {number} stands in the input of pane {self._pane}, which does not take Enter; look at the pane"
         )
 
-    async def _not_vanished(self, number: int, words: str) -> Composer:
+    async def _not_vanished(self, number: int, text: str) -> Composer:
         """What the composer shows: the words, unless another hand has gone on with them.
 
         Words that went without Enter were removed, or sent by a person.
         """
-        found = await self._seen(words, lambda entry: entry.enters > 0 or entry.sent >= number)
-        if found is None:
+        state = await self._wait_for_text(
+            text, lambda entry: entry.enters > 0 or entry.sent >= number
+        )
+        if state is None:
             raise DeliveryInDoubt(
                 f"message {number} left the input of pane {self._pane} before Enter was pressed; {_LOOK}"
             )
-        return found
+        return state
 
-    async def _seen(self, words: str, is_past: Callable[[Entry], bool]) -> Composer | None:
+    async def _wait_for_text(self, text: str, is_past: Callable[[Entry], bool]) -> Composer | None:
         """What the composer shows once it is the words, or another hand has gone on with them. None: neither came about."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.paint_seconds
         while True:
             left = deadline - loop.time()
             glance = min(left, _GLANCE_SECONDS)
-            found = await self.composer.until(lambda it: it == "ours", words, glance)
-            if found == "ours" or is_past(await self.ledger.read()):
-                return found
+            state = await self.composer.until(lambda it: it == "ours", text, glance)
+            if state == "ours" or is_past(await self.ledger.read()):
+                return state
             if left <= 0:
                 return None
 
-    async def _press(self, number: int, enters: int, words: str, before: Composer) -> bool:
+    async def _press(self, number: int, enters: int, text: str, before: Composer) -> bool:
         """Press Enter once. True: the words have left.
 
         Raises `KeyboardElsewhere` when a person took the keyboard before it was pressed: what they do with the words is
@@ -280,7 +282,7 @@ class Injector:
                 f"a person has the keyboard of pane {self._pane}, with message {number} in its input; it is sent when "
                 "the keyboard is returned"
             )
-        return await self.composer.lets_go(words, self._patience.enter_seconds, before)
+        return await self.composer.lets_go(text, self._patience.enter_seconds, before)
 
     async def _note_sent(self, number: int) -> int:
         entry, _ = await asyncio.gather(self.ledger.read(), self.ledger.note_sent(number))

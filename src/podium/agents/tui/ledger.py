@@ -33,7 +33,7 @@ class Entry:
     """How far the messages of a pane have come: the numbers of the last that were pasted, shown and sent."""
 
     pasted: int
-    shown: int
+    visible: int
     sent: int
     enters: int
     """How often Enter was pressed for the one that is being sent."""
@@ -57,8 +57,8 @@ class Ledger:
         form = "|".join(f"#{{{_option(name)}}}" for name in (*_FIELDS, "owners"))
         (line,) = await self._control.ask(f"display-message -p -t {self._pane} '{form}'")
         *numbers, owners = line.split("|")
-        pasted, shown, sent, enters = (int(number or 0) for number in numbers)
-        return Entry(pasted, shown, sent, enters, _owners(owners))
+        pasted, visible, sent, enters = (int(number or 0) for number in numbers)
+        return Entry(pasted, visible, sent, enters, _owners(owners))
 
     async def next_number(self) -> int:
         """What the next message of this pane is called."""
@@ -75,7 +75,7 @@ class Ledger:
         done = " ; ".join((commands, *notes, self._own(number, owner)))
         await self._if(_both(_is("sent", number - 1), FREE_KEYS), done)
 
-    async def note_shown(self, number: int) -> None:
+    async def note_visible(self, number: int) -> None:
         await self._if(_is("pasted", number), self._note("shown", number))
 
     async def press_once(self, number: int, enters: int, commands: str) -> None:
@@ -108,7 +108,7 @@ class Ledger:
         return _both(_is("pasted", number), _is("sent", number - 1))
 
     async def _if(self, condition: str, commands: str) -> None:
-        await self._control.tell(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")
+        await self._control.run(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")
 
     async def press_between(self, commands: str) -> bool:
         """Run the commands unless a message is on its way, or a person has the keyboard. False: nothing was done."""
@@ -119,10 +119,10 @@ class Ledger:
         # A mark of its own: others run theirs at the same time.
         done = _option(f"done_{secrets.token_hex(8)}")
         await self._if(condition, f"{commands} ; set -p -t {self._pane} {done} 1")
-        (told,), _ = await self._control.ask_together(
+        (value,), _ = await self._control.ask_together(
             f"display-message -p -t {self._pane} '#{{{done}}}'", f"set -pqu -t {self._pane} {done}"
         )
-        return told == "1"
+        return value == "1"
 
     def _note(self, name: str, number: int) -> str:
         return f"set -p -t {self._pane} {_option(name)} {number}"
@@ -130,18 +130,18 @@ class Ledger:
     def _own(self, number: int, owner: str) -> str:
         """The newest first, so that the oldest are cut off."""
         owners = _option("owners")
-        known = f"{number}={owner},#{{={_OWNERS_LENGTH}:{owners}}}"
-        return f"set -p -F -t {self._pane} {owners} '{known}'"
+        entries = f"{number}={owner},#{{={_OWNERS_LENGTH}:{owners}}}"
+        return f"set -p -F -t {self._pane} {owners} '{entries}'"
 
 
 def _option(name: str) -> str:
     return f"@podium_{name}"
 
 
-def _owners(told: str) -> dict[int, str]:
+def _owners(value: str) -> dict[int, str]:
     """Whose each message was: of a number that was given again, the last. A name that was cut is none."""
-    whole = told.split(",")[:-1]
-    pairs = [each.split("=", 1) for each in whole if "=" in each]
+    whole = value.split(",")[:-1]
+    pairs = [pair.split("=", 1) for pair in whole if "=" in pair]
     return {int(number): owner for number, owner in reversed(pairs) if number.isdecimal()}
 
 

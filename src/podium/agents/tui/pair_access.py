@@ -35,9 +35,9 @@ _ABSENT_SECONDS = 2.0
 class SteeredPairs:
     """Holds a pair only while something is done with it, so that anybody else may end it or bring it up anew."""
 
-    def __init__(self, *, seen: Hold, seated: Hold, up: Hold) -> None:
+    def __init__(self, *, observed: Hold, seated: Hold, up: Hold) -> None:
         """The pair as it is, for whoever looks on or types; so that its programs can be started; with both up."""
-        self._seen = seen
+        self._observed = observed
         self._seated = seated
         self._up = up
 
@@ -46,65 +46,65 @@ class SteeredPairs:
             return await _states(held, pair)
 
     async def states(self, pair: str) -> list[TerminalState]:
-        async with self._seen(pair) as held:
+        async with self._observed(pair) as held:
             return await _states(held, pair)
 
     async def send_keys(self, pressed: KeysPressed) -> None:
-        async with self._seen(pressed.terminal.pair) as held:
+        async with self._observed(pressed.terminal.pair) as held:
             await held.send_keys(pressed.terminal.side.lower(), *pressed.keys, who=pressed.who)
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
         name = terminal.side.lower()
-        async with self._seen(terminal.pair) as held:
+        async with self._observed(terminal.pair) as held:
             screen = await held.screen(name)
             lines = await held.capture(name, whole=True) if whole else screen.lines
         return _picture(screen, lines)
 
     async def resize(self, size: PairSize) -> None:
-        async with self._seen(size.pair) as held:
+        async with self._observed(size.pair) as held:
             await held.resize(size.columns, size.rows)
 
     async def resume(self, terminal: Terminal) -> TerminalState:
         name = terminal.side.lower()
         async with self._seated(terminal.pair) as held:
             await held.restart(name)
-            (state,) = [each for each in await held.states() if each.name == name]
-            return _told(terminal.pair, state)
+            (state,) = [candidate for candidate in await held.states() if candidate.name == name]
+            return _terminal_state(terminal.pair, state)
 
     async def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
-        rung = asyncio.Event()
-        known: dict[str, TerminalUpdate] = {}
-        async with self._seen(pair) as held:
-            bells = [asyncio.create_task(_ring(held, name, rung)) for name in _SIDES]
+        changed = asyncio.Event()
+        last_updates: dict[str, TerminalUpdate] = {}
+        async with self._observed(pair) as held:
+            bells = [asyncio.create_task(_ring(held, name, changed)) for name in _SIDES]
             try:
                 while True:
-                    rung.clear()
+                    changed.clear()
                     for state in await held.states():
                         news = await _news(held, pair, state)
-                        if not _is_same(known.get(state.name), news):
-                            known[state.name] = news
+                        if not _is_same(last_updates.get(state.name), news):
+                            last_updates[state.name] = news
                             yield news
-                    await rung.wait()
+                    await changed.wait()
             finally:
-                for bell in bells:
-                    bell.cancel()
+                for task in bells:
+                    task.cancel()
                 await asyncio.wait(bells)
 
 
 async def _states(held: TerminalPair, pair: str) -> list[TerminalState]:
-    return [_told(pair, state) for state in await held.states()]
+    return [_terminal_state(pair, state) for state in await held.states()]
 
 
-async def _ring(held: TerminalPair, name: str, rung: asyncio.Event) -> None:
+async def _ring(held: TerminalPair, name: str, changed: asyncio.Event) -> None:
     """Whenever the pane shows a sign of life."""
-    beats = 0
+    signs = 0
     while True:
         try:
-            beats = await held.beats_beyond(name, beats)
+            signs = await held.signs_beyond(name, signs)
         except (AgentLost, NotPossibleNow, TimedOut):
-            beats = 0
+            signs = 0
             await asyncio.sleep(_ABSENT_SECONDS)
-        rung.set()
+        changed.set()
 
 
 async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalUpdate:
@@ -115,18 +115,18 @@ async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalUpda
             picture = _picture(screen, screen.lines)
         except (AgentLost, NotPossibleNow):  # it was closed just now
             state = SideState(state.name, state.kind, session=state.session)
-    return TerminalUpdate(state=_told(pair, state), picture=picture)
+    return TerminalUpdate(state=_terminal_state(pair, state), picture=picture)
 
 
-def _is_same(known: TerminalUpdate | None, news: TerminalUpdate) -> bool:
+def _is_same(previous: TerminalUpdate | None, news: TerminalUpdate) -> bool:
     """Whether it differs at most in when the program wrote last."""
-    if known is None:
+    if previous is None:
         return False
     at = {"active_at": news.state.active_at}
-    return known.model_copy(update={"state": known.state.model_copy(update=at)}) == news
+    return previous.model_copy(update={"state": previous.state.model_copy(update=at)}) == news
 
 
-def _told(pair: str, state: SideState) -> TerminalState:
+def _terminal_state(pair: str, state: SideState) -> TerminalState:
     return TerminalState(
         terminal=Terminal(pair=pair, side=_SIDES[state.name]),
         agent=state.kind,
@@ -172,10 +172,10 @@ class MirroredPairs:
         if reader is None:
             reader = self._readers[terminal] = _Reader(self, terminal)
         reader.lookers += 1
-        seen = 0
+        number = 0
         try:
             while True:
-                seen, view = await reader.beyond(seen)
+                number, view = await reader.beyond(number)
                 yield view
         finally:
             reader.lookers -= 1
@@ -192,10 +192,10 @@ class MirroredPairs:
             keyboard = await pair.keyboard(pasted.terminal.side.lower())
             await keyboard.paste(pasted.who, pasted.text)
 
-    async def take(self, wish: KeyboardRequest) -> KeyboardHold:
-        async with self.held(wish.terminal.pair) as pair:
-            keyboard = await pair.keyboard(wish.terminal.side.lower())
-            return await keyboard.take(wish.who, wish.seconds)
+    async def take(self, request: KeyboardRequest) -> KeyboardHold:
+        async with self.held(request.terminal.pair) as pair:
+            keyboard = await pair.keyboard(request.terminal.side.lower())
+            return await keyboard.take(request.who, request.seconds)
 
     async def give(self, terminal: Terminal, who: str = "") -> KeyboardHold | None:
         async with self.held(terminal.pair) as pair:
@@ -245,10 +245,10 @@ class _Reader:
         self._changed = asyncio.Condition()
         self._reading = asyncio.create_task(self._read())
 
-    async def beyond(self, seen: int) -> tuple[int, PaneView]:
+    async def beyond(self, number: int) -> tuple[int, PaneView]:
         """The newest view, and its number, once there is one after this. Raises what ended the reading."""
         async with self._changed:
-            while self._number <= seen:
+            while self._number <= number:
                 if self._reading.done():
                     self._reading.result()
                 await self._changed.wait()
@@ -273,10 +273,10 @@ class _Reader:
                 self._changed.notify_all()
 
     async def _follow(self, pair: TerminalPair) -> None:
-        name, beats = self._terminal.side.lower(), 0
+        name, signs = self._terminal.side.lower(), 0
         while True:
             await self._publish(await pair.view(name))
-            beats = await pair.stirring(name, beats, _LOOK_SECONDS)
+            signs = await pair.stirring(name, signs, _LOOK_SECONDS)
             await asyncio.sleep(FRAME_SECONDS)
 
     async def _publish(self, view: PaneView) -> None:

@@ -83,10 +83,10 @@ class Panes:
         A program that was started and has ended is left as it is: see `restart`.
         """
         _refuse_unusable(program)
-        found = await self._all()
-        known = next((each for each in found if each.name == program.name), None)
-        pane = known.id if known else await self._named(program.name, found)
-        if known is None or not known.started:
+        panes = await self._all()
+        existing = next((candidate for candidate in panes if candidate.name == program.name), None)
+        pane = existing.id if existing else await self._named(program.name, panes)
+        if existing is None or not existing.started:
             await self._start(pane, program)
         return pane
 
@@ -107,14 +107,14 @@ class Panes:
 
         Raises `BadInput` for what is neither.
         """
-        await self._control.tell(pressing(pane, keys))
+        await self._control.run(pressing(pane, keys))
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give every pane so many columns and rows."""
         panes = await self._all()
         for window in {pane.window: None for pane in panes if pane.name}:
             count = sum(pane.window == window for pane in panes)
-            await self._make_room(window, count, columns, rows)
+            await self._resize_window(window, count, columns, rows)
 
     async def _all(self) -> list[_Pane]:
         """Those of every window: a person may have opened more of them."""
@@ -130,7 +130,7 @@ class Panes:
         """A pane for the program of this name: the free one, or a new one beside the last that has a name."""
         free = next((pane.id for pane in panes if pane.free and not pane.name), None)
         if free is not None:
-            await self._control.tell(f"set -p -t {free} {_NAME} {name}")
+            await self._control.run(f"set -p -t {free} {_NAME} {name}")
             return free
         beside = next((pane for pane in reversed(panes) if pane.name), None)
         if beside is None:
@@ -141,29 +141,29 @@ class Panes:
     async def _split(self, name: str, beside: _Pane, count: int) -> str:
         """One list, in which the new pane is known by being the active one, until the person's is again."""
         columns, rows, window = self._settings.columns, self._settings.rows, beside.window
-        await self._make_room(window, count + 1, columns, rows)
+        await self._resize_window(window, count + 1, columns, rows)
         (pane,) = await self._control.ask(
             f"split-window -h -t {beside.id} -c / -P -F '#{{pane_id}}' {PLACEHOLDER} ; "
             f"set -p -t {window} {_NAME} {name} ; last-pane -t {window}"
         )
-        await self._make_room(window, count + 1, columns, rows)
+        await self._resize_window(window, count + 1, columns, rows)
         return pane
 
     async def _in_new_window(self, name: str) -> str:
         """One list, in which the new window is known by a name that nobody else has."""
         session, called = f"={self._settings.session}:", f"podium-{secrets.token_hex(8)}"
-        (told,) = await self._control.ask(
+        (answer,) = await self._control.ask(
             f"new-window -d -t {session} -n {called} -c / -P -F '#{{window_id}} #{{pane_id}}' {PLACEHOLDER} ; "
             f"set -p -t {session}={called} {_NAME} {name}"
         )
-        window, pane = told.split()
-        await self._make_room(window, 1, self._settings.columns, self._settings.rows)
+        window, pane = answer.split()
+        await self._resize_window(window, 1, self._settings.columns, self._settings.rows)
         return pane
 
-    async def _make_room(self, window: str, count: int, columns: int, rows: int) -> None:
+    async def _resize_window(self, window: str, count: int, columns: int, rows: int) -> None:
         """Resizing fixes the window's size too, so that no client that attaches shrinks it."""
         width = count * (columns + 1) - 1
-        await self._control.tell(
+        await self._control.run(
             f"resize-window -t {window} -x {width} -y {rows} ; "
             f"select-layout -t {window} even-horizontal"
         )
@@ -174,7 +174,7 @@ class Panes:
             f"-e {quoted(f'{name}={self._value(value)}')}" for name, value in program.env.items()
         )
         folder = quoted(literally(str(program.cwd)))
-        await self._control.tell(
+        await self._control.run(
             f"respawn-pane -k -t {pane} -c {folder} {variables} -- {_command(program.argv)} ; "
             f"clear-history -t {pane} ; {forget_input(pane)} ; set -p -t {pane} {_STARTED} 1"
         )
@@ -201,8 +201,8 @@ def pressing(pane: str, keys: Sequence[str]) -> str:
 
 def _command(argv: tuple[str, ...]) -> str:
     """tmux starts several words as they are, and gives a single one to a shell."""
-    words = argv if len(argv) > 1 else (f"exec {shlex.quote(argv[0])}",)
-    return " ".join(quoted(word) for word in words)
+    arguments = argv if len(argv) > 1 else (f"exec {shlex.quote(argv[0])}",)
+    return " ".join(quoted(argument) for argument in arguments)
 
 
 def _refuse_unusable(program: Program) -> None:
@@ -230,33 +230,33 @@ def fit_for_terminal(text: str) -> str:
     Line ends become newlines; tabs stay. Raises `BadInput` when no words are left.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    words = _NO_TEXT.sub("", without_escapes(lines))
-    if not words.strip():
+    fit = _NO_TEXT.sub("", without_escapes(lines))
+    if not fit.strip():
         raise BadInput("there is nothing to send: the message has no words")
-    return words
+    return fit
 
 
-def fits(words: str, manner: Manner, longest_paste_bytes: int) -> bool:
+def fits(text: str, manner: Manner, longest_paste_bytes: int) -> bool:
     """Whether the words themselves can be put in, and need not be handed over as a file."""
     if manner == "reference":
-        return "\n" not in words and len(words.encode(errors="replace")) <= MAX_LINE_BYTES
+        return "\n" not in text and len(text.encode(errors="replace")) <= MAX_LINE_BYTES
     if manner == "lines":
-        lines = words.encode(errors="replace").split(b"\n")
+        lines = text.encode(errors="replace").split(b"\n")
         return max(map(len, lines)) <= MAX_LINE_BYTES
-    return len(words.encode(errors="replace")) <= longest_paste_bytes
+    return len(text.encode(errors="replace")) <= longest_paste_bytes
 
 
-def referring_to(folder: Path, name: str, words: str) -> str:
+def referring_to(folder: Path, name: str, text: str) -> str:
     """Write the words to a private file and give one line that says where they are. Blocks meanwhile."""
     make_private_folder(folder)
     file = folder.absolute() / name
-    write_private(file, words.encode(errors="replace"))
+    write_private(file, text.encode(errors="replace"))
     return f"Your message is in the file {file} - read all of it, then do what it says."
 
 
-def loading(buffer: str, words: str) -> str:
+def loading(buffer: str, text: str) -> str:
     """The command that puts the words into a buffer of the server. Doing it again changes nothing."""
-    return f"set-buffer -b {buffer} -- {quoted(words)}"
+    return f"set-buffer -b {buffer} -- {quoted(text)}"
 
 
 def pasting(buffer: str, pane: str) -> str:

@@ -35,7 +35,7 @@ def separate_lines(lines: Iterable[str]) -> tuple[str, ...]:
     Colours and printable characters are all that is left: no title, clipboard, link, question or movement of a cursor.
     """
     look: dict[str, str] = {}
-    shown, drawing = [], False
+    separated, drawing = [], False
     for line in lines:
         parts = [_written(look)]
         for piece in _PIECES.finditer(line):
@@ -47,8 +47,8 @@ def separate_lines(lines: Iterable[str]) -> tuple[str, ...]:
                 parts.append(piece["text"].translate(_DRAWN) if drawing else piece["text"])
             elif piece["control"]:
                 parts.append(" ")
-        shown.append("".join(parts) + _RESET)
-    return tuple(shown)
+        separated.append("".join(parts) + _RESET)
+    return tuple(separated)
 
 
 def _written(look: dict[str, str]) -> str:
@@ -57,25 +57,25 @@ def _written(look: dict[str, str]) -> str:
 
 def _changed(look: dict[str, str], codes: str) -> str:
     """Note what the escape changes, and give it back in our own words."""
-    words = codes.split(";")[:_MAX_CODES]
+    parts = codes.split(";")[:_MAX_CODES]
     at = 0
-    while at < len(words):
-        at += _note(look, words[at:])
+    while at < len(parts):
+        at += _note(look, parts[at:])
     return f"{_RESET}{_written(look)}"
 
 
-def _note(look: dict[str, str], words: list[str]) -> int:
+def _note(look: dict[str, str], codes: list[str]) -> int:
     """Note the first of the codes. Gives how many words it had."""
-    first = words[0].partition(":")[0] or "0"
+    first = codes[0].partition(":")[0] or "0"
     if first == "0":
         look.clear()
         return 1
     length = 1
-    if words[0] in ("38", "48", "58"):  # a colour by its number, or by red, green and blue
-        length = {"5": 3, "2": 5}.get(words[1] if len(words) > 1 else "", len(words))
+    if codes[0] in ("38", "48", "58"):  # a colour by its number, or by red, green and blue
+        length = {"5": 3, "2": 5}.get(codes[1] if len(codes) > 1 else "", len(codes))
     if kind := _kind(int(first[:4])):
         look.pop(kind, None)
-        look[kind] = ";".join(words[:length])
+        look[kind] = ";".join(codes[:length])
     return length
 
 
@@ -102,7 +102,7 @@ _FACTS = (
     "pane_dead_status", HELD, "pane_title",
 )  # fmt: skip
 _PAINT_FACTS = ("pane_width", "pane_height", "cursor_x", "cursor_y", "cursor_flag", "pane_dead")
-_LAST_WORDS_LINES = 20
+_LAST_OUTPUT_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -136,10 +136,10 @@ class Screen:
 async def look(control: Control, pane: str) -> Screen:
     """What the pane shows now. Raises `PaneGone` when it was closed."""
     form = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
-    (told,), lines = await control.ask_together(
+    (answer,), lines = await control.ask_together(
         f"display-message -p -t {pane} '{form}'", f"capture-pane -p -J -t {pane}"
     )
-    facts = told.split("\t", len(_FACTS) - 1)
+    facts = answer.split("\t", len(_FACTS) - 1)
     columns, rows, x, y, alternate, mode, dead, status, held, title = facts
     return Screen(
         lines=_clean(lines),
@@ -159,10 +159,10 @@ async def painted(control: Control, pane: str, further: str) -> tuple[PaneFrame,
     """The pane with its colours, and the answer to a further question, both of one moment. Raises as `look` does."""
     form = "\t".join(f"#{{{fact}}}" for fact in _PAINT_FACTS)
     # With `-N` blanks at the ends of lines stay: they may have a colour.
-    (told,), answer, lines = await control.ask_together(
+    (facts,), answer, lines = await control.ask_together(
         f"display-message -p -t {pane} '{form}'", further, f"capture-pane -e -N -p -t {pane}"
     )
-    columns, rows, x, y, cursor, dead = told.split("\t")
+    columns, rows, x, y, cursor, dead = facts.split("\t")
     frame = PaneFrame(
         columns=int(columns),
         rows=int(rows),
@@ -194,17 +194,17 @@ async def refuse_dead(control: Control, pane: str, screen: Screen) -> None:
     """Raise `ProgramEnded` with its last words when the program is no more."""
     if not screen.dead:
         return
-    said = [line for line in await history(control, pane) if line]
-    words = "\n".join(said[-_LAST_WORDS_LINES:])
+    lines = [line for line in await history(control, pane) if line]
+    last_output = "\n".join(lines[-_LAST_OUTPUT_LINES:])
     how = "" if screen.exit_code is None else f" with {screen.exit_code}"
-    raise ProgramEnded(f"the program in pane {pane} ended{how}; start it again", words)
+    raise ProgramEnded(f"the program in pane {pane} ended{how}; start it again", last_output)
 
 
 def _clean(lines: list[str]) -> tuple[str, ...]:
-    kept = [line.rstrip() for line in lines]
-    while kept and not kept[-1]:
-        kept.pop()
-    return tuple(kept)
+    cleaned = [line.rstrip() for line in lines]
+    while cleaned and not cleaned[-1]:
+        cleaned.pop()
+    return tuple(cleaned)
 
 
 Manner = Literal["paste", "reference", "lines"]
@@ -223,7 +223,7 @@ class Eyes(Protocol):
     @property
     def manner(self) -> Manner: ...
 
-    def composer(self, screen: Screen, words: str) -> Composer:
+    def composer(self, screen: Screen, text: str) -> Composer:
         """What stands in the composer, held against these words."""
         ...
 
@@ -250,12 +250,12 @@ class Patience(FrozenModel):
 _TONES_OF_SKIN = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _VIRAMA = 9
 """Of the classes of combining: it joins two letters to one."""
-_WHERE_LETTERS_ARE_JOINED = (range(0x0900, 0x1D00), range(0xA800, 0xAC00))
+_JOINING_SCRIPTS = (range(0x0900, 0x1D00), range(0xA800, 0xAC00))
 
 
-def _join_letters() -> str:
+def _joining_signs() -> str:
     """Signs of Indian and kindred scripts that take a cell with a letter or without, as a program sees it."""
-    signs = (chr(code) for codes in _WHERE_LETTERS_ARE_JOINED for code in codes)
+    signs = (chr(code) for codes in _JOINING_SCRIPTS for code in codes)
     return "".join(
         sign
         for sign in signs
@@ -263,7 +263,7 @@ def _join_letters() -> str:
     )
 
 
-MEASURED_OTHERWISE = _TONES_OF_SKIN + _join_letters()
+MEASURED_OTHERWISE = _TONES_OF_SKIN + _joining_signs()
 """Signs that tmux gives other cells than a program which goes by whole characters. Where one stands in its input,
 that program paints beside what is there from then on, and what it shows can no longer be read."""
 
@@ -283,7 +283,7 @@ def surely_drawn(text: str) -> str:
     return "".join(filter(_is_sure, unicodedata.normalize("NFD", text)))
 
 
-def tells_itself(text: str) -> bool:
+def is_recognisable(text: str) -> bool:
     """Whether the text is known again in an input: by all of its signs, or by enough of them."""
     sure = surely_drawn(text)
     return len(sure) >= _ENOUGH_SIGNS or (bool(sure) and sure == "".join(text.split()))

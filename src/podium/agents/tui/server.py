@@ -35,18 +35,18 @@ async def require_tmux(launcher: Launcher, program: str = "tmux") -> str:
         ended = await launcher.run(spawn)
     except ToolMissing as error:
         raise ToolMissing(f"{program!r} is not there; {_INSTALL}") from error
-    said = ended.stdout.decode(errors="replace").strip()
-    if ended.exit_code != 0 or not is_new_enough(said):
-        raise ToolMissing(f"{program!r} is {said or 'of no known version'!r}; {_INSTALL}")
-    return said
+    version = ended.stdout.decode(errors="replace").strip()
+    if ended.exit_code != 0 or not is_new_enough(version):
+        raise ToolMissing(f"{program!r} is {version or 'of no known version'!r}; {_INSTALL}")
+    return version
 
 
-def is_new_enough(said: str) -> bool:
+def is_new_enough(version: str) -> bool:
     """Whether this version will do. Builds without a number, as `tmux master`, are newer than any."""
-    found = re.search(r"(\d+)\.(\d+)", said)
-    if found is None:
-        return bool(re.fullmatch(r"tmux (master|openbsd.*)", said))
-    return (int(found[1]), int(found[2])) >= OLDEST
+    match = re.search(r"(\d+)\.(\d+)", version)
+    if match is None:
+        return bool(re.fullmatch(r"tmux (master|openbsd.*)", version))
+    return (int(match[1]), int(match[2])) >= OLDEST
 
 
 _START_SECONDS = 30.0
@@ -116,7 +116,7 @@ class TmuxServer:
         make_private(self.settings.socket.parent)
         make_private(self.settings.folder)
         await self._start()
-        await self.control.tell(" ; ".join(_OPTIONS))
+        await self.control.run(" ; ".join(_OPTIONS))
         return await self.identity()
 
     async def identity(self) -> ServerIdentity:
@@ -150,20 +150,20 @@ class TmuxServer:
             if await self.control.ask(f"show-options -gqv {_OURS}") != ["1"]:
                 await self.control.close()
                 raise self._foreign()
-            await self.control.tell("kill-server")
+            await self.control.run("kill-server")
 
     async def _start(self) -> None:
         """A server that is just ending refuses newcomers for a moment: 3 times in 20 on tmux 3.3a."""
         for _ in range(_ATTEMPTS):
             ended = await self._launcher.run(self._new_session())
-            said = ended.stderr.decode(errors="replace").strip()
+            message = ended.stderr.decode(errors="replace").strip()
             if ended.exit_code == 0 and not ended.stdout.strip():
                 raise self._foreign()
-            if ended.exit_code == 0 or said.startswith("duplicate session"):
+            if ended.exit_code == 0 or message.startswith("duplicate session"):
                 return
             await asyncio.sleep(_PAUSE_SECONDS)
         raise NotPossibleNow(
-            f"tmux would not start at {str(self.settings.socket)!r}: {said or 'no reason given'}"
+            f"tmux would not start at {str(self.settings.socket)!r}: {message or 'no reason given'}"
         )
 
     def _new_session(self) -> ProcessSpec:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from podium.app.inventory import Blocker, UninstallCheck, entries
 from podium.config.folders import write_whole
 from podium.config.trust import TrustBook
-from podium.core.errors import CallRefused, NotPossibleNow
+from podium.core.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel, json_of
 from podium.jobs.duet.models import Pair
 from podium.jobs.duet.pairs import socket_path
@@ -133,3 +137,24 @@ def refuse_ungranted(podium: Podium, pair: Pair) -> None:
 
 def _book(podium: Podium) -> TrustBook:
     return TrustBook(podium.folders.user_state / "duets")
+
+
+class RunningPairs(UninstallCheck):
+    """Pairs of terminals whose tmux server runs keep their project from being removed."""
+
+    def running(self, *, everywhere: bool) -> Iterator[Blocker]:
+        folders = self.podium.folders
+        for file in entries(folders.user_state / "duets"):
+            if not file.is_file():
+                continue
+            with suppress(OSError, ValidationError, PodiumError):
+                claim = SeatClaim.model_validate_json(file.read_bytes())
+                if not everywhere and claim.project != str(folders.project):
+                    continue
+                path = str(socket_path(claim.pair.socket, self.podium.environ))
+                # With another TMUX_TMPDIR nobody can tell from here.
+                if file.stem == hashlib.sha256(path.encode()).hexdigest()[:16]:
+                    with socket.socket(socket.AF_UNIX) as server:
+                        server.connect(path)
+                why = f"pair {claim.pair.name!r} is up; end it with `podium duet down` there"
+                yield Blocker(what=claim.project, why=why, busy=True)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player, ask_until_answered
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent, ask_until_answered
 from podium.core.errors import ReplyInvalid, StepFailed, TimedOut
 from podium.core.turns import (
     ADDRESSEES,
@@ -30,7 +30,7 @@ from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 class DuetSide:
     """One side of a pair, ready to be asked."""
 
-    player: Player
+    player: RoleAgent
     workspace: str
     on_screen: bool = False
     """Its words are read off a screen, where only a block can be told from the rest."""
@@ -55,7 +55,7 @@ class DuetDeps:
 
     store: Store
     clock: Clock
-    purse: Purse
+    purse: BudgetTracker
     stage: Callable[[Pair], Awaitable[DuetSides]]
     """Puts a pair on stage. Raises what keeps it from that: no tmux, an unknown agent, a folder nobody granted."""
     read: Callable[[str], ParsedBlocks]
@@ -183,7 +183,7 @@ class MessageRouter:
                 self.ctx,
                 player,
                 prompt,
-                purse=self.kit.purse,
+                budget=self.kit.purse,
                 name=name,
                 workspace=chair.workspace,
                 earlier=earlier,

@@ -45,7 +45,7 @@ def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Termin
         return pair
 
     return SteeredPairs(
-        seen=lambda name: pair_seen(podium, named(name)),
+        observed=lambda name: pair_seen(podium, named(name)),
         seated=lambda name: pair_held(podium, granted(name)),
         up=lambda name: pair_up(podium, granted(name)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.core.turns import Side, TurnLimits
 from podium.jobs.duet.models import PairSide
 from podium.ports import Agent
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-def player_of(podium: Podium, side: Side, seat: PairSide, agent: Agent) -> Player:
+def player_of(podium: Podium, side: Side, seat: PairSide, agent: Agent) -> RoleAgent:
     """Its role is `planner` or `executer`; an agent that podium.yaml does not have is held to the legs' time alone."""
     role = side.lower()
     known, settings = podium.settings.roles.get(role), podium.settings.agents.get(seat.agent)
-    return Player(
+    return RoleAgent(
         role=role,
         agent=agent,
         allowed_tools=known.allowed_tools if known else None,

@@ -28,7 +28,7 @@ from podium.jobs.duet.role_agents import player_of
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions
-    from podium.agents.tui import Adapter, TerminalPair, TuiAgent, TuiKit
+    from podium.agents.tui import Adapter, TerminalPair, TuiAgent, TuiDeps
     from podium.app.app import Podium
 
 
@@ -179,8 +179,8 @@ def _adapter(kind: str, options: AgentOptions) -> Adapter:
     return adapter_for(kind, options)
 
 
-def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
-    from podium.agents.tui import TuiKit
+def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
+    from podium.agents.tui import TuiDeps
     from podium.sandbox import end_left_server, hook_command
 
     doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
@@ -194,10 +194,10 @@ def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
         terminal = Terminal(pair=pair.name, side=side)
         await keyboard_came_back(await podium.store(), run_id, terminal, hold)
 
-    return TuiKit(
+    return TuiDeps(
         launcher=podium.launcher,
         # Where a program may be restarted the fence is there first: one that cannot be drawn ends no program.
-        enclosures=LazyConfinement(fence) if steering else fence(),
+        confinement_provider=LazyConfinement(fence) if steering else fence(),
         doors=LazyHookServers(
             lambda: podium.hook_doors(
                 doors,

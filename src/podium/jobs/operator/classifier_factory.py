@@ -18,7 +18,7 @@ from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import Agent
 
 if TYPE_CHECKING:
-    from podium.agents import AgentKit
+    from podium.agents import AgentDeps
     from podium.app.app import Podium
     from podium.core.packs import Pack
     from podium.jobs.operator.judgement.grounding import FindUngrounded
@@ -96,7 +96,7 @@ def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
         },
     )
 
-    def build(deps: AgentKit) -> Agent:
+    def build(deps: AgentDeps) -> Agent:
         return ApiAgent(options, deps, podium.environ.__getitem__)
 
     build(
@@ -112,7 +112,7 @@ def configured_agent(podium: Podium, name: str) -> tuple[Agent, TurnLimits]:
     build_medium(podium, name, NoDoors())
     settings, options = podium.settings.agents[name], options_of(podium, name)
 
-    def build(deps: AgentKit) -> Agent:
+    def build(deps: AgentDeps) -> Agent:
         return KINDS[settings.kind](podium, settings, options, deps)
 
     scripted, limits = settings.kind == "scripted", settings.limits
@@ -132,7 +132,7 @@ class ReadingAgent:
         self,
         podium: Podium,
         name: str,
-        build: Callable[[AgentKit], Agent],
+        build: Callable[[AgentDeps], Agent],
         *,
         with_nonce: bool = True,
     ) -> None:
@@ -169,7 +169,7 @@ class ReadingAgent:
                     homes = podium.folders.homes
                     await asyncio.to_thread(sweep_homes, homes, run_id.__eq__)
 
-    def _contracted(self, deps: AgentKit) -> Agent:
+    def _contracted(self, deps: AgentDeps) -> Agent:
         from podium.agents import ContractedAgent
 
         medium, redact = self._build(deps), self._podium.redactor.text

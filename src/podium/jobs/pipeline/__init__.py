@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
+    from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
     from podium.jobs.pipeline.flow import pipeline
     from podium.jobs.pipeline.spec import PipelineOptions, PipelineSpec, Stage
     from podium.jobs.pipeline.stage_prompt import PLACEHOLDER, PLACEHOLDERS
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PLACEHOLDER",
     "PLACEHOLDERS",
+    "PipelineDeps",
     "PipelineJob",
-    "PipelineKit",
     "PipelineOptions",
     "PipelineSpec",
     "Stage",
@@ -27,7 +27,7 @@ export_lazily(
         "PLACEHOLDER": "stage_prompt",
         "PLACEHOLDERS": "stage_prompt",
         "PipelineJob": "deps",
-        "PipelineKit": "deps",
+        "PipelineDeps": "deps",
         "PipelineOptions": "spec",
         "PipelineSpec": "spec",
         "Stage": "spec",

@@ -10,7 +10,7 @@ from podium.core.model import FrozenModel
 from podium.core.protected_paths import is_guarded
 from podium.jobs.pipeline.branch_documents import ACTIVE_FOLDERS
 from podium.jobs.pipeline.spec import Mode
-from podium.jobs.pipeline.state import BACKLOG, MEMORY, Desk
+from podium.jobs.pipeline.state import BACKLOG, MEMORY, StageContext
 from podium.ports import StepContext
 
 _OWN_ATTRIBUTES = tuple(f"+/{path} merge=union" for path in (MEMORY, BACKLOG))
@@ -27,7 +27,7 @@ def sections_of(diff: str, own: Collection[str] = ()) -> Iterator[tuple[str, str
 
 
 def _is_own_attributes(path: str, text: str) -> bool:
-    """Whether this is nothing but the lines by which Podium lets its own lists be merged."""
+    """True for a diff of `.gitattributes` that only adds the lines by which Podium's own lists are merged."""
     if path != ".gitattributes":
         return False
     body = [line for line in text.split("\n") if line[:1] in ("+", "-")]
@@ -39,16 +39,16 @@ class _Size(FrozenModel):
     reason: str = ""
 
 
-async def why_not_small(desk: Desk, name: str, mode: Mode) -> str:
-    """Why the change is too large, or too delicate, for the stages that the mode skips. Empty: it is not."""
-    trip = desk.trip
+async def why_not_small(context: StageContext, name: str, mode: Mode) -> str:
+    """Reason why the change is too large, or too delicate, for the stages that the mode skips. Empty: it is not."""
+    state = context.state
 
     async def measure(step: StepContext) -> _Size:
-        diff = await trip.workspace.diff(trip.base)
-        return _Size(reason=_reason(sections_of(diff, trip.own_documents), mode))
+        diff = await state.workspace.diff(state.base)
+        return _Size(reason=_reason(sections_of(diff, state.own_documents), mode))
 
-    size: _Size = await desk.ctx.step(
-        f"measure:{name}", measure, index=trip.visits[name], returns=_Size
+    size: _Size = await context.flow.step(
+        f"measure:{name}", measure, index=state.stage_runs[name], returns=_Size
     )
     return size.reason
 
@@ -79,42 +79,55 @@ class _Other(FrozenModel):
     paths: tuple[str, ...]
 
 
-async def look_around(desk: Desk, name: str) -> None:
+async def forecast_conflicts(context: StageContext, name: str) -> None:
     """Tell this run and the other one of every live branch that collides with what was just delivered."""
-    trip = desk.trip
+    state = context.state
 
     async def work(step: StepContext) -> list[_Other]:
-        found = [each for each in await _colliding(desk) if each.branch not in trip.collides]
-        for each in found:
-            await desk.kit.journal.append(
-                each.run_id, _seen(each.branch, trip.branch, trip.run_id, each)
+        collisions = [
+            collision
+            for collision in await _colliding(context)
+            if collision.branch not in state.collides
+        ]
+        for collision in collisions:
+            await context.deps.journal.append(
+                collision.run_id,
+                _collision_event(collision.branch, state.branch, state.run_id, collision),
             )
-        return found
+        return collisions
 
-    for each in await desk.ctx.step(
-        f"radar:{name}", work, index=trip.visits[name], returns=list[_Other]
+    for collision in await context.flow.step(
+        f"radar:{name}", work, index=state.stage_runs[name], returns=list[_Other]
     ):
-        trip.collides.add(each.branch)
-        desk.ctx.note(_seen(trip.branch, each.branch, each.run_id, each))
+        state.collides.add(collision.branch)
+        context.flow.note(
+            _collision_event(state.branch, collision.branch, collision.run_id, collision)
+        )
 
 
-async def _colliding(desk: Desk) -> list[_Other]:
-    kit, own = desk.kit, desk.trip.workspace.record
-    runs = {each.branch: each.run_id for each in kit.workspaces.known() if each.run_id}
+async def _colliding(context: StageContext) -> list[_Other]:
+    deps, own = context.deps, context.state.workspace.record
+    runs = {
+        workspace.branch: workspace.run_id
+        for workspace in deps.workspaces.known()
+        if workspace.run_id
+    }
     others = []
-    for each in await kit.workspaces.collisions(own.id):
-        run_id = runs.get(f"refs/heads/{each.other}", "")
+    for collision in await deps.workspaces.collisions(own.id):
+        run_id = runs.get(f"refs/heads/{collision.other}", "")
         # Documents of the work itself are archived under names of their own.
-        paths = [path for path in each.paths if not path.startswith(ACTIVE_FOLDERS)]
-        if paths and run_id and await _is_live(desk, run_id):
-            others.append(_Other(run_id=run_id, branch=each.other, paths=tuple(paths[:_MAX_PATHS])))
+        paths = [path for path in collision.paths if not path.startswith(ACTIVE_FOLDERS)]
+        if paths and run_id and await _is_live(context, run_id):
+            others.append(
+                _Other(run_id=run_id, branch=collision.other, paths=tuple(paths[:_MAX_PATHS]))
+            )
     return others
 
 
-async def _is_live(desk: Desk, run_id: str) -> bool:
-    run = await desk.kit.purse.store.read(lambda view: view.run(run_id))
+async def _is_live(context: StageContext, run_id: str) -> bool:
+    run = await context.deps.budget.store.read(lambda view: view.run(run_id))
     return run is not None and not run.status.ended
 
 
-def _seen(branch: str, other: str, run_id: str, collision: _Other) -> CollisionSeen:
+def _collision_event(branch: str, other: str, run_id: str, collision: _Other) -> CollisionSeen:
     return CollisionSeen(branch=branch, other_branch=other, other_run=run_id, paths=collision.paths)

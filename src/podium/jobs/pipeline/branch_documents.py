@@ -17,7 +17,7 @@ from podium.jobs.pipeline.ledger import with_items
 from podium.jobs.pipeline.memory import with_lessons
 from podium.jobs.pipeline.payloads import Answer
 from podium.jobs.pipeline.plain_text import fenced, harmless, in_code, shortened, whole
-from podium.jobs.pipeline.state import BACKLOG, MEMORY, AwaitsApproval, Desk
+from podium.jobs.pipeline.state import BACKLOG, MEMORY, AwaitsApproval, StageContext
 
 _NEEDS_QUOTES = re.compile(r'[\s"\\]|^[#!]')
 _GLOB = re.compile(r"([*?\[\\])")
@@ -28,14 +28,14 @@ def with_union(text: str | None, paths: Sequence[str]) -> str:
 
     What it says already about merging one of them stays as it is.
     """
-    kept = text or ""
-    decided = {each for line in kept.splitlines() for each in _decided_by(line)}
+    current = text or ""
+    decided = {path for line in current.splitlines() for path in _decided_by(line)}
     new = [path for path in dict.fromkeys(paths) if path.removeprefix("/") not in decided]
     if not new:
-        return kept
-    end = "\r\n" if "\r\n" in kept else "\n"
-    gap = end if kept and not kept.endswith("\n") else ""
-    return kept + gap + "".join(f"{_pattern(path)} merge=union{end}" for path in new)
+        return current
+    end = "\r\n" if "\r\n" in current else "\n"
+    gap = end if current and not current.endswith("\n") else ""
+    return current + gap + "".join(f"{_pattern(path)} merge=union{end}" for path in new)
 
 
 def _pattern(path: str) -> str:
@@ -48,12 +48,12 @@ def _pattern(path: str) -> str:
 
 def _decided_by(line: str) -> list[str]:
     """The path whose merging this line decides."""
-    words = line.strip()
-    if words.startswith('"'):
-        quoted, _, rest = words[1:].rpartition('"')
+    entry = line.strip()
+    if entry.startswith('"'):
+        quoted, _, rest = entry[1:].rpartition('"')
         pattern = re.sub(r"\\(.)", r"\1", re.sub(r"\\(.)", r"\1", quoted))
     else:
-        pattern, _, rest = words.partition(" ")
+        pattern, _, rest = entry.partition(" ")
         pattern = re.sub(r"\\(.)", r"\1", pattern)
     if not re.search(r"(?:^|\s)[-!]?merge(?:=\S+)?(?:\s|$)", rest.replace("\t", " ")):
         return []
@@ -62,11 +62,11 @@ def _decided_by(line: str) -> list[str]:
 
 _ATTRIBUTES = ".gitattributes"
 APPENDICES = (BACKLOG, MEMORY, _ATTRIBUTES)
-"""What the supervisor itself writes beside documents."""
+"""Files that the supervisor writes besides documents."""
 
 
 class Filed(FrozenModel):
-    """What came back into the user's repository."""
+    """Result of bringing commits back into the user's repository."""
 
     head: str
     commits: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Filed(FrozenModel):
 
 
 async def file(
-    desk: Desk,
+    context: StageContext,
     step: str,
     message: str,
     *,
@@ -89,44 +89,44 @@ async def file(
 
     Asked again after a crash it finds its own commit by the trailers and makes no other. Raises `SecretsCommitted`.
     """
-    workspace = desk.trip.workspace
-    trailers = desk.trailers(step, reply)
-    if not await was_made(desk, trailers):
-        more = await _appendices(desk, answer, step) if answer is not None else {}
+    workspace = context.state.workspace
+    trailers = context.trailers(step, reply)
+    if not await was_made(context, trailers):
+        more = await _appendices(context, answer, step) if answer is not None else {}
         if written or more:
             texts = {**written, **more}
-            await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
+            await workspace.write({path: context.deps.redact(text) for path, text in texts.items()})
         if written or more or paths:
             await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
-    return await bring_back(desk, step)
+    return await bring_back(context, step)
 
 
-async def was_made(desk: Desk, trailers: Mapping[str, str]) -> bool:
-    """Whether a commit with these trailers is on the branch already."""
-    return await desk.trip.workspace.was_committed(trailers)
+async def was_made(context: StageContext, trailers: Mapping[str, str]) -> bool:
+    """Tell if a commit with these trailers is already on the branch."""
+    return await context.state.workspace.was_committed(trailers)
 
 
-async def clean_start(desk: Desk, why: str) -> str:
+async def clean_start(context: StageContext, why: str) -> str:
     """Put the worktree where the last delivery left it, which is past `head` when this very step was killed."""
-    start = await desk.trip.workspace.delivered()
-    await desk.trip.workspace.reset(start, why)
+    start = await context.state.workspace.delivered()
+    await context.state.workspace.reset(start, why)
     return start
 
 
-async def bring_back(desk: Desk, step: str, *, approved: Sequence[str] = ()) -> Filed:
+async def bring_back(context: StageContext, step: str, *, approved: Sequence[str] = ()) -> Filed:
     """Take whatever is committed through the import gate. Raises `NeedsHuman` when somebody else moved the branch.
 
     `AwaitsApproval` is raised for guarded files, but for the paths that were `approved` as they are already;
     `ImportRefused` for those that a person rejected.
     """
-    trip, kit = desk.trip, desk.kit
-    deps = DeliveryDeps(kit.workspaces, kit.toolbox_in, kit.redact)
+    state, deps = context.state, context.deps
+    delivery_deps = DeliveryDeps(deps.workspaces, deps.toolbox_in, deps.redact)
     try:
         delivery = await deliver_approved(
-            deps, trip.workspace, trip.run_id, f"deliver:{step}", approved=approved
+            delivery_deps, state.workspace, state.run_id, f"deliver:{step}", approved=approved
         )
     except NotPossibleNow as error:
-        raise NeedsHuman(f"{error}; then `podium resume {trip.run_id}`") from error
+        raise NeedsHuman(f"{error}; then `podium resume {state.run_id}`") from error
     if isinstance(delivery, Refusal):
         files = ", ".join(map(str, delivery.call.arguments["files"]))
         if delivery.approval_id:
@@ -141,10 +141,10 @@ async def bring_back(desk: Desk, step: str, *, approved: Sequence[str] = ()) -> 
     )
 
 
-async def _appendices(desk: Desk, answer: Answer, step: str) -> dict[str, str]:
+async def _appendices(context: StageContext, answer: Answer, step: str) -> dict[str, str]:
     """Backlog and memory with what the answer adds to them."""
-    workspace, day = desk.trip.workspace, desk.kit.clock.now().date()
-    source = f"{desk.trip.name} {step}"
+    workspace, day = context.state.workspace, context.deps.clock.now().date()
+    source = f"{context.state.name} {step}"
     files: dict[str, str] = {}
     if answer.backlog_items:
         text = await workspace.read(BACKLOG)
@@ -152,17 +152,17 @@ async def _appendices(desk: Desk, answer: Answer, step: str) -> dict[str, str]:
     if answer.lessons:
         text = await workspace.read(MEMORY)
         remembered = with_lessons(
-            text, answer.lessons, source=source, day=day, looks_secret=desk.kit.looks_secret
+            text, answer.lessons, source=source, day=day, looks_secret=context.deps.looks_secret
         )
         files[MEMORY] = remembered.text
         for refused in remembered.refused:
-            desk.ctx.note(NoteTaken(text=f"A lesson was not kept: {refused.why}"))
-    return await _that_changed(desk, files)
+            context.flow.note(NoteTaken(text=f"A lesson was not kept: {refused.why}"))
+    return await _that_changed(context, files)
 
 
-async def _that_changed(desk: Desk, files: dict[str, str]) -> dict[str, str]:
+async def _that_changed(context: StageContext, files: dict[str, str]) -> dict[str, str]:
     """Only what is new, with the attributes that let parallel tasks append without conflict."""
-    workspace = desk.trip.workspace
+    workspace = context.state.workspace
     changed = {
         path: text for path, text in files.items() if text != (await workspace.read(path) or "")
     }
@@ -237,12 +237,12 @@ def review_file(
         ("Date", f"{day:%Y-%m-%d}"),
         ("Run", in_code(run_id, 80)),
     ]
-    said = shortened(whole(feedback).strip(), MAX_FEEDBACK)
+    quoted = shortened(whole(feedback).strip(), MAX_FEEDBACK)
     parts = [
         f"# {harmless(title, 120) or 'Review'}: {harmless(verdict, 40)}",
         _list(facts),
         _task(task),
-        f"## Feedback\n\n{fenced(said) if said else 'None was given.'}",
+        f"## Feedback\n\n{fenced(quoted) if quoted else 'None was given.'}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -255,12 +255,12 @@ def evidence_file(
     day: date,
     run_id: str,
 ) -> str:
-    """What the supervisor's own checks showed on a commit, in Markdown.
+    """Results of the supervisor's own checks of a commit, in Markdown.
 
     A result holds `name`, `command`, `exit_code`, `seconds`, `output_sha256`, `tail`, `timed_out` and
     `ran_no_tests`.
     """
-    green = bool(results) and all(check_passed(each) for each in results)
+    green = bool(results) and all(check_passed(result) for result in results)
     outcome = ("all passed" if green else "not all passed") if results else "no checks were run"
     facts = [
         ("Outcome", f"**{outcome}**"),
@@ -269,7 +269,7 @@ def evidence_file(
         ("Run", in_code(run_id, 80)),
     ]
     parts = ["# Evidence: checks run by the supervisor", _list(facts), _task(task)]
-    parts += [_check(number, each) for number, each in enumerate(results[:MAX_CHECKS], start=1)]
+    parts += [_check(number, result) for number, result in enumerate(results[:MAX_CHECKS], start=1)]
     if left_out := len(results) - MAX_CHECKS:
         parts += [f"And {left_out} more."] if left_out > 0 else []
     return "\n\n".join(parts) + "\n"

@@ -14,24 +14,26 @@ _NO_TESTS = (
 )
 
 
-def in_words(results: Sequence[CheckResult]) -> str:
+def results_line(results: Sequence[CheckResult]) -> str:
     """One line for people: what ran and how it ended."""
     if not results:
         return "no checks"
-    return ", ".join(f"`{each.command}` {check_ending(each.model_dump())}" for each in results)
-
-
-def red_words(results: Sequence[CheckResult]) -> str:
-    """What failed, for whoever has to make it pass: each red check with the end of its output."""
-    return "\n\n".join(
-        f"`{each.command}` {_NO_TESTS if each.ran_no_tests else 'failed'}{_before_words(each)}:\n"
-        f"{each.tail[-_TAIL_CHARACTERS:]}"
-        for each in results
-        if not each.passed
+    return ", ".join(
+        f"`{result.command}` {check_ending(result.model_dump())}" for result in results
     )
 
 
-def _before_words(result: CheckResult) -> str:
+def failed_checks_text(results: Sequence[CheckResult]) -> str:
+    """Each failed check with the end of its output, for the role that has to make it pass."""
+    return "\n\n".join(
+        f"`{result.command}` {_NO_TESTS if result.ran_no_tests else 'failed'}{_base_note(result)}:\n"
+        f"{result.tail[-_TAIL_CHARACTERS:]}"
+        for result in results
+        if not result.passed
+    )
+
+
+def _base_note(result: CheckResult) -> str:
     if not result.before:
         return ""
     was = "red" if result.red_before else "green"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import build_agent, players_by_role
 from podium.app.checks import named_checks
 from podium.app.flow_builders import supervisor_toolboxes
@@ -19,7 +19,7 @@ from podium.core.errors import BadInput
 from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
-from podium.jobs.pipeline import PipelineJob, PipelineKit, PipelineSpec, pipeline
+from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
 from podium.jobs.pipeline.spec_files import pipeline_prompts, pipeline_spec
 from podium.ports import FlowBody, Forge
 
@@ -69,12 +69,12 @@ _NOTES_BYTES = 200_000
 async def build_pipeline(podium: Podium) -> FlowBody:
     """Build the flow with the agents, workspaces and forge of this project."""
     spec = pipeline_spec(podium.configuration)
-    kit = PipelineKit(
-        player_for=await _players(podium),
-        purse=await podium.purse(),
+    deps = PipelineDeps(
+        role_agent_for=await _role_agents(podium),
+        budget=await podium.purse(),
         clock=podium.clock,
         workspaces=podium.workspaces,
-        wish=podium.workspace_wish,
+        workspace_spec=podium.workspace_wish,
         forge=podium.forge(push=spec.push),
         checks=lambda: named_checks(podium.configuration),
         run_check=podium.check_runner.run,
@@ -84,7 +84,7 @@ async def build_pipeline(podium: Podium) -> FlowBody:
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
     )
-    return pipeline(kit)
+    return pipeline(deps)
 
 
 async def pipeline_job(
@@ -104,7 +104,7 @@ async def pipeline_job(
             "committed; `git sparse-checkout disable`, or run this in another clone"
         )
     _check_disk(look.checkout)
-    _check_players(podium, spec, agent)
+    _check_agents(podium, spec, agent)
     named_checks(podium.configuration)
     warnings = _uncommitted(look, spec)
     if not base and not look.branch:
@@ -132,7 +132,7 @@ def _check_disk(checkout: str) -> None:
 
 
 def _uncommitted(look: CheckoutStatus, spec: PipelineSpec) -> tuple[str, ...]:
-    """What no agent will see. podium.yaml does not count: it is read where it lies."""
+    """Warn of changes that no agent will see. podium.yaml does not count: it is read where it lies."""
     changed = [path for path in look.changed if path != PROJECT_FILE]
     if not changed:
         return ()
@@ -157,17 +157,17 @@ def _check_task(task: str) -> None:
 
 
 async def _branch(podium: Podium, base: str) -> str:
-    found = await podium.repository_git.run(
+    result = await podium.repository_git.run(
         "-C", str(podium.folders.project), "rev-parse", "--verify", "--quiet", f"refs/heads/{base}^{{commit}}",
         accept=(0, 1, 128),
     )  # fmt: skip
-    if found.exit_code != 0:
+    if result.exit_code != 0:
         raise BadInput(f"there is no branch {base!r} here; `git branch` lists what there is")
     return base
 
 
-def _check_players(podium: Podium, spec: PipelineSpec, agent: str) -> None:
-    """Who plays what must be known before anything begins."""
+def _check_agents(podium: Podium, spec: PipelineSpec, agent: str) -> None:
+    """Resolve the agents of all roles before anything begins. Raises `BadInput`."""
     roles = {stage.role for stage in spec.stages.values()} | {spec.triage_role} - {""}
     names = {name for role in sorted(roles) for name in agents_of(podium, role, agent)[:1]}
     for name in sorted(names):
@@ -175,15 +175,15 @@ def _check_players(podium: Podium, spec: PipelineSpec, agent: str) -> None:
 
 
 def _check_program(podium: Podium, name: str) -> None:
-    """Whom the task is given to must be there, before a branch is made for them."""
+    """Make sure that the agent's program and secrets are there, before a branch is made. Raises `BadInput`."""
     from podium.agents.kinds import ABOUT
 
     kind, configuration = podium.settings.agents[name].kind, podium.configuration
     about = ABOUT.get(kind)
     if about is None:
-        known = ", ".join(sorted(ABOUT))
+        kinds = ", ".join(sorted(ABOUT))
         raise BadInput(
-            f"agent {name!r}: this Podium has no agents of kind {kind!r}; kinds: {known}"
+            f"agent {name!r}: this Podium has no agents of kind {kind!r}; kinds: {kinds}"
         )
     # Each raises when nobody has trusted what a project says of it.
     configuration.base_url_of(name)
@@ -204,37 +204,37 @@ def _check_program(podium: Podium, name: str) -> None:
 
 def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
     """The names of those who play a role, in the order of asking. Raises `BadInput`."""
-    known = podium.settings
+    settings = podium.settings
     if agent:
-        if agent not in known.agents:
-            listed = ", ".join(sorted(known.agents)) or "none"
+        if agent not in settings.agents:
+            listed = ", ".join(sorted(settings.agents)) or "none"
             raise BadInput(f"podium.yaml has no agent {agent!r}; agents: {listed}")
         return (agent,)
     for name in (role, DEFAULT_ROLE):
-        if name in known.roles:
-            return known.roles[name].agents
-    if len(known.agents) == 1:
-        return tuple(known.agents)
-    if not known.agents:
+        if name in settings.roles:
+            return settings.roles[name].agents
+    if len(settings.agents) == 1:
+        return tuple(settings.agents)
+    if not settings.agents:
         raise BadInput(
             "podium.yaml names no agent; write one down, such as `agents: {claude: {kind: claude}}` (kinds: gemini, "
             "claude, codex, opencode, acp, api, bus, command, scripted); `podium agents list` shows what is installed"
         )
-    listed = ", ".join(sorted(known.agents))
+    listed = ", ".join(sorted(settings.agents))
     raise BadInput(
         f"nobody plays {role!r}; name an agent under `roles: {role}:` or `roles: {DEFAULT_ROLE}:`, or with "
         f"--agent; agents: {listed}"
     )
 
 
-async def _players(podium: Podium) -> Callable[[str, str], Player]:
+async def _role_agents(podium: Podium) -> Callable[[str, str], RoleAgent]:
     from podium.agents import FailoverAgent
 
     by_role = await players_by_role(podium)
     doors, journal = await podium.hook_doors(), await podium.journal()
-    made: dict[tuple[str, ...], Player] = {}
+    made: dict[tuple[str, ...], RoleAgent] = {}
 
-    def player_for(role: str, agent: str) -> Player:
+    def role_agent_for(role: str, agent: str) -> RoleAgent:
         names = agents_of(podium, role, agent)
         if not agent and role in podium.settings.roles:
             return by_role(role)
@@ -242,19 +242,19 @@ async def _players(podium: Podium) -> Callable[[str, str], Player]:
             limits = {name: podium.settings.agents[name].limits for name in names}
             agents = [build_agent(podium, name, doors) for name in names]
             failover = FailoverAgent(agents, journal, limits)
-            made[names] = Player(role=role, agent=failover, limits=limits[names[0]])
+            made[names] = RoleAgent(role=role, agent=failover, limits=limits[names[0]])
         return replace(made[names], role=role)
 
-    return player_for
+    return role_agent_for
 
 
 def _human_notes(project: Path) -> str:
     """Only a plain file in the project itself: what a link leads to may be anybody's."""
-    place = project / HUMAN_REVIEW
-    if place.is_symlink() or not place.resolve().is_relative_to(project.resolve()):
+    path = project / HUMAN_REVIEW
+    if path.is_symlink() or not path.resolve().is_relative_to(project.resolve()):
         return ""
     try:
-        with place.open("rb") as file:
+        with path.open("rb") as file:
             return file.read(_NOTES_BYTES).decode(errors="replace")
     except OSError:
         return ""

@@ -17,7 +17,7 @@ from typing import IO
 from podium.core import events as e
 from podium.core.errors import PodiumError
 from podium.core.ids import short_id
-from podium.jobs.pipeline.event_text import PipelineWords
+from podium.jobs.pipeline.event_text import PipelineLines
 from podium.jobs.pipeline.events import StageBegan
 from podium.ports import EventQuery, Journal
 from podium.render.event import describe
@@ -30,9 +30,9 @@ class DemoFailed(PodiumError):
 class Host:
     """A process that hosts the run. What it shows is left aside; its complaints are kept."""
 
-    def __init__(self, process: asyncio.subprocess.Process, said: IO[bytes]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, stderr: IO[bytes]) -> None:
         self._process = process
-        self._said = said
+        self._stderr = stderr
         self.was_killed = False
 
     @classmethod
@@ -41,16 +41,16 @@ class Host:
         cls, command: Sequence[str], environ: Mapping[str, str]
     ) -> AsyncIterator[Host]:
         """A process that is asked to end, and has ended, when the context does."""
-        with tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as stderr:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 env=dict(environ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
             )
             try:
-                yield cls(process, said)
+                yield cls(process, stderr)
             finally:
                 if process.returncode is None:
                     process.terminate()
@@ -69,17 +69,19 @@ class Host:
         """Wait for its end. Raises `DemoFailed` for a bad one that nobody brought about."""
         code = await self._process.wait()
         if code != 0 and not self.was_killed:
-            self._said.seek(0)
-            raise DemoFailed(f"the run's process left with {_last_words(code, self._said.read())}")
+            self._stderr.seek(0)
+            raise DemoFailed(
+                f"the run's process left with {_failure_line(code, self._stderr.read())}"
+            )
 
 
-def podium_command(folder: Path, *words: str) -> list[str]:
+def podium_command(folder: Path, *arguments: str) -> list[str]:
     """This very Podium, in the project."""
-    return [sys.executable, "-m", "podium", *words, "--project", str(folder)]
+    return [sys.executable, "-m", "podium", *arguments, "--project", str(folder)]
 
 
 def done(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> str:
-    """What a command wrote. Raises `DemoFailed` with its last words when it did not succeed."""
+    """Run a command and give its output. Raises `DemoFailed` with its last error line when it fails."""
     ended = subprocess.run(
         command,
         cwd=folder,
@@ -90,11 +92,11 @@ def done(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> st
     )
     if ended.returncode == 0:
         return ended.stdout.decode(errors="replace")
-    how = _last_words(ended.returncode, ended.stderr)
+    how = _failure_line(ended.returncode, ended.stderr)
     raise DemoFailed(f"`{' '.join(command)}` left with {how}")
 
 
-def _last_words(code: int, stderr: bytes) -> str:
+def _failure_line(code: int, stderr: bytes) -> str:
     lines = [line for line in stderr.decode(errors="replace").splitlines() if line.strip()]
     return f"{code}: {lines[-1]}" if lines else f"{code} and said nothing"
 
@@ -104,7 +106,7 @@ TASK = "Discounts are wrong"
 BASE = "main"
 MEANWHILE = "Add shipping to totals"
 
-_KEPT = ("PODIUM_HOME", "PODIUM_SANDBOX")
+_PASSED_ON = ("PODIUM_HOME", "PODIUM_SANDBOX")
 _ALONE = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 """Nobody's hooks, templates and signing keys have a part in the play."""
 
@@ -114,12 +116,12 @@ def demo_environ(environ: Mapping[str, str], home: Path | None) -> dict[str, str
 
     With a `home` nothing is left in the person's own.
     """
-    kept = {
+    variables = {
         name: value
         for name, value in environ.items()
-        if name in _KEPT or not name.startswith(("PODIUM_", "GIT_"))
+        if name in _PASSED_ON or not name.startswith(("PODIUM_", "GIT_"))
     }
-    return kept if home is None else {**kept, "PODIUM_HOME": str(home)}
+    return variables if home is None else {**variables, "PODIUM_HOME": str(home)}
 
 
 class Sample:
@@ -140,20 +142,20 @@ class Sample:
         self.git("commit", "--quiet", "--message", "A small shop")
 
     def move_base(self) -> None:
-        """What a colleague commits there while the agents are at work, on the lines they change."""
+        """Commit as a colleague would while the agents work, on the lines that they change."""
         self._copy("meanwhile")
         self.git("commit", "--quiet", "--all", "--message", MEANWHILE)
 
     def graph(self, branch: str) -> tuple[str, ...]:
-        told = self.git("log", "--oneline", "--graph", f"refs/heads/{branch}", "--")
-        return tuple(line.rstrip() for line in told.splitlines())
+        output = self.git("log", "--oneline", "--graph", f"refs/heads/{branch}", "--")
+        return tuple(line.rstrip() for line in output.splitlines())
 
     def holds_base(self, branch: str) -> bool:
-        """Whether the base, as the colleague left it, was merged into the branch."""
+        """True when the base, with the colleague's commit, is merged into the branch."""
         return not self.git("log", "--oneline", f"refs/heads/{branch}..refs/heads/{BASE}", "--")
 
-    def git(self, *words: str) -> str:
-        return done(["git", *words], self.folder, self._environ)
+    def git(self, *arguments: str) -> str:
+        return done(["git", *arguments], self.folder, self._environ)
 
     def _copy(self, part: str) -> None:
         with as_file(files("podium.cli") / "sample" / part) as content:
@@ -165,18 +167,18 @@ KILLED_IN, KILLED_AFTER = "develop", "write_file"
 """The process is killed when an agent's first call of this tool was performed in this stage."""
 
 
-class Story:
+class DemoRun:
     """One telling: other processes host the run, this one watches the journal and acts."""
 
     def __init__(
-        self, sample: Sample, environ: Mapping[str, str], tell: Callable[[str], None]
+        self, sample: Sample, environ: Mapping[str, str], log: Callable[[str], None]
     ) -> None:
         self._sample = sample
         self._environ = environ
-        self._tell = tell
+        self._log = log
         self._typing = False
-        """What was told last is something that a person typed."""
-        self._words = PipelineWords()
+        """The last line printed is one that a person typed."""
+        self._lines = PipelineLines()
         self._stage = ""
         self._asked: list[str] = []
         self._host: Host | None = None
@@ -189,12 +191,12 @@ class Story:
     async def play(self, journal: Journal) -> None:
         """Start the run and see it to its end. Raises `DemoFailed` when it ends badly, or not at all."""
         work = self._follow(journal), self._have_it_hosted()
-        both = [asyncio.create_task(each) for each in work]
+        both = [asyncio.create_task(coroutine) for coroutine in work]
         try:
             await asyncio.wait(both, timeout=MAX_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             # Once each: a second time would cut off the wait for a process that is about to end.
-            late = [each.cancel() for each in both]
+            late = [task.cancel() for task in both]
             ends = await asyncio.gather(*both, return_exceptions=True)
         for failure in ends:
             if isinstance(failure, Exception):
@@ -204,19 +206,22 @@ class Story:
 
     async def _have_it_hosted(self) -> None:
         """By one process after the other, until one comes to the run's end."""
-        words: tuple[str, ...] = ("run", TASK, "--mode", "bugfix", "--wait")
-        while words:
-            typed = [short_id(word) if word == self.run_id else shlex.quote(word) for word in words]
+        arguments: tuple[str, ...] = ("run", TASK, "--mode", "bugfix", "--wait")
+        while arguments:
+            typed = [
+                short_id(argument) if argument == self.run_id else shlex.quote(argument)
+                for argument in arguments
+            ]
             self._show(f"podium {' '.join(typed)}")
-            command = podium_command(self._sample.folder, *words)
+            command = podium_command(self._sample.folder, *arguments)
             async with Host.started(command, self._environ) as self._host:
                 await self._host.end()
-            words = ("resume", self.run_id, "--wait") if self._host.was_killed else ()
+            arguments = ("resume", self.run_id, "--wait") if self._host.was_killed else ()
 
     async def _follow(self, journal: Journal) -> None:
         async for event in journal.follow(EventQuery()):
             self.run_id = event.run_id
-            for line in self._words.lines(event):
+            for line in self._lines.lines(event):
                 self._say(line)
             await self._act_on(event.body)
             if isinstance(event.body, e.RunSucceeded):
@@ -267,5 +272,5 @@ class Story:
 
     def _say(self, line: str, *, typed: bool = False) -> None:
         """A line, with a gap between what people type and what comes of it."""
-        self._tell(line if typed is self._typing else f"\n{line}")
+        self._log(line if typed is self._typing else f"\n{line}")
         self._typing = typed

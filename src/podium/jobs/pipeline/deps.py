@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent
 from podium.app.checks import Check, RunCheck
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.workspaces import WorkspaceSpec
@@ -17,24 +17,24 @@ from podium.ports import Clock, Forge, Journal, Toolbox, Workspaces
 
 
 @dataclass(frozen=True)
-class PipelineKit:
-    """What the story needs of the house."""
+class PipelineDeps:
+    """Dependencies of the pipeline's flow."""
 
-    player_for: Callable[[str, str], Player]
-    """Who plays a role; the second word names an agent that plays all of them. Raises `BadInput`."""
-    purse: Purse
+    role_agent_for: Callable[[str, str], RoleAgent]
+    """Agent for a role; the second argument names an agent that plays all roles. Raises `BadInput`."""
+    budget: BudgetTracker
     clock: Clock
     workspaces: Workspaces
-    wish: Callable[..., WorkspaceSpec]
+    workspace_spec: Callable[..., WorkspaceSpec]
     """A workspace as the settings want it, by task, `base`, `branch` and `run_id`."""
     forge: Forge
     checks: Callable[[], tuple[Check, ...] | None]
-    """What podium.yaml names just now: a wrong one can be mended while a run waits. None: it names none."""
+    """Checks that podium.yaml names now: they can be corrected while a run waits. None: it names none."""
     run_check: RunCheck
     toolbox_in: Callable[[str], Awaitable[Toolbox]]
     """The tools of a folder, behind the gate."""
     human_notes: Callable[[], Awaitable[str]]
-    """What a person has written down for agents, in their own checkout, just now."""
+    """Current notes of a person for agents, from their own checkout."""
     journal: Journal
     """For telling other runs what concerns them."""
     looks_secret: Callable[[str], str | None]
@@ -57,7 +57,7 @@ class PipelineJob(FrozenModel):
     prompts: dict[str, str] = Field(default_factory=dict)
     """Name → text."""
     warnings: tuple[str, ...] = ()
-    """What a person should know before it begins."""
+    """Warnings for the person who starts it."""
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage
@@ -90,9 +90,9 @@ _TOOLS: Mapping[Does, tuple[str, ...]] = {
 """Stages that are not named have all tools."""
 
 
-def with_tools_for(player: Player, does: Does) -> Player:
+def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
     """The player with the tools of such a stage, unless the settings name those of its role."""
     tools = _TOOLS.get(does)
-    if tools is None or player.allowed_tools is not None:
-        return player
-    return replace(player, allowed_tools=tools)
+    if tools is None or role_agent.allowed_tools is not None:
+        return role_agent
+    return replace(role_agent, allowed_tools=tools)

@@ -20,19 +20,19 @@ from podium.render.text import safe_line, shown_line
 SUPERVISOR = "PODIUM"
 SENT_BACK, RED = "SENT_BACK", "RED"
 """The supervisor's own verdicts, beside those of the roles."""
-_MAX_WORDS = 400
+_MAX_CHARACTERS = 400
 _MAX_LISTED = 10
 
 
 @dataclass(frozen=True)
 class Doing:
-    """What goes on just now: since when, or until when nothing will."""
+    """Current activity of the run, and until when it pauses."""
 
     what: str
     until: datetime | None = None
 
 
-class PipelineWords:
+class PipelineLines:
     """Turns the events of one run into lines, in the order in which they came."""
 
     def __init__(self) -> None:
@@ -43,16 +43,19 @@ class PipelineWords:
         self.doing = Doing("setting up")
 
     def know(self, stages: Iterable[StageEnded]) -> None:
-        """What an earlier process told already: a run that goes on may note its last stage again."""
-        for each in stages:
-            self._ended.add(each)
-            self._head, self._role = each.commit, each.role
+        """Remember what an earlier process printed: a resumed run may record its last stage again."""
+        for stage in stages:
+            self._ended.add(stage)
+            self._head, self._role = stage.commit, stage.role
 
     def lines(self, event: e.Event) -> list[str]:
         """The lines that an event is worth; most are worth none."""
         at = event.at.astimezone().strftime("%H:%M:%S")
         self._follow(event)
-        return [f"[{at}] {who}: {safe_line(words, _MAX_WORDS)}" for who, words in self._told(event)]
+        return [
+            f"[{at}] {who}: {safe_line(text, _MAX_CHARACTERS)}"
+            for who, text in self._entries(event)
+        ]
 
     def _follow(self, event: e.Event) -> None:
         match event.body:
@@ -71,7 +74,7 @@ class PipelineWords:
             case e.WaitExpired() | e.SignalReceived() | e.RunStarted() if self._role:
                 self.doing = Doing(in_capitals(self._role))
 
-    def _told(self, event: e.Event) -> Iterator[tuple[str, str]]:
+    def _entries(self, event: e.Event) -> Iterator[tuple[str, str]]:
         body = event.body
         match body:
             case StageBegan():
@@ -89,12 +92,12 @@ class PipelineWords:
             case e.WorkspaceChecked() if body.violations or body.moved_away:
                 yield SUPERVISOR, f"Tampered with by {in_capitals(self._role)}: {describe(body)}"
             case _:
-                if words := _of_the_run(body, event.run_id):
-                    yield SUPERVISOR, words
+                if text := _of_the_run(body, event.run_id):
+                    yield SUPERVISOR, text
 
 
 def _of_the_run(body: e.EventBody, run_id: str) -> str:
-    """What concerns the run as a whole, in words; empty for what nobody has to read."""
+    """Text of an event about the run as a whole; empty for events that nobody has to read."""
     match body:
         case e.RunQueued():
             return f"Task received. Run {short_id(run_id)}."
@@ -157,8 +160,8 @@ def _stage_ended(
     made = [repr(body.document)] if body.document else []
     made += [f"commit {body.commit[:7]}"] if moved and body.verdict != SENT_BACK else []
     cost = f"{duration(elapsed_seconds)}, {money(body.usage)}"
-    words = f"{body.verdict}. {', '.join(made)}".rstrip(". ")
-    yield role, f"{words} ({cost})"
+    result = f"{body.verdict}. {', '.join(made)}".rstrip(". ")
+    yield role, f"{result} ({cost})"
     for text in body.disputed[:_MAX_LISTED]:
         yield role, f"It disputes a check: {text}"
     yield from _sent_back(body, role)
@@ -178,11 +181,11 @@ def _sent_back(body: StageEnded, role: str) -> Iterator[tuple[str, str]]:
 
 def _checks(body: e.ChecksRan) -> Iterator[tuple[str, str]]:
     how = "green" if body.passed else "RED"
-    ran = ", ".join(check_words(each) for each in body.results) or "none"
+    ran = ", ".join(check_line(result) for result in body.results) or "none"
     yield SUPERVISOR, f"Checks on {body.commit[:7]} are {how}: {ran}"
-    for each in body.results:
-        if not check_passed(each):
-            yield SUPERVISOR, f"Red: {check_words(each)}: {_last_line(each)}"
+    for result in body.results:
+        if not check_passed(result):
+            yield SUPERVISOR, f"Red: {check_line(result)}: {_last_line(result)}"
 
 
 def _last_line(check: Mapping[str, Json]) -> str:
@@ -190,15 +193,17 @@ def _last_line(check: Mapping[str, Json]) -> str:
     return lines[-1] if lines else "it wrote nothing"
 
 
-def check_words(check: Mapping[str, Json]) -> str:
+def check_line(check: Mapping[str, Json]) -> str:
     """A check and how it came out, as in `` `make test` exit 0 (1.2 s) ``."""
     took = duration(float(check.get("seconds") or 0.0))
     return f"`{check.get('command')}` {check_ending(check)} ({took})"
 
 
 def _call(body: e.ToolRefused) -> str:
-    words = about(body.arguments) or arguments_line(body.arguments, MAX_ARGUMENTS)
-    return f"{body.tool} {shown_line(words, MAX_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
+    arguments = about(body.arguments) or arguments_line(body.arguments, MAX_ARGUMENTS)
+    return (
+        f"{body.tool} {shown_line(arguments, MAX_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
+    )
 
 
 def _where(body: StageBegan) -> str:
@@ -221,5 +226,5 @@ def duration(seconds: float) -> str:
 
 
 def money(used: Usage) -> str:
-    """What it cost; `at least` where not all of it is known."""
+    """Cost in dollars; `at least` where not all of it is known."""
     return f"${used.usd:.4f}" if used.complete else f"at least ${used.usd:.4f}"

@@ -20,15 +20,15 @@ class StageBegan(EventBody):
     role: str
     round: int = 1
     remembered: tuple[str, ...] = ()
-    """What of the project's memory went into the prompt, each with why."""
+    """Entries of the project's memory in the prompt, each with the reason."""
     notes: tuple[str, ...] = ()
-    """What a person had written down for it."""
+    """Notes of a person for the role."""
     sizes: dict[str, int] = Field(default_factory=dict)
     """Characters of its prompt by part."""
 
 
 class StageEnded(EventBody):
-    """What came out of it, as the supervisor found it."""
+    """A stage ended, with the supervisor's view of its result."""
 
     type: Literal["stage_ended"] = "stage_ended"
     stage: str

@@ -1,4 +1,4 @@
-"""What a review found, so that a round that only says it again can be told from one that does not."""
+"""Findings of a review, and detection of rounds that only repeat them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOTHING = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"'(])|\n+")
 
-_PLACES = re.compile(
+_LOCATIONS = re.compile(
     r"""(?<=\w):\d+(?:[:-]\d+)*\b
     | \#?\bl(?:ine)?s?\.?\s*\#?\d+(?:\s*(?:-|–|to|and|,)\s*(?:l(?:ine)?s?\.?\s*)?\d+)*\b
     | @@[^@\n]{0,80}@@""",
@@ -61,9 +61,9 @@ _COUNTERS = re.compile(
 _VOLATILE = re.compile(
     r"\b(?:in|took|after)\s+\d+(?:\.\d+)?\s?(?:ms|s|secs?|seconds)\b|\b0x[0-9a-f]{4,}\b|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
 )
-"""What the output of a check says differently each time."""
-_SAID_AGAIN = re.compile(r"\b(?:still|again|yet)\b")
-_NOT_WORDS = re.compile(r"[^\w+#<>=!%&|^/-]+|!(?!=)|-(?!\d)|_(?=\W)|(?<=\W)_")
+"""Parts of a check's output that differ each time."""
+_REPETITION = re.compile(r"\b(?:still|again|yet)\b")
+_PUNCTUATION = re.compile(r"[^\w+#<>=!%&|^/-]+|!(?!=)|-(?!\d)|_(?=\W)|(?<=\W)_")
 """Signs that carry meaning stay: `x != 3` is not `x > 3`."""
 _HEAD_NUMBER = re.compile(
     r"^\W*(?:(?:finding|issue|problem)\s*)?\#?\d{1,3}[.):\s-]+(?=\D)", re.IGNORECASE
@@ -79,27 +79,27 @@ class Finding(FrozenModel):
 
 
 def findings_of(review: str) -> tuple[Finding, ...]:
-    """What the review found: what stands under such headings, else its list, else its sentences."""
+    """Extract the findings: blocks under headings that speak of findings, else list items, else sentences."""
     lines = lines_of(review)
     blocks = list(blocks_of(lines))
     for texts in (_under_headings(blocks), _items(blocks), _sentences(blocks)):
-        found = tuple(islice(_distinct(texts), MAX_FINDINGS))
-        if found:
-            return found
+        findings = tuple(islice(_distinct(texts), MAX_FINDINGS))
+        if findings:
+            return findings
     return ()
 
 
 def repeats(before: Sequence[Finding], now: Sequence[Finding]) -> bool:
-    """Whether this round found something, and nothing that the last one had not found."""
-    known = {each.fingerprint for each in before}
-    return bool(now) and all(each.fingerprint in known for each in now)
+    """True when this round has findings, and all of them are also in the last one."""
+    earlier = {finding.fingerprint for finding in before}
+    return bool(now) and all(finding.fingerprint in earlier for finding in now)
 
 
 def fingerprint_of(text: str) -> str:
-    words = _VOLATILE.sub(" ", _HEAD_NUMBER.sub("", text).casefold())
-    words = _COUNTERS.sub(" ", _PLACES.sub(" ", words))
-    words = _SAID_AGAIN.sub(" ", words.replace("`", "").replace("*", ""))
-    plain = " ".join(_NOT_WORDS.sub(" ", words).split())
+    folded = _VOLATILE.sub(" ", _HEAD_NUMBER.sub("", text).casefold())
+    folded = _COUNTERS.sub(" ", _LOCATIONS.sub(" ", folded))
+    folded = _REPETITION.sub(" ", folded.replace("`", "").replace("*", ""))
+    plain = " ".join(_PUNCTUATION.sub(" ", folded).split())
     return fingerprint(plain or " ".join(text.casefold().split()))
 
 
@@ -110,21 +110,21 @@ def _under_headings(blocks: Iterable[Block]) -> Iterator[str]:
             continue
         # `### 2. The lock is never released` below `## Findings` is itself what was found.
         own = [title.text for title in titles[depth + 1 :] if not _is_severity(title)]
-        wanted = [block for block in group if not block.checked]
-        if own and wanted:
-            yield "\n".join([*own, *(block.text for block in wanted)])
+        unchecked = [block for block in group if not block.checked]
+        if own and unchecked:
+            yield "\n".join([*own, *(block.text for block in unchecked)])
         else:
-            yield from (block.text for block in wanted)
+            yield from (block.text for block in unchecked)
 
 
 def _depth_of_findings(titles: tuple[Line, ...]) -> int | None:
-    found: int | None = None
+    first: int | None = None
     for depth, title in enumerate(titles):
         if _GOOD_NEWS.search(title.text):
             return None
-        if found is None and _HEADING.search(title.text) and (depth or not _is_name(title)):
-            found = depth
-    return found
+        if first is None and _HEADING.search(title.text) and (depth or not _is_name(title)):
+            first = depth
+    return first
 
 
 def _is_name(title: Line) -> bool:
@@ -150,23 +150,20 @@ def _sentences(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _distinct(texts: Iterable[str]) -> Iterator[Finding]:
-    seen: set[str] = set()
+    fingerprints: set[str] = set()
     for text in texts:
-        words = whole(text).strip()
-        if _says_nothing(words):
+        body = whole(text).strip()
+        if _says_nothing(body):
             continue
-        mark = fingerprint_of(words)
-        if mark not in seen:
-            seen.add(mark)
-            yield Finding(text=shortened(words, MAX_FINDING), fingerprint=mark)
+        key = fingerprint_of(body)
+        if key not in fingerprints:
+            fingerprints.add(key)
+            yield Finding(text=shortened(body, MAX_FINDING), fingerprint=key)
 
 
-def _says_nothing(words: str) -> bool:
-    short = len(words) <= 120
-    return not any(letter.isalnum() for letter in words) or (
+def _says_nothing(text: str) -> bool:
+    short = len(text) <= 120
+    return not any(character.isalnum() for character in text) or (
         short
-        and (
-            _NOTHING.fullmatch(words) is not None
-            or (says_none(words) and not says_something(words))
-        )
+        and (_NOTHING.fullmatch(text) is not None or (says_none(text) and not says_something(text)))
     )

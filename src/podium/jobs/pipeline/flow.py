@@ -19,33 +19,33 @@ from podium.core.events import NoteTaken
 from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
-from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
-from podium.jobs.pipeline.feedback import hear_feedback
+from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
+from podium.jobs.pipeline.feedback import triage_feedback
 from podium.jobs.pipeline.handover import deliver
 from podium.jobs.pipeline.quoted_files import conventions_of
 from podium.jobs.pipeline.skills import offer_skill
 from podium.jobs.pipeline.spec import DELIVER
-from podium.jobs.pipeline.stage import visit
-from podium.jobs.pipeline.state import Desk, Found, Trip, task_name
+from podium.jobs.pipeline.stage import run_stage
+from podium.jobs.pipeline.state import Baseline, PipelineState, StageContext, task_name
 from podium.jobs.pipeline.verdict_routing import integration_of, next_stage
-from podium.jobs.pipeline.workspace_recovery import come_back
+from podium.jobs.pipeline.workspace_recovery import restore_workspace
 from podium.ports import FlowBody, FlowContext, StepContext
 
 
-def pipeline(kit: PipelineKit) -> FlowBody:
-    """The flow, with its kit in hand."""
+def pipeline(deps: PipelineDeps) -> FlowBody:
+    """Build the flow with its dependencies."""
 
     async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
-        await _look_at_the_remote(ctx, kit, job)
-        desk = await _set_up(ctx, kit, job)
+        await _look_at_the_remote(ctx, deps, job)
+        context = await _set_up(ctx, deps, job)
         stage = job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
-                settled = await visit(desk, stage)
-                await hear_feedback(desk, stage, settled)
-                await offer_skill(desk, stage, settled)
-                stage = await next_stage(desk, stage, settled)
-            report = await deliver(desk)
+                settled = await run_stage(context, stage)
+                await triage_feedback(context, stage, settled)
+                await offer_skill(context, stage, settled)
+                stage = await next_stage(context, stage, settled)
+            report = await deliver(context)
             if report is not None:
                 return report
             stage = integration_of(job.spec) or DELIVER
@@ -53,81 +53,85 @@ def pipeline(kit: PipelineKit) -> FlowBody:
     return run_pipeline
 
 
-async def _look_at_the_remote(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> None:
+async def _look_at_the_remote(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> None:
     async def look(step: StepContext) -> Preflight:
-        found = await kit.forge.preflight(job.repository, job.base)
-        if job.spec.action_on(found.finding) == "abort":
+        preflight = await deps.forge.preflight(job.repository, job.base)
+        if job.spec.action_on(preflight.finding) == "abort":
             raise NotPossibleNow(
-                f"{found.sentence} To go on all the same, say `flows: pipeline: remote: warn`"
+                f"{preflight.sentence} To go on all the same, say `flows: pipeline: remote: warn`"
             )
-        return found
+        return preflight
 
-    found: Preflight = await ctx.step("preflight", look, returns=Preflight)
-    ctx.note(NoteTaken(text=found.sentence))
+    preflight: Preflight = await ctx.step("preflight", look, returns=Preflight)
+    ctx.note(NoteTaken(text=preflight.sentence))
 
 
-async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
+async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> StageContext:
     """Branch and workspace, at once and once."""
 
     async def make(step: StepContext) -> WorkspaceRecord:
         name = task_name(job.task, step.run_id)
-        for known in kit.workspaces.known():
-            if known.run_id == step.run_id:
-                return known
-        for left in await kit.workspaces.leftovers():
+        for existing in deps.workspaces.known():
+            if existing.run_id == step.run_id:
+                return existing
+        for left in await deps.workspaces.leftovers():
             if left.task == name:
-                await kit.workspaces.clear(left.id)
-        wish = kit.wish(name, base=job.base, branch=f"task/{name}", run_id=step.run_id)
-        return (await kit.workspaces.create(wish)).record
+                await deps.workspaces.clear(left.id)
+        spec = deps.workspace_spec(name, base=job.base, branch=f"task/{name}", run_id=step.run_id)
+        return (await deps.workspaces.create(spec)).record
 
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
-    workspace = await come_back(kit, job, ctx.run.id, record)
+    workspace = await restore_workspace(deps, job, ctx.run.id, record)
     await ctx.pin()
-    trip = Trip(job=job, run_id=ctx.run.id, workspace=workspace, head=record.base, base=record.base)
+    state = PipelineState(
+        job=job, run_id=ctx.run.id, workspace=workspace, head=record.base, base=record.base
+    )
     for warning in job.warnings:
         ctx.note(NoteTaken(text=warning))
-    ctx.note(NoteTaken(text=f"Created branch {trip.branch!r} in {record.path}."))
+    ctx.note(NoteTaken(text=f"Created branch {state.branch!r} in {record.path}."))
 
-    async def find_checks(step: StepContext) -> Found:
+    async def find_checks(step: StepContext) -> Baseline:
         ignored = tuple(await workspace.ignored())
-        found = await _usable_checks(trip, kit)
+        detection = await _usable_checks(state, deps)
         conventions = await conventions_of(workspace)
-        return Found(**found.model_dump(), ignored=ignored, conventions=conventions)
+        return Baseline(**detection.model_dump(), ignored=ignored, conventions=conventions)
 
     # Before any agent has been here: a project must not be able to lose its checks on the way.
-    desk = Desk(ctx, kit, trip, await ctx.step("find-checks", find_checks, returns=Found))
-    for text in _about_checks(desk):
+    context = StageContext(
+        ctx, deps, state, await ctx.step("find-checks", find_checks, returns=Baseline)
+    )
+    for text in _about_checks(context):
         ctx.note(NoteTaken(text=text))
-    return desk
+    return context
 
 
-async def _usable_checks(trip: Trip, kit: PipelineKit) -> Detection:
-    """What the project's files speak of, where podium.yaml names nothing.
+async def _usable_checks(state: PipelineState, deps: PipelineDeps) -> Detection:
+    """Detect the checks of the project where podium.yaml names none.
 
     Raises `NeedsHuman` where tests are there and nothing can run them: no agent is paid for work that cannot be tested.
     """
-    workspace, named = trip.workspace, kit.checks()
+    workspace, named = state.workspace, deps.checks()
     if named is None:
-        found = await detect_in(workspace, kit.run_check)
-        missing = () if found.checks else found.not_installed
-        remedy = remedy_for(found, Path(trip.job.repository)) if missing else ""
+        detection = await detect_in(workspace, deps.run_check)
+        missing = () if detection.checks else detection.not_installed
+        remedy = remedy_for(detection, Path(state.job.repository)) if missing else ""
     else:
-        found, remedy = Detection(), ""
-        missing = await missing_programs(named, probe_in(workspace, kit.run_check))
+        detection, remedy = Detection(), ""
+        missing = await missing_programs(named, probe_in(workspace, deps.run_check))
     if missing:
-        how = f"; then `podium resume {trip.run_id}` (no agent was started)"
+        how = f"; then `podium resume {state.run_id}` (no agent was started)"
         raise NeedsHuman(f"{cannot_test(missing, remedy)}{how}")
-    return found
+    return detection
 
 
-def _about_checks(desk: Desk) -> Iterator[str]:
-    """What a person should know at the start: which checks there are, and which cannot be run."""
-    for text in desk.found.not_installed:
+def _about_checks(context: StageContext) -> Iterator[str]:
+    """Notes about the checks for the start of the run: those that were found, and those that cannot be run."""
+    for text in context.baseline.not_installed:
         yield f"Not run: {text}. To run it, install that, or name other `checks:`; {ADVICE}."
-    for text in desk.found.not_read:
+    for text in context.baseline.not_read:
         yield f"Checks may be missing: {text}."
-    for check in desk.checks:
+    for check in context.checks:
         if check.source:
             yield f"`checks:` names none; found in {check.source}: `{check.command}`."
-    if not desk.checks:
+    if not context.checks:
         yield f"No checks were found, so nothing will be tested. Name them under `checks:` in podium.yaml; {ADVICE}."

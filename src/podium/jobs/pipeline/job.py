@@ -18,9 +18,9 @@ JOB = Job(
     },
     event_view="podium.jobs.pipeline.events:view_event",
     options="podium.jobs.pipeline.spec:PipelineOptions",
-    run_view="podium.jobs.pipeline.run_view:PipelineTelling",
+    run_view="podium.jobs.pipeline.run_view:PipelineRunView",
     report="podium.jobs.pipeline.run_view:look_back",
-    request="podium.jobs.pipeline.submission:PipelineWish",
+    request="podium.jobs.pipeline.submission:PipelineRequest",
     submit="podium.jobs.pipeline.submission:submit",
     commands={
         "run": Command(

@@ -29,32 +29,32 @@ class Entry:
 def entries_of(text: str) -> Iterator[Entry]:
     """All list items, and paragraphs under a heading of their own. Done or not, they are known."""
     for block in blocks_of(lines_of(text)):
-        if block.is_item or any(each.level > 1 for each in block.headings):
-            headings = tuple(each.text for each in block.headings if each.level > 1)
+        if block.is_item or any(heading.level > 1 for heading in block.headings):
+            headings = tuple(heading.text for heading in block.headings if heading.level > 1)
             yield _entry(block.text, headings)
 
 
 def _entry(text: str, headings: tuple[str, ...]) -> Entry:
     start = max(0, len(text) - _TAIL)
-    found = _ADDED_BY.search(text, start)
-    if found is None:
+    match = _ADDED_BY.search(text, start)
+    if match is None:
         return Entry(text, headings=headings)
-    words = text[: found.start()].strip()
+    body = text[: match.start()].strip()
     try:
-        day = date(int(found[2]), int(found[3]), int(found[4]))
+        day = date(int(match[2]), int(match[3]), int(match[4]))
     except ValueError:
-        return Entry(words, source=found[1], headings=headings)
-    return Entry(words, source=found[1], day=day, headings=headings)
+        return Entry(body, source=match[1], headings=headings)
+    return Entry(body, source=match[1], day=day, headings=headings)
 
 
 def new_entries(text: str | None, items: Iterable[str], *, longest: int) -> Iterator[str]:
     """The items that the file does not hold in any wording, each made harmless."""
-    known = {key_of(entry.text) for entry in entries_of(text or "")} | {""}
+    keys = {key_of(entry.text) for entry in entries_of(text or "")} | {""}
     for item in items:
         line = harmless(item, longest)
         key = key_of(line)
-        if key not in known:
-            known.add(key)
+        if key not in keys:
+            keys.add(key)
             yield line
 
 

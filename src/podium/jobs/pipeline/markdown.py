@@ -63,11 +63,11 @@ def lines_of(text: str) -> list[Line]:
             if lines and lines[-1] is not _BLANK:
                 lines.append(_BLANK)
             continue
-        shown, in_comment = _without_comments(raw, in_comment)
-        if opened := _FENCE.match(shown[:_MAX_HEADING]):
+        visible, in_comment = _without_comments(raw, in_comment)
+        if opened := _FENCE.match(visible[:_MAX_HEADING]):
             fence = opened[1]
-        elif shown.strip():
-            _add(lines, shown)
+        elif visible.strip():
+            _add(lines, visible)
     return lines
 
 
@@ -81,40 +81,40 @@ def _without_front_matter(lines: list[str]) -> list[str]:
 
 
 def _closes(line: str, fence: str) -> bool:
-    mark = line.strip()
-    return len(mark) >= len(fence) and mark == fence[0] * len(mark)
+    marker = line.strip()
+    return len(marker) >= len(fence) and marker == fence[0] * len(marker)
 
 
 def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
-    """What of the line is no comment, and whether one goes on after it."""
-    kept: list[str] = []
+    """Text of the line outside of comments, and whether a comment continues after it."""
+    parts: list[str] = []
     at = 0
     while True:
         if in_comment:
             end = line.find("-->", at)
             if end < 0:
-                return "".join(kept), True
+                return "".join(parts), True
             at, in_comment = end + 3, False
         start = line.find("<!--", at)
         if start < 0:
-            return "".join([*kept, line[at:]]), False
-        kept.append(line[at:start])
+            return "".join([*parts, line[at:]]), False
+        parts.append(line[at:start])
         at, in_comment = start + 4, True
 
 
-def _add(lines: list[Line], shown: str) -> None:
-    if len(shown) <= _MAX_HEADING:
-        if atx := _ATX.match(shown):
-            heading = shown[atx.end() :].rstrip().rstrip("#").rstrip()
+def _add(lines: list[Line], line: str) -> None:
+    if len(line) <= _MAX_HEADING:
+        if atx := _ATX.match(line):
+            heading = line[atx.end() :].rstrip().rstrip("#").rstrip()
             lines.append(Line(heading, level=len(atx[1])))
             return
-        if bold := _BOLD.match(shown):
+        if bold := _BOLD.match(line):
             lines.append(Line(bold[1].strip(), level=BOLD))
             return
-        if (mark := _UNDERLINE.match(shown)) and _can_be_heading(lines):
-            lines[-1] = Line(lines[-1].text.strip(), level=1 if mark[1][0] == "=" else 2)
+        if (underline := _UNDERLINE.match(line)) and _can_be_heading(lines):
+            lines[-1] = Line(lines[-1].text.strip(), level=1 if underline[1][0] == "=" else 2)
             return
-    lines.append(Line(shown))
+    lines.append(Line(line))
 
 
 def _can_be_heading(lines: list[Line]) -> bool:
@@ -150,7 +150,7 @@ class _BlockReader:
     def take(self, line: Line) -> Block | None:
         """The block that ended before this line."""
         if line.level:
-            outer = tuple(each for each in self._headings if each.level < line.level)
+            outer = tuple(heading for heading in self._headings if heading.level < line.level)
             self._headings = (*outer, line)
             return self._begin()
         if line.code:
@@ -180,18 +180,18 @@ class _BlockReader:
 
     def _item(self, text: str, item: re.Match[str], indent: int) -> Block | None:
         checked = (item[2] or "").strip() != ""
-        words = text[item.end() :].strip()
+        content = text[item.end() :].strip()
         if self.block.is_item and indent > self._indent:
             if self._skipped_indent is not None and indent > self._skipped_indent:
                 return None
             self._skipped_indent = indent if checked else None
             if not checked:
-                self.block.lines.append(words)
+                self.block.lines.append(content)
             return None
         self._skipped_indent = None
         done = self._begin(is_item=True, checked=checked)
         self._indent = indent
-        self.block.lines.append(words)
+        self.block.lines.append(content)
         return done
 
     def _begin(self, *, is_item: bool = False, checked: bool = False) -> Block | None:
@@ -203,7 +203,7 @@ class _BlockReader:
 LOOKED_AT = 2_000
 """Characters of a line that are looked at."""
 
-_MARKS = re.compile(r"^(?:\s*(?:[-*+•>|☐☑]|\d{1,9}[.)]|\[[ xX]?\])(?=\s|$|\|))+|[*_`~]+")
+_DECORATION = re.compile(r"^(?:\s*(?:[-*+•>|☐☑]|\d{1,9}[.)]|\[[ xX]?\])(?=\s|$|\|))+|[*_`~]+")
 _PLACEHOLDER = re.compile(
     r"""(?: tb[adc]\b | to[- ]?do\b(?!\s+list) | fixme\b | wip\b | x{3,}\b | placeholder\b
         | to\s+be\s+(?:determined|decided|defined|done|added|written|filled|completed|confirmed|specified)\b
@@ -220,23 +220,23 @@ _DELIMITER_ROW = re.compile(r"\s*\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?)?\s*$")
 
 def bare(text: str) -> str:
     """The line's words without list marks and emphasis, in lower case."""
-    return _MARKS.sub("", text[:LOOKED_AT]).strip().casefold()
+    return _DECORATION.sub("", text[:LOOKED_AT]).strip().casefold()
 
 
 def says_something(text: str) -> bool:
-    """Whether the line holds words that are no placeholder and not just `none`."""
-    words = bare(text)
-    if not any(letter.isalnum() for letter in words):
+    """True when the line has text other than a placeholder or `none`."""
+    content = bare(text)
+    if not any(character.isalnum() for character in content):
         return False
-    if _NONE.fullmatch(words.rstrip(".! ")):
+    if _NONE.fullmatch(content.rstrip(".! ")):
         return False
     # `<list the files>` is what a template leaves to be filled in; a link or a tuple is not.
-    in_brackets = words[0] in "<{" and _IN_BRACKETS.fullmatch(words) and "://" not in words
-    return not (_PLACEHOLDER.match(words) or in_brackets)
+    in_brackets = content[0] in "<{" and _IN_BRACKETS.fullmatch(content) and "://" not in content
+    return not (_PLACEHOLDER.match(content) or in_brackets)
 
 
 def says_none(text: str) -> bool:
-    """Whether the line says that there is nothing to say."""
+    """True when the line says `none`, `n/a` or the like."""
     return _NONE.match(bare(text)) is not None
 
 
@@ -246,7 +246,7 @@ def cells_of(row: str) -> list[str]:
 
 
 def is_delimiter(text: str) -> bool:
-    """Whether this is the row that makes the one above it a table's head."""
+    """True for the delimiter row below a table's head."""
     return "|" in text and "-" in text and _DELIMITER_ROW.match(text[:LOOKED_AT]) is not None
 
 

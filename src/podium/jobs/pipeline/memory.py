@@ -60,7 +60,7 @@ class Ranker:
         self._day = day
 
     def rank(self, entry: Entry) -> Rank | None:
-        """How well the entry fits. None: not at all."""
+        """Rate the entry's relevance. None: it has none."""
         by_path, path = self._by_path(entry.text)
         by_words, shared = self._by_words(entry)
         age = None if entry.day is None else max(0, (self._day - entry.day).days)
@@ -97,8 +97,8 @@ class Ranker:
 
 def words_of(text: str) -> set[str]:
     """Words that carry meaning, in one form for singular and plural, with names taken apart."""
-    found = (_stem(word.casefold()) for word in _WORD.findall(_CAMEL.sub(" ", text)))
-    return {word for word in found if word not in _COMMON}
+    stems = (_stem(word.casefold()) for word in _WORD.findall(_CAMEL.sub(" ", text)))
+    return {word for word in stems if word not in _COMMON}
 
 
 def _stem(word: str) -> str:
@@ -113,8 +113,8 @@ def _stem(word: str) -> str:
 
 
 def _paths_in(text: str) -> Iterable[str]:
-    for found in _PATH.finditer(text):
-        path = found[0].removeprefix("./").strip("/").rstrip(".-")
+    for match in _PATH.finditer(text):
+        path = match[0].removeprefix("./").strip("/").rstrip(".-")
         if len(path) <= _MAX_PATH and ("/" in path or "." in path):
             yield path
 
@@ -132,7 +132,7 @@ MAX_LESSON = 600
 CHARACTERS_A_TOKEN = 4
 MAX_LESSONS_READ = 100
 """The newest ones; older ones stay in the file, and are told to nobody."""
-MAX_LESSONS_SHOWN = 12
+MAX_RELEVANT_LESSONS = 12
 
 _HEAD = """\
 # Agent memory
@@ -197,7 +197,7 @@ def relevant(
     text: str, *, task: str, paths: Collection[str], day: date, most_tokens: int
 ) -> tuple[Chosen, ...]:
     """Of the newest entries those that fit the task and its paths best, the best first, within so many tokens."""
-    return tuple(_within(most_tokens, _ranked(text, task, paths, day)))[:MAX_LESSONS_SHOWN]
+    return tuple(_within(most_tokens, _ranked(text, task, paths, day)))[:MAX_RELEVANT_LESSONS]
 
 
 def _ranked(text: str, task: str, paths: Collection[str], day: date) -> list[Chosen]:
@@ -211,13 +211,13 @@ def _ranked(text: str, task: str, paths: Collection[str], day: date) -> list[Cho
         for entry in entries.values()
         if (rank := ranker.rank(entry)) is not None
     ]
-    return sorted(chosen, key=lambda each: (-each.score, each.lesson))
+    return sorted(chosen, key=lambda entry: (-entry.score, entry.lesson))
 
 
 def _within(most_tokens: int, ranked: Sequence[Chosen]) -> Iterator[Chosen]:
     left = most_tokens
-    for each in ranked:
-        cost = 1 + -(-len(each.lesson) // CHARACTERS_A_TOKEN)
+    for entry in ranked:
+        cost = 1 + -(-len(entry.lesson) // CHARACTERS_A_TOKEN)
         if cost <= left:
             left -= cost
-            yield each
+            yield entry

@@ -1,4 +1,4 @@
-"""What agents answer at the end of their turns: the contracts of the pipeline's roles."""
+"""Contracts of the pipeline's roles: the replies of agents at the end of their turns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REJECTIONS = frozenset({"REJECT", "FAIL"})
 _Line = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 
-class SkillWish(BaseModel):
+class SkillProposal(BaseModel):
     """Something learned that future agents could use."""
 
     model_config = ConfigDict(extra="forbid")
@@ -28,32 +28,32 @@ class SkillWish(BaseModel):
 
 
 class Answer(BaseModel):
-    """What every agent may add to its answer."""
+    """Fields that every reply may have."""
 
     model_config = ConfigDict(extra="forbid")
 
     backlog_items: tuple[_Line, ...] = Field(default=(), max_length=50)
     """Ideas for later that would lead away from the task."""
     lessons: tuple[_Line, ...] = Field(default=(), max_length=20)
-    """What whoever works here next should know."""
+    """Lessons for the next agent that works here."""
     feedback: dict[str, Json] | str | None = None
-    """What should be looked at, beside the result: an unclear plan, debts, missing documentation."""
-    skill: SkipJsonSchema[SkillWish | None] = None
+    """Remarks besides the result: an unclear plan, debts, missing documentation."""
+    skill: SkipJsonSchema[SkillProposal | None] = None
     """A way of solving something that is worth keeping. Shown to who changes code, taken from all."""
 
 
 def feedback_points(feedback: Json) -> list[str]:
-    """What feedback says, in plain text: each member of an object is a point of its own."""
+    """Points of the feedback in plain text: each member of an object is a point of its own."""
     if not isinstance(feedback, dict):
         return [feedback] if isinstance(feedback, str) and feedback.strip() else []
-    return [f"{name}: {_in_words(value)}" for name, value in feedback.items()]
+    return [f"{name}: {_value_text(value)}" for name, value in feedback.items()]
 
 
-def _in_words(value: Json) -> str:
+def _value_text(value: Json) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {_in_words(each)}" for name, each in value.items())
+        return "; ".join(f"{name}: {_value_text(item)}" for name, item in value.items())
     if isinstance(value, list):
-        return "; ".join(map(_in_words, value))
+        return "; ".join(map(_value_text, value))
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -93,7 +93,7 @@ class Work(Answer):
     commit_hash: str = ""
     disputed_checks: tuple[DisputedCheck, ...] = Field(default=(), max_length=10)
     """For a person to decide about: a red check stays red."""
-    skill: SkillWish | None = None
+    skill: SkillProposal | None = None
 
     @model_validator(mode="after")
     def _names_its_commit(self) -> Work:
@@ -103,7 +103,7 @@ class Work(Answer):
 
 
 class Edit(Answer):
-    """Who changes documents that the supervisor commits."""
+    """Reply of a role that changes documents, which the supervisor commits."""
 
     status: Literal["success", "failure"]
 
@@ -113,7 +113,7 @@ class Triage(Answer):
 
     decision: Literal["backlog", "docs", "ignore"]
     entry: str = ""
-    """What goes into the backlog, or what the documentation should say."""
+    """Text for the backlog, or for the documentation."""
 
 
 class _Verdict(Answer):
@@ -121,8 +121,8 @@ class _Verdict(Answer):
 
     @model_validator(mode="after")
     def _says_why(self) -> _Verdict:
-        told = self.feedback if isinstance(self.feedback, str) else ""
-        if self.verdict == "REJECT" and not told.strip():
+        reason = self.feedback if isinstance(self.feedback, str) else ""
+        if self.verdict == "REJECT" and not reason.strip():
             raise ValueError("feedback: say in words what has to change")
         return self
 

@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
-_BLOCK_MARKS = re.compile(
+_BLOCK_MARKERS = re.compile(
     r"""(?: (?: \#{1,6} | > | [-*+] | \d{1,9}[.)] | \[[ xX]?\] ) (?:\s+|$) | [-=_*]{3,}\s* )+""",
     re.VERBOSE,
 )
@@ -27,14 +27,16 @@ def whole(text: str) -> str:
     else than what stands there.
     """
     lines = _LINE_ENDS.sub("\n", text.encode(errors="replace").decode())
-    return "".join(each for each in lines if each in "\n\t" or _is_seen(each))
+    return "".join(
+        character for character in lines if character in "\n\t" or _is_visible(character)
+    )
 
 
-def _is_seen(letter: str) -> bool:
+def _is_visible(character: str) -> bool:
     # ASCII is most of it, and looking letters up is slow.
-    if letter.isascii():
-        return letter.isprintable()
-    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs")
+    if character.isascii():
+        return character.isprintable()
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs")
 
 
 def one_line(text: str, most: int) -> str:
@@ -57,8 +59,8 @@ def shortened(text: str, most: int) -> str:
 def harmless(text: str, most: int) -> str:
     """The text on one line that is no heading, list, fence, image or HTML in Markdown."""
     line = one_line(text, most)
-    while found := _BLOCK_MARKS.match(line):
-        line = line[found.end() :]
+    while match := _BLOCK_MARKERS.match(line):
+        line = line[match.end() :]
     line = _FENCES.sub("`", line).replace("![", "[")
     return _TAG_START.sub("&lt;", line).strip()
 
@@ -83,7 +85,7 @@ def in_code(text: str, most: int = 300) -> str:
 
 
 def key_of(text: str) -> str:
-    """What two wordings have in common that differ in case, spaces and punctuation. May be empty."""
+    """Key of a text that ignores case, spaces and punctuation. May be empty."""
     plain = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
     return "".join(_WORDS.findall(plain))
 
@@ -116,9 +118,9 @@ _GREEK = (
 )
 _OTHER = str.maketrans(
     {
-        letter: said.strip("_")
-        for letters, sounds in (_CYRILLIC, _GREEK)
-        for letter, said in zip(letters, sounds.split(), strict=True)
+        character: latin.strip("_")
+        for alphabet, sounds in (_CYRILLIC, _GREEK)
+        for character, latin in zip(alphabet, sounds.split(), strict=True)
     }
 )
 
@@ -139,5 +141,5 @@ def ascii_of(text: str) -> str:
     """The text in lower case with letters of other alphabets written in Latin ones, where that goes."""
     lower = unicodedata.normalize("NFKC", text).casefold().translate(_LATIN).translate(_OTHER)
     apart = unicodedata.normalize("NFKD", lower).translate(_OTHER)
-    plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    plain = "".join(character for character in apart if not unicodedata.combining(character))
     return _APOSTROPHES.sub("", plain)

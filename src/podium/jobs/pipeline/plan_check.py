@@ -25,7 +25,7 @@ _SAYS_WHAT = re.compile(
     |results?\s+in|evaluates\s+to|responds?\s+with|exits?\s+with|exit\s+(?:code|status)|assert\w*)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What comes after one of these is a result, whatever it is."""
+"""Text after one of these is a result, whatever it is."""
 _MAYBE_WHAT = re.compile(
     r"\b(?:should|must|shall|is|are|be|has|have|gives?|shows?|displays?|stays|contains?|keeps?)\b|=",
     re.IGNORECASE,
@@ -60,7 +60,7 @@ def _in_table(body: Sequence[Line]) -> bool:
             columns = []
         elif is_delimiter(line.text):
             columns = _result_columns(body[number - 1].text) if number else []
-        elif any(_cell(line.text, each) for each in columns):
+        elif any(_cell(line.text, column) for column in columns):
             return True
     return False
 
@@ -85,14 +85,14 @@ def _in_lines(body: Sequence[Line]) -> bool:
             continue
         if waiting and _is_value(text):
             return True
-        waiting, found = _look(text)
-        if found:
+        waiting, has_value = _look(text)
+        if has_value:
             return True
     return False
 
 
 def _look(line: str) -> tuple[bool, bool]:
-    """Whether the line leaves its value to the next one, and whether it names one itself."""
+    """Tell if the line leaves its value to the next one, and if it names one itself."""
     plain = _EXPECTED_LABEL.sub("expected", line)
     ends_open = False
     for marker in islice(_SAYS_WHAT.finditer(plain), _MAX_MARKERS):
@@ -193,11 +193,11 @@ def missing_parts(plan: str) -> tuple[str, ...]:
     A part counts when a heading speaks of it and something stands beneath: no placeholder, and
     where scenarios or a checklist are wanted, values or items.
     """
-    found: set[str] = set()
+    present: set[str] = set()
     for section in _sections(lines_of(plan)):
-        about = _parts_named(section.heading) - found
-        found |= {part for part in about if _HOLDS[part](section.body)}
-    return tuple(part for part in PARTS if part not in found)
+        about = _parts_named(section.heading) - present
+        present |= {part for part in about if _HOLDS[part](section.body)}
+    return tuple(part for part in PARTS if part not in present)
 
 
 def part_of(plan: str, part: str) -> str:
@@ -231,11 +231,11 @@ def _title_of(headings: Sequence[Line]) -> Line | None:
     if len(headings) < 2:
         return None
     first = headings[0]
-    return first if all(each.level > first.level for each in headings[1:]) else None
+    return first if all(heading.level > first.level for heading in headings[1:]) else None
 
 
 def _ends_of(lines: Sequence[Line], heads: Sequence[int]) -> dict[int, int]:
-    """Where each section ends: at the next heading that is not below it."""
+    """End of each section: the next heading that is not below it."""
     ends: dict[int, int] = {}
     open_heads: list[int] = []
     for number in heads:
@@ -249,27 +249,27 @@ def _parts_named(heading: str) -> set[str]:
     named: set[str] = set()
     # `References and documentation to update` speaks of two parts.
     for piece in _CUTS.split(_CAMEL.sub(" ", heading).casefold().replace("_", " ")):
-        words = " ".join(_WORD.findall(piece))
-        named |= _parts_of_words(words)
+        phrase = " ".join(_WORD.findall(piece))
+        named |= _parts_in_phrase(phrase)
     if not named and _LOGIC_IF_NOTHING_ELSE.search(heading.casefold()):
         named.add(LOGIC)
     return named
 
 
-def _parts_of_words(words: str) -> set[str]:
-    named = {part for part, pattern in _NAMED if pattern.search(words)}
-    if _DOCS.search(words) and (_UPDATES.search(words) or not _REFERENCE.search(words)):
+def _parts_in_phrase(phrase: str) -> set[str]:
+    named = {part for part, pattern in _NAMED if pattern.search(phrase)}
+    if _DOCS.search(phrase) and (_UPDATES.search(phrase) or not _REFERENCE.search(phrase)):
         return named - {DELIVERABLES, LOGIC} | {DOCUMENTATION}
-    if _REFERENCE.search(words):
+    if _REFERENCE.search(phrase):
         named.add(REFERENCES)
     return named
 
 
-def _has_words(body: Sequence[Line]) -> bool:
+def _has_text(body: Sequence[Line]) -> bool:
     return any(says_something(line.text) for line in solid(body))
 
 
-def _has_words_or_none(body: Sequence[Line]) -> bool:
+def _has_text_or_none(body: Sequence[Line]) -> bool:
     """That there are none is an answer too, where there may be none."""
     return any(says_something(line.text) or says_none(line.text) for line in solid(body))
 
@@ -279,10 +279,10 @@ def _has_items(body: Sequence[Line]) -> bool:
 
 
 _HOLDS: dict[str, Callable[[Sequence[Line]], bool]] = {
-    REFERENCES: _has_words_or_none,
-    LOGIC: _has_words,
+    REFERENCES: _has_text_or_none,
+    LOGIC: _has_text,
     TESTS: holds_expected_values,
-    DOCUMENTATION: _has_words_or_none,
-    DELIVERABLES: _has_words,
+    DOCUMENTATION: _has_text_or_none,
+    DELIVERABLES: _has_text,
     CHECKLIST: _has_items,
 }

@@ -19,21 +19,21 @@ _MAX_ROW = 300
 _MAX_TEXT = 6_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
-_NOTHING_SHOWN = "<!-- -->"
+_INVISIBLE = "<!-- -->"
 _NOT_RUN = "No checks were run: nothing proves that this works.\n"
 _GUARDED = "This branch changes files that guard the project or run by themselves:\n"
 
 
 def title_of(task: str) -> str:
     """The task's first sentence, on one line of at most 72 characters."""
-    words = one_line(task, 2_000)
-    first = _SENTENCE_END.split(words, maxsplit=1)[0].rstrip(".")
-    line = first or words or "Task"
+    text = one_line(task, 2_000)
+    first = _SENTENCE_END.split(text, maxsplit=1)[0].rstrip(".")
+    line = first or text or "Task"
     if len(line) <= MAX_TITLE:
         return line
     cut = line[: MAX_TITLE - 1]
-    at_word = cut.rsplit(" ", 1)[0] if " " in cut[MAX_TITLE // 2 :] else cut
-    return at_word.rstrip(" ,;:-") + "…"
+    clipped = cut.rsplit(" ", 1)[0] if " " in cut[MAX_TITLE // 2 :] else cut
+    return clipped.rstrip(" ,;:-") + "…"
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class _Section:
         """The section with as many rows as there is room for. Empty: there is nothing to say."""
         if not (self.text or self.rows):
             return ""
-        kept = [f"## {self.heading}", "", *([self.text] if self.text else [])]
-        kept += self.table_head.split("\n") if self.rows and self.table_head else []
-        length = sum(len(line) + 1 for line in kept) + 40
+        lines = [f"## {self.heading}", "", *([self.text] if self.text else [])]
+        lines += self.table_head.split("\n") if self.rows and self.table_head else []
+        length = sum(len(line) + 1 for line in lines) + 40
         for number, row in enumerate(self.rows):
             length += len(row) + 1
             if length > most or number >= _MAX_ROWS:
-                kept += ["", f"… and {len(self.rows) - number} more."]
+                lines += ["", f"… and {len(self.rows) - number} more."]
                 break
-            kept.append(row)
+            lines.append(row)
         if length > most and not self.rows:
-            kept[2:] = ["It is too long to be shown here."]
-        return "\n".join(kept)
+            lines[2:] = ["It is too long to be shown here."]
+        return "\n".join(lines)
 
 
 def body_of(
@@ -107,9 +107,9 @@ def body_of(
     left = MAX_BODY - len(foot) - 1_000
     for section in sections:
         # The last sections must not lose all room to the first.
-        shown = section.within(min(left, MAX_BODY // 4))
-        left -= len(shown) + 2
-        parts += [shown] if shown else []
+        rendered = section.within(min(left, MAX_BODY // 4))
+        left -= len(rendered) + 2
+        parts += [rendered] if rendered else []
     return "\n\n".join([*parts, "---", foot]) + "\n"
 
 
@@ -125,11 +125,11 @@ def _about_checks(notes: Sequence[str], *, ran: bool) -> Iterator[str]:
 
 
 def _rows(evidence: Sequence[Mapping[str, Json]]) -> Iterator[str]:
-    for each in evidence[: _MAX_ROWS + 1]:
-        command = in_code(str(each.get("command", "")), 160).replace("|", "\\|")
-        digest = in_code(str(each.get("output_sha256") or "")[:16])
-        seconds = f"{float(each.get('seconds') or 0):.1f}"
-        yield f"| {command} | {check_ending(each)} | {seconds} | {digest} |"
+    for result in evidence[: _MAX_ROWS + 1]:
+        command = in_code(str(result.get("command", "")), 160).replace("|", "\\|")
+        digest = in_code(str(result.get("output_sha256") or "")[:16])
+        seconds = f"{float(result.get('seconds') or 0):.1f}"
+        yield f"| {command} | {check_ending(result)} | {seconds} | {digest} |"
 
 
 def _list(items: Sequence[str]) -> Iterator[str]:
@@ -144,4 +144,4 @@ def _quiet_lines(text: str) -> str:
 def quiet(text: str) -> str:
     """One harmless line that calls nobody and closes no issue: an agent must not do that in passing."""
     line = harmless(text, _MAX_ROW)
-    return _LEADS_ELSEWHERE.sub(lambda found: found[0] + _NOTHING_SHOWN, line)
+    return _LEADS_ELSEWHERE.sub(lambda match: match[0] + _INVISIBLE, line)

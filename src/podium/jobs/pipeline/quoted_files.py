@@ -31,21 +31,21 @@ async def conventions_of(workspace: Workspace) -> dict[str, str]:
     return {path: text for path, text in texts.items() if text and text.strip()}
 
 
-def conventions_told(found: Mapping[str, str], changed: Collection[str]) -> Iterator[str]:
+def relevant_conventions(conventions: Mapping[str, str], changed: Collection[str]) -> Iterator[str]:
     """Those of the folders in which the work happens, the nearest first, in no more room than they may take."""
     folders = {str(parent) for path in changed for parent in PurePosixPath(path).parents} | {"."}
-    near = [path for path in found if str(PurePosixPath(path).parent) in folders]
+    near = [path for path in conventions if str(PurePosixPath(path).parent) in folders]
     near.sort(key=lambda path: (-path.count("/"), NAMES.index(PurePosixPath(path).name), path))
-    parts, left, told = [], MAX_CHARACTERS, set[str]()
+    parts, left, quoted = [], MAX_CHARACTERS, set[str]()
     for path in near:
-        text = found[path].strip()
+        text = conventions[path].strip()
         # Projects keep one text under several names.
-        if text in told or left < 200:
+        if text in quoted or left < 200:
             continue
-        told.add(text)
-        shown = shortened(text, left)
-        left -= len(shown)
-        parts.append(f"{path}:\n{fenced(shown, 'markdown')}")
+        quoted.add(text)
+        excerpt = shortened(text, left)
+        left -= len(excerpt)
+        parts.append(f"{path}:\n{fenced(excerpt, 'markdown')}")
     if parts:
         yield "\n\n".join([_HEADING, *parts])
 
@@ -67,7 +67,7 @@ class HumanNote(FrozenModel):
     """Something a person wrote down for agents."""
 
     role: str
-    """Whom it is for, such as `lead_analyst`. Empty: for all."""
+    """Role it is for, such as `lead_analyst`. Empty: for all."""
     text: str
     fingerprint: str
 
@@ -78,18 +78,18 @@ def notes_of(text: str | None, *, roles: Collection[str] = ()) -> tuple[HumanNot
     With `roles`, what is addressed to none of them is for all, so that a slip of the pen loses nothing.
     """
     notes: dict[str, HumanNote] = {}
-    for role, words in _addressed(text or ""):
+    for role, body in _addressed(text or ""):
         to = role if not roles or role in roles else ""
-        mark = fingerprint(to, " ".join(words.split()))
-        notes.setdefault(mark, HumanNote(role=to, text=words, fingerprint=mark))
+        key = fingerprint(to, " ".join(body.split()))
+        notes.setdefault(key, HumanNote(role=to, text=body, fingerprint=key))
         if len(notes) >= MAX_NOTES:
             break
     return tuple(notes.values())
 
 
-def role_of(words: str) -> str:
+def role_of(address: str) -> str:
     """The role's name as the settings write it. Empty: the words mean everybody."""
-    name = re.sub(r"[\s-]+", "_", words.strip().casefold())
+    name = re.sub(r"[\s-]+", "_", address.strip().casefold())
     return "" if name in _EVERYBODY else name
 
 
@@ -97,22 +97,22 @@ def _addressed(text: str) -> Iterator[tuple[str, str]]:
     for block in blocks_of(lines_of(text)):
         if block.checked:
             continue
-        words = whole(block.text).strip()
-        address = _ADDRESS.match(words)
+        body = whole(block.text).strip()
+        address = _ADDRESS.match(body)
         if address:
-            words = words[address.end() :].strip()
+            body = body[address.end() :].strip()
             roles = [role_of(name) for name in _NAME.findall(address[1])]
         else:
             roles = [_role_above(block.headings)]
-        if any(letter.isalnum() for letter in words):
-            yield from ((role, shortened(words, MAX_NOTE)) for role in roles)
+        if any(character.isalnum() for character in body):
+            yield from ((role, shortened(body, MAX_NOTE)) for role in roles)
 
 
 def _role_above(headings: tuple[Line, ...]) -> str:
-    """Whom the nearest heading that names somebody is for."""
+    """Role named by the nearest heading that names one."""
     for heading in reversed(headings):
-        if found := _ADDRESSEE.fullmatch(heading.text.strip()):
-            return role_of(found[1])
+        if match := _ADDRESSEE.fullmatch(heading.text.strip()):
+            return role_of(match[1])
     return ""
 
 
@@ -161,13 +161,13 @@ class NamedFile:
 
     @property
     def pathspecs(self) -> tuple[str, ...]:
-        """What git finds it by. Plans speak of a CHANGELOG whose file has an ending."""
+        """Pathspecs of the file. Plans speak of a CHANGELOG whose file has an extension."""
         literal = f":(literal){self.path}"
         return (literal,) if "." in self.path else (literal, f":(glob){self.path}.*")
 
     @property
     def whole_characters(self) -> int | float:
-        """How long it may be to be shown whole."""
+        """Longest file that is shown in full, in characters."""
         return WHOLE_CHARACTERS if self.ranges else inf
 
 
@@ -203,11 +203,11 @@ def _news_of(path: str) -> tuple[LineRange, ...]:
 def resolved(named: Sequence[NamedFile], tracked: Sequence[str]) -> list[NamedFile]:
     """Those of the files that are there, each once, under the names that git has for them."""
     there: dict[str, NamedFile] = {}
-    for each in named:
-        stem = each.path if "." not in each.path else ""
+    for file in named:
+        stem = file.path if "." not in file.path else ""
         for path in tracked:
-            if path == each.path or (stem and path.startswith(f"{stem}.")):
-                there.setdefault(path, replace(each, path=path))
+            if path == file.path or (stem and path.startswith(f"{stem}.")):
+                there.setdefault(path, replace(file, path=path))
     return list(there.values())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from podium.jobs.pipeline.plain_text import one_line
 
-_MAX_TOLD_LENGTH = 240
+_MAX_REPORT_CHARACTERS = 240
 _MAX_READ = 200_000
 _MAX_VALUES = 10_000
 _MAX_CLAUSE = 600
@@ -25,7 +25,7 @@ _RUN = (
     r"|migrations?|install(?:ation)?|import)"
 )
 _FAILS = r"(?:fail(?:s|ed|ing|ures?)?|broken|breaks?|red|crash(?:es|ed|ing)?|error(?:s|ed)?|hangs?)"
-_TOLD = re.compile(
+_FAILURE = re.compile(
     rf"""
       \b(?:crash(?:es|ed|ing)? | seg(?:mentation[ ]|-)?faults?(?:ed|s)? | core[ ]dump(?:s|ed)? | panics? | panicked
         | deadlock(?:s|ed)? | hangs | hung | is[ ]hanging | oom[- ]?kill(?:ed|s)? | (?:ran|runs|running)[ ]out[ ]of[ ]memory
@@ -71,7 +71,7 @@ _TOLD = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BAD_WORD = re.compile(
+_FAILURE_START = re.compile(
     r"\d*\s*(?:fail|error|crash|broke|break|red\b|hang|traceback|stack|panic|dead|seg|exception)",
     re.IGNORECASE,
 )
@@ -124,7 +124,7 @@ _ABOUT_AFTER = re.compile(
       |tolerance|injection|detection|counters?|metrics?|screens?|fast\b|over\b|closed\b|open\b|safe\b|back\b|(?:is|are)\s+(?:retried|reported|logged|shown|listed|named)|logins?|requests?|jobs?|payments?|uploads?|attempts?|deliveries|transactions?|responses?|orders?)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NOUN_KEY = re.compile(
+_FAILURE_KEY = re.compile(
     r"(?:^|_)(?:crash(?:es|ed)?|errors?|failed|failures?|failing|exceptions?|tracebacks?"
     r"|(?:failed|failing|red|broken)_(?:tests?|checks?|builds?)|(?:tests?|checks?|builds?)_(?:failed|failing|red|broken))$"
 )
@@ -145,26 +145,26 @@ _BAD_STATES = frozenset(
         "not working",
     }
 )
-_NONE_SAID = re.compile(
+_NO_FAILURE = re.compile(
     r"\W*(?:no|none|n/?a|nothing|nil|not applicable|never|zero|0|false|null)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 _STATE_KEY = re.compile(r"(?:^|_)(?:status|state|result|outcome|tests?|checks?|build)$")
 
 
-def tells_of_failure(feedback: object) -> str | None:
+def reported_failure(feedback: object) -> str | None:
     """The words in the feedback that report a crash, failing tests or an error that is not resolved."""
     read = 0
     for count, (key, value) in enumerate(_values(feedback)):
         if count >= _MAX_VALUES or read > _MAX_READ:
             break
-        if told := _told_by_key(key, value):
-            return told
+        if report := _reported_by_key(key, value):
+            return report
         if isinstance(value, str):
             text = value[: _MAX_READ - read + 1]
             read += len(text)
-            if told := _told_in(text):
-                return told
+            if report := _reported_in(text):
+                return report
     return None
 
 
@@ -174,9 +174,9 @@ def _values(feedback: object) -> Iterator[tuple[str, object]]:
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(_key(name), each) for name, each in reversed(value.items())]
+            waiting += [(_key(name), item) for name, item in reversed(value.items())]
         elif isinstance(value, list | tuple):
-            waiting += [(key, each) for each in reversed(value)]
+            waiting += [(key, item) for item in reversed(value)]
         else:
             yield key, value
 
@@ -186,40 +186,40 @@ def _key(name: object) -> str:
     return re.sub(r"\W+", "_", spread).casefold()
 
 
-def _told_by_key(key: str, value: object) -> str | None:
+def _reported_by_key(key: str, value: object) -> str | None:
     """`{"failed_tests": 3}` and `{"crash": "in the parser"}` say it by their names."""
-    shown = f"{key}: {one_line(str(value), _MAX_TOLD_LENGTH)}"
+    report = f"{key}: {one_line(str(value), _MAX_REPORT_CHARACTERS)}"
     if isinstance(value, str):
         state = value.strip(" .!").casefold()
         if _STATE_KEY.search(key) and state in _BAD_STATES:
-            return shown
-        return shown if _names_failure(key) and value.strip() and not _is_none(value) else None
+            return report
+        return report if _names_failure(key) and value.strip() and not _is_none(value) else None
     counted = isinstance(value, bool | int | float) and bool(value)
-    return shown if counted and _names_failure(key) else None
+    return report if counted and _names_failure(key) else None
 
 
 def _names_failure(key: str) -> bool:
-    return _NOUN_KEY.search(key) is not None and _MENDED_KEY.search(key) is None
+    return _FAILURE_KEY.search(key) is not None and _MENDED_KEY.search(key) is None
 
 
 def _is_none(value: str) -> bool:
-    excused = _NONE_SAID.fullmatch(value) or _MAYBE.search(value) or _is_mended(value)
+    excused = _NO_FAILURE.fullmatch(value) or _MAYBE.search(value) or _is_mended(value)
     return bool(excused)
 
 
-def _told_in(text: str) -> str | None:
+def _reported_in(text: str) -> str | None:
     for clause in _CLAUSE_END.split(text.replace("`", "")):
         # Long clauses are no prose; what they begin and end with is enough.
         parts = [clause] if len(clause) <= _MAX_CLAUSE else [clause[:300], clause[-300:]]
         for part in parts:
             if _reports(part):
-                return one_line(part, _MAX_TOLD_LENGTH)
+                return one_line(part, _MAX_REPORT_CHARACTERS)
     return None
 
 
 def _reports(clause: str) -> bool:
     return any(
-        not _is_excused(clause, found.start(), found.end()) for found in _TOLD.finditer(clause)
+        not _is_excused(clause, match.start(), match.end()) for match in _FAILURE.finditer(clause)
     )
 
 
@@ -228,21 +228,21 @@ def _is_excused(clause: str, start: int, end: int) -> bool:
     lead, _, last = clause[start:end].rpartition(" ")
     if _ABOUT_AFTER.match(after) or _is_turned(before) or _is_mended(clause):
         return True
-    if _BAD_WORD.match(clause, start) and _ABOUT_A_NAME.search(before):
+    if _FAILURE_START.match(clause, start) and _ABOUT_A_NAME.search(before):
         return True
     # `tests pass without errors`, `tests for failed logins`: what counts stands before the last word.
-    return _BAD_WORD.match(last) is not None and bool(
+    return _FAILURE_START.match(last) is not None and bool(
         _NEGATED.search(lead) or _ABOUT_A_NAME.search(lead)
     )
 
 
 def _is_turned(before: str) -> bool:
-    """Whether the words before make it something that is not, was once, or may come."""
+    """True when the text before negates it, or puts it in the past or in doubt."""
     kinds = (_NEGATED, _ABOUT_ALWAYS, _MAYBE, _ONCE)
     return any(kind.search(before) for kind in kinds)
 
 
 def _is_mended(clause: str) -> bool:
     return any(
-        not _NOT_MENDED.search(clause[: found.start()]) for found in _MENDED.finditer(clause)
+        not _NOT_MENDED.search(clause[: match.start()]) for match in _MENDED.finditer(clause)
     )

@@ -36,7 +36,7 @@ class Document(FrozenModel):
 
 
 class Branch(FrozenModel):
-    """Where the work of a run lies. Empty parts are not known."""
+    """Branch of a run. Empty fields are not known."""
 
     repository: str = ""
     name: str = ""
@@ -58,7 +58,7 @@ class Excerpt(FrozenModel):
 
 
 async def branch_of(podium: Podium, run: Run) -> Branch:
-    """What the record tells of a run's branch. No git is asked."""
+    """Branch of a run according to its record, without asking git."""
     events = await newest_events(
         await podium.store(), run.id, ("stage_ended", "branch_delivered"), most=MAX_STAGES
     )
@@ -90,7 +90,7 @@ async def branch_name_of(podium: Podium, run: Run) -> str:
 
 async def document_of(podium: Podium, branch: Branch, path: str) -> Excerpt:
     """A document of the branch, as its role left it. Raises `UnknownId` for any other file."""
-    document = next((each for each in branch.documents if each.path == path), None)
+    document = next((document for document in branch.documents if document.path == path), None)
     if document is None:
         raise UnknownId("document", path)
     return await _read(
@@ -100,7 +100,7 @@ async def document_of(podium: Podium, branch: Branch, path: str) -> Excerpt:
 
 
 async def diff_of(podium: Podium, branch: Branch) -> Excerpt:
-    """What the branch changes, from where it left its base. Empty while there is nothing."""
+    """Diff of the branch from its merge base. Empty while there is nothing."""
     if not branch.tip:
         return Excerpt(text="")
     base = branch.base if _COMMIT.fullmatch(branch.base) else f"refs/heads/{branch.base}"
@@ -111,20 +111,20 @@ async def diff_of(podium: Podium, branch: Branch) -> Excerpt:
     )  # fmt: skip
 
 
-async def _read(podium: Podium, branch: Branch, *words: str, most: int) -> Excerpt:
+async def _read(podium: Podium, branch: Branch, *arguments: str, most: int) -> Excerpt:
     if not branch.repository:
         return Excerpt(text="")
     ended = await podium.repository_git.run(
-        "-C", branch.repository, *words, output_bytes=most, cut=True
+        "-C", branch.repository, *arguments, output_bytes=most, cut=True
     )
     text = ended.stdout.decode(errors="replace")
-    shown = await asyncio.to_thread(podium.redactor.text, text)
-    return Excerpt(text=shown, cut=bool(ended.stdout_dropped_bytes))
+    redacted = await asyncio.to_thread(podium.redactor.text, text)
+    return Excerpt(text=redacted, cut=bool(ended.stdout_dropped_bytes))
 
 
 async def _workspaces(podium: Podium, run: Run) -> list[WorkspaceRecord]:
-    known = await asyncio.to_thread(podium.workspaces.known)
-    return [each for each in known if each.run_id == run.id]
+    records = await asyncio.to_thread(podium.workspaces.known)
+    return [record for record in records if record.run_id == run.id]
 
 
 def _commit(written: str) -> str:
@@ -141,12 +141,12 @@ def _last_commit(events: Sequence[Event]) -> str:
 
 def _documents(events: Sequence[Event]) -> list[Document]:
     """The last state of each document, in the order in which they were written."""
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     for event in events:
         body = event.body
         if isinstance(body, StageEnded) and body.document and body.commit:
-            found.pop(body.document, None)
-            found[body.document] = Document(
+            documents.pop(body.document, None)
+            documents[body.document] = Document(
                 path=body.document, role=body.role, verdict=body.verdict, commit=body.commit
             )
-    return list(found.values())
+    return list(documents.values())

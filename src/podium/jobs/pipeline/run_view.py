@@ -20,7 +20,7 @@ from podium.core.errors import PodiumError
 from podium.core.events import ChecksRan, Event
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run, RunStatus
-from podium.jobs.pipeline.event_text import PipelineWords, check_words, duration, in_capitals, money
+from podium.jobs.pipeline.event_text import PipelineLines, check_line, duration, in_capitals, money
 from podium.jobs.pipeline.events import StageEnded
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.event import usage_words
@@ -36,21 +36,21 @@ _PAGE = 1000
 _TYPES = ("stage_ended", "checks_ran")
 
 
-class Passage(FrozenModel):
-    """What a run has been through so far, as the journal has it."""
+class RunHistory(FrozenModel):
+    """Stages and checks of a run so far, from the journal."""
 
     stages: tuple[StageEnded, ...] = ()
     checks: ChecksRan | None = None
     """Those that ran last."""
 
     def record(self) -> list[Json]:
-        return [each.model_dump(mode="json", exclude={"type", "version"}) for each in self.stages]
+        return [stage.model_dump(mode="json", exclude={"type", "version"}) for stage in self.stages]
 
 
 class LookBack(FrozenModel):
     """All that the report is made of, beside the run itself."""
 
-    passage: Passage = Passage()
+    history: RunHistory = RunHistory()
     usage: Usage = Usage()
     branch: str = ""
     workspace: str = ""
@@ -58,13 +58,13 @@ class LookBack(FrozenModel):
     """Short id and subject, the oldest first."""
 
     def record(self) -> dict[str, Json]:
-        return {"stages": self.passage.record()}
+        return {"stages": self.history.record()}
 
     def show(self, screen: Screen, run: Run) -> None:
         show_report(screen, run, self)
 
 
-async def passage_of(store: Store, run_id: str) -> Passage:
+async def history_of(store: Store, run_id: str) -> RunHistory:
     """The stages that a run passed through, also those of earlier processes and of retried steps."""
     stages: dict[StageEnded, None] = {}  # one that was noted again when the run went on counts once
     checks: ChecksRan | None = None
@@ -76,7 +76,7 @@ async def passage_of(store: Store, run_id: str) -> Passage:
             elif isinstance(event.body, ChecksRan):
                 checks = event.body
         after = page[-1].seq
-    return Passage(stages=tuple(stages), checks=checks)
+    return RunHistory(stages=tuple(stages), checks=checks)
 
 
 def _page(run_id: str, after: int, view: StoreView) -> list[Event]:
@@ -87,13 +87,13 @@ async def look_back(podium: Podium, run: Run) -> LookBack:
     """Gather it. What git cannot tell any more is left out."""
     store = await podium.store()
     report = await show_run(store, run.id, last_events=0)
-    mine = [each for each in podium.workspaces.known() if each.run_id == run.id]
+    mine = [workspace for workspace in podium.workspaces.known() if workspace.run_id == run.id]
     branch = mine[-1].branch.removeprefix("refs/heads/") if mine else ""
     job = run.input if isinstance(run.input, Mapping) else {}
     base, repository = str(job.get("base", "")), str(job.get("repository", ""))
     branch = str(result_of(run).get("branch") or branch)
     return LookBack(
-        passage=await passage_of(store, run.id),
+        history=await history_of(store, run.id),
         usage=report.work.usage,
         branch=branch,
         workspace=mine[-1].path if mine else "",
@@ -104,16 +104,16 @@ async def look_back(podium: Podium, run: Run) -> LookBack:
 async def _commits(podium: Podium, repository: str, base: str, branch: str) -> tuple[str, ...]:
     span = f"refs/heads/{base}..refs/heads/{branch}"
     try:
-        told = await podium.repository_git.run(
+        output = await podium.repository_git.run(
             "-C", repository, "log", "--format=%h %s", f"--max-count={MAX_COMMITS}", span, "--"
         )
     except PodiumError:
         return ()
-    return tuple(reversed(told.stdout.decode(errors="replace").splitlines()))
+    return tuple(reversed(output.stdout.decode(errors="replace").splitlines()))
 
 
 def result_of(run: Run) -> Mapping[str, Json]:
-    """What the flow gave back; empty while it has not."""
+    """Result of the flow; empty until it has ended."""
     return run.result if isinstance(run.result, Mapping) else {}
 
 
@@ -128,9 +128,9 @@ def show_report(screen: Screen, run: Run, back: LookBack, *beside: tuple[str, st
         screen.line(f"\n{counted(len(back.commits), 'commit')}{more}")
         for commit in back.commits:
             screen.line(f"  {commit}")
-    show_stages(screen, back.passage.stages)
-    _listed(screen, "documents", _documents(run, back.passage))
-    _listed(screen, "checks", _checks(run, back.passage))
+    show_stages(screen, back.history.stages)
+    _listed(screen, "documents", _documents(run, back.history))
+    _listed(screen, "checks", _checks(run, back.history))
     _listed(screen, "added to the backlog", _strings(result_of(run).get("backlog")))
 
 
@@ -162,27 +162,27 @@ def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
     existed = " (it was there already)" if request.get("existed") else ""
     url, file = str(request.get("url") or ""), str(request.get("file") or "")
     command = str(request.get("merge_command") or "")
-    place = shlex.quote(str(_of(run.input, "repository")))
+    checkout = shlex.quote(str(_of(run.input, "repository")))
     base = shlex.quote(str(_of(run.input, "base")))
-    merge = f"cd {place} && git switch {base} && {command}" if command else ""
+    merge = f"cd {checkout} && git switch {base} && {command}" if command else ""
     return [
         ("pull request", f"{url}{existed}" if url else f"{file}{why}"),
         ("to merge", merge),
     ]
 
 
-def _documents(run: Run, passage: Passage) -> list[str]:
-    """Where they were archived; before that, where they lie on the branch."""
-    made = dict.fromkeys(each.document for each in passage.stages if each.document)
+def _documents(run: Run, history: RunHistory) -> list[str]:
+    """Archived paths of the documents; before archiving, their paths on the branch."""
+    made = dict.fromkeys(stage.document for stage in history.stages if stage.document)
     return _strings(result_of(run).get("documents")) or list(made)
 
 
-def _checks(run: Run, passage: Passage) -> list[str]:
-    known = result_of(run).get("checks")
-    if not isinstance(known, Sequence):
-        known = passage.checks.results if passage.checks else ()
-    ran = [check_words(each) for each in known if isinstance(each, Mapping)]
-    disputed = dict.fromkeys(text for each in passage.stages for text in each.disputed)
+def _checks(run: Run, history: RunHistory) -> list[str]:
+    results = result_of(run).get("checks")
+    if not isinstance(results, Sequence):
+        results = history.checks.results if history.checks else ()
+    ran = [check_line(result) for result in results if isinstance(result, Mapping)]
+    disputed = dict.fromkeys(text for stage in history.stages for text in stage.disputed)
     notes = _strings(result_of(run).get("check_notes")) or [
         f"disputed: {text}" for text in disputed
     ]
@@ -198,16 +198,16 @@ def show_stages(screen: Screen, stages: Sequence[StageEnded]) -> None:
         ("PHASE", "ROLE", "VERDICT", "AGENT", "TIME", "COST", "COMMIT", "DOCUMENT"),
         [
             (
-                each.phase,
-                in_capitals(each.role) + (f", round {each.round}" if each.round > 1 else ""),
-                each.verdict,
-                each.agent,
-                duration(each.seconds),
-                money(each.usage),
-                each.commit[:7],
-                posixpath.basename(each.document),
+                stage.phase,
+                in_capitals(stage.role) + (f", round {stage.round}" if stage.round > 1 else ""),
+                stage.verdict,
+                stage.agent,
+                duration(stage.seconds),
+                money(stage.usage),
+                stage.commit[:7],
+                posixpath.basename(stage.document),
             )
-            for each in stages
+            for stage in stages
         ],
     )
 
@@ -219,53 +219,53 @@ def _listed(screen: Screen, what: str, lines: Sequence[str]) -> None:
         screen.line("  " + " ".join(line.split()))
 
 
-def _strings(found: Json) -> list[str]:
-    return [str(each) for each in found] if isinstance(found, list | tuple) else []
+def _strings(value: Json) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []
 
 
 def _of(data: Json, key: str) -> Json:
     return data.get(key, "") if isinstance(data, Mapping) else ""
 
 
-class PipelineTelling(LinesTelling):
+class PipelineRunView(LinesTelling):
     """Shows one run from its launch, or from where it goes on, to its end."""
 
     def __init__(self, door: Door, run: Run) -> None:
         super().__init__(door, run)
-        self._words = PipelineWords()
-        self._doing = self._words.doing
+        self._lines = PipelineLines()
+        self._doing = self._lines.doing
         self._back = LookBack()
 
     async def begin(self, store: Store) -> int:
         first = await super().begin(store)
         if self._run.fence > 1:
-            self._words.know((await passage_of(store, self._run.id)).stages)
+            self._lines.know((await history_of(store, self._run.id)).stages)
         return first
 
     def event(self, event: Event, progress: Progress) -> None:
         if self._screen.json:
             self._screen.record(event.line())
-        for line in self._words.lines(event):
+        for line in self._lines.lines(event):
             progress.line(line)
-        if self._words.doing is not self._doing:
-            self._doing = self._words.doing
+        if self._lines.doing is not self._doing:
+            self._doing = self._lines.doing
             progress.doing(self._doing.what, self._doing.until)
 
     async def look_back(self, podium: Podium, run: Run) -> None:
         if not self._screen.json:
             self._back = await look_back(podium, run)
 
-    def end(self, stands: Standing, exit_code: int) -> None:
-        record = result_record(stands, exit_code)
-        self._screen.answer(record, lambda: self._report(stands))
+    def end(self, status: Standing, exit_code: int) -> None:
+        record = result_record(status, exit_code)
+        self._screen.answer(record, lambda: self._report(status))
 
-    def _report(self, stands: Standing) -> None:
-        run = stands.run
-        self._screen.line(f"run {run.id} {stands.shown_status}")
+    def _report(self, status: Standing) -> None:
+        run = status.run
+        self._screen.line(f"run {run.id} {status.shown_status}")
         show_report(self._screen, run, self._back, ("cost", usage_words(self._back.usage)))
         if run.status is RunStatus.NEEDS_HUMAN and run.failure is not None:
             self._screen.line(f"\na person has to look\n{run.failure.message}")
             self._screen.aside(f'podium: it needs a person; `podium resume {run.id} --note "…"`')
             return
-        for words in next_words(stands):
-            self._screen.aside(words)
+        for line in next_words(status):
+            self._screen.aside(line)

@@ -11,9 +11,9 @@ from podium.core.errors import BadInput
 from podium.core.events import NoteTaken, RunRetried
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, UtcDatetime
-from podium.jobs.pipeline.payloads import SkillWish
+from podium.jobs.pipeline.payloads import SkillProposal
 from podium.jobs.pipeline.plain_text import ascii_of, harmless, one_line
-from podium.jobs.pipeline.state import Desk, OfferedSkill, Settled
+from podium.jobs.pipeline.state import OfferedSkill, Settled, StageContext
 from podium.ports import EventQuery, StepContext
 
 MAX_NAME = 64
@@ -27,8 +27,8 @@ _BETWEEN = re.compile(r"[^a-z0-9]+")
 
 def skill_name(text: str) -> str:
     """A name that the format allows, made of the text's words. Never empty."""
-    words = _BETWEEN.sub("-", ascii_of(text[:500])).strip("-")
-    return words[:MAX_NAME].strip("-") or "skill"
+    slug = _BETWEEN.sub("-", ascii_of(text[:500])).strip("-")
+    return slug[:MAX_NAME].strip("-") or "skill"
 
 
 def skill_candidate(
@@ -43,9 +43,9 @@ def skill_candidate(
             f"{name[:100]!r} is no name for a skill: up to {MAX_NAME} lower-case letters and digits, "
             f"with single dashes between them, such as {skill_name(name)!r}"
         )
-    said = _description(description, when)
+    summary = _description(description, when)
     done = [line for step in steps[:MAX_STEPS] if (line := harmless(step, MAX_STEP))]
-    if not said or not done:
+    if not summary or not done:
         raise BadInput(f"the skill {name!r} needs a description and at least one step")
     body = [
         f"# {name.replace('-', ' ').capitalize()}",
@@ -54,11 +54,11 @@ def skill_candidate(
         "## Steps\n\n"
         + "\n".join(f"{number}. {line}" for number, line in enumerate(done, start=1)),
     ]
-    return _front_matter(name, said, source) + "\n\n".join(body) + "\n"
+    return _front_matter(name, summary, source) + "\n\n".join(body) + "\n"
 
 
 def _description(description: str, when: str) -> str:
-    """What it does and when to use it: agents see nothing else before they choose a skill."""
+    """Describe the skill and when to use it: agents see nothing else before they choose a skill."""
     what = one_line(description, MAX_DESCRIPTION)
     use = one_line(when, MAX_DESCRIPTION)
     if not what or not use or use.casefold() in what.casefold():
@@ -86,7 +86,7 @@ TAKE = "take-skill"
 
 
 class _Answer(FrozenModel):
-    """What the gate said to a skill."""
+    """Decision of the gate about a skill."""
 
     approval_id: str = ""
     deadline: UtcDatetime | None = None
@@ -96,65 +96,71 @@ class _Answer(FrozenModel):
     words: str = ""
 
 
-async def offer_skill(desk: Desk, name: str, settled: Settled) -> None:
+async def offer_skill(context: StageContext, name: str, settled: Settled) -> None:
     """Ask a person whether the skill of an accepted answer is to be kept. Nobody waits for that yet."""
     if settled.skill is None:
         return
-    offered = _offered(desk, settled.skill)
-    if offered is None or any(each.path == offered.path for each in desk.trip.skills):
+    offered = _offered(context, settled.skill)
+    if offered is None or any(skill.path == offered.path for skill in context.state.skills):
         return
-    answer = await _ask_gate(desk, f"skill:{name}", offered, index=desk.trip.visits[name])
-    desk.trip.skills.append(
+    answer = await _ask_gate(
+        context, f"skill:{name}", offered, index=context.state.stage_runs[name]
+    )
+    context.state.skills.append(
         offered.model_copy(update={"approval_id": answer.approval_id, "deadline": answer.deadline})
     )
-    desk.ctx.note(NoteTaken(text=f"Skill {offered.name!r}: {answer.words}"))
+    context.flow.note(NoteTaken(text=f"Skill {offered.name!r}: {answer.words}"))
 
 
-async def taken_skills(desk: Desk) -> list[str]:
+async def taken_skills(context: StageContext) -> list[str]:
     """Paths of the skills that a person approved, written into the worktree."""
-    trip, taken = desk.trip, []
-    for number, each in enumerate(trip.skills):
-        if trip.job.spec.skills == "wait" and each.approval_id:
-            await desk.ctx.wait(f"approval:{each.approval_id}", index=number, until=each.deadline)
-        answer = await _ask_gate(desk, TAKE, each, index=number)
+    state, taken = context.state, []
+    for number, skill in enumerate(state.skills):
+        if state.job.spec.skills == "wait" and skill.approval_id:
+            await context.flow.wait(
+                f"approval:{skill.approval_id}", index=number, until=skill.deadline
+            )
+        answer = await _ask_gate(context, TAKE, skill, index=number)
         if answer.asked_for:
             approval = answer.approval_id
-            await desk.ctx.wait(f"approval:{approval}", index=number, until=answer.deadline)
-            answer = await _ask_gate(desk, f"{TAKE}-answered", each, index=number)
+            await context.flow.wait(f"approval:{approval}", index=number, until=answer.deadline)
+            answer = await _ask_gate(context, f"{TAKE}-answered", skill, index=number)
         if answer.written:
-            taken.append(each.path)
+            taken.append(skill.path)
         else:
-            why = _why_out(desk, answer, number)
-            desk.ctx.note(NoteTaken(text=f"Skill {each.name!r} stays out: {why}"))
+            why = _why_out(context, answer, number)
+            context.flow.note(NoteTaken(text=f"Skill {skill.name!r} stays out: {why}"))
     return taken
 
 
-def _why_out(desk: Desk, answer: _Answer, number: int) -> str:
+def _why_out(context: StageContext, answer: _Answer, number: int) -> str:
     if not answer.approval_id:
         return answer.words
     step = f"{TAKE}#{number}" if number else TAKE
     return (
         "nobody approved it before the branch went out; "
-        f"`podium retry {short_id(desk.trip.run_id)} --from {step}` asks again and waits"
+        f"`podium retry {short_id(context.state.run_id)} --from {step}` asks again and waits"
     )
 
 
-def _offered(desk: Desk, wish: SkillWish) -> OfferedSkill | None:
-    name = skill_name(wish.name)
-    source = f"{desk.trip.name} ({desk.trip.run_id})"
+def _offered(context: StageContext, proposal: SkillProposal) -> OfferedSkill | None:
+    name = skill_name(proposal.name)
+    source = f"{context.state.name} ({context.state.run_id})"
     try:
-        text = skill_candidate(name, wish.description, wish.when, wish.steps, source)
+        text = skill_candidate(name, proposal.description, proposal.when, proposal.steps, source)
     except BadInput:
         return None
-    return OfferedSkill(name=name, path=f"{SKILLS}/{name}/SKILL.md", text=desk.kit.redact(text))
+    return OfferedSkill(name=name, path=f"{SKILLS}/{name}/SKILL.md", text=context.deps.redact(text))
 
 
-async def _ask_gate(desk: Desk, step_name: str, skill: OfferedSkill, *, index: int) -> _Answer:
+async def _ask_gate(
+    context: StageContext, step_name: str, skill: OfferedSkill, *, index: int
+) -> _Answer:
     """Write it if that may be done: the call is the same each time, and so is the approval it is bound to."""
 
     async def work(step: StepContext) -> _Answer:
-        root = desk.trip.workspace.record.path
-        toolbox = await desk.kit.toolbox_in(root)
+        root = context.state.workspace.record.path
+        toolbox = await context.deps.toolbox_in(root)
         call = toolbox.normalise(
             "write_file",
             {"path": skill.path, "content": skill.text},
@@ -168,21 +174,21 @@ async def _ask_gate(desk: Desk, step_name: str, skill: OfferedSkill, *, index: i
         if not isinstance(outcome, Refusal):
             return _Answer(written=outcome.ok, words=outcome.error or "written")
         approval = outcome.approval_id or ""
-        words = f"waits for `podium approve {approval}`" if approval else outcome.decision.reason
+        reason = f"waits for `podium approve {approval}`" if approval else outcome.decision.reason
         return _Answer(
             approval_id=approval,
             deadline=outcome.deadline,
-            asked_for=bool(approval) and await _retried_from(desk, step.key),
-            words=words,
+            asked_for=bool(approval) and await _retried_from(context, step.key),
+            words=reason,
         )
 
-    return await desk.ctx.step(step_name, work, index=index, returns=_Answer)
+    return await context.flow.step(step_name, work, index=index, returns=_Answer)
 
 
-async def _retried_from(desk: Desk, step_key: str) -> bool:
-    """Whether the run's last retry was one from the step that takes this skill, or another skill before it."""
-    query = EventQuery(run_id=desk.trip.run_id, types=("run_retried",), limit=10_000)
-    events = await desk.kit.purse.store.read(lambda view: view.events(query))
+async def _retried_from(context: StageContext, step_key: str) -> bool:
+    """True when the run's last retry was from the step that takes this skill, or an earlier one."""
+    query = EventQuery(run_id=context.state.run_id, types=("run_retried",), limit=10_000)
+    events = await context.deps.budget.store.read(lambda view: view.events(query))
     if not events or not isinstance(events[-1].body, RunRetried):
         return False
     discarded = events[-1].body.discarded_steps

@@ -13,10 +13,10 @@ from podium.core.model import FrozenModel, NonEmpty
 from podium.core.steering_files import PROMPT_FILE
 from podium.jobs.pipeline.payloads import Answer, Edit, Plan, Report, Work, audit_of, review_of
 
-_PLACE = re.compile(r"\{[^}]*\}")
+_SLOT = re.compile(r"\{[^}]*\}")
 
 DELIVER = "deliver"
-"""Where the story ends: archive, push, pull request."""
+"""Target that ends the flow: archive, push, pull request."""
 BACK = "back"
 """Leads to whoever made what was looked at."""
 HUMAN = "human"
@@ -29,7 +29,7 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 Action = Literal["warn", "abort"]
 
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
-"""What a stage is for.
+"""Purpose of a stage.
 
 report, plan   writes one document, which the supervisor commits
 review         gives a verdict; the supervisor writes the review
@@ -39,7 +39,7 @@ integrate      the supervisor merges the base; where that conflicts, the role so
 edit           changes documents, which the supervisor commits
 """
 
-Given = Literal[
+PromptInput = Literal[
     "task",
     "reports",
     "plan",
@@ -53,7 +53,7 @@ Given = Literal[
     "evidence",
     "conflicts",
 ]
-"""What a stage is told, as text where it is not too long, else as the path of a file."""
+"""Inputs of a stage's prompt, as text where it is not too long, else as the path of a file."""
 
 
 class Stage(FrozenModel):
@@ -62,12 +62,12 @@ class Stage(FrozenModel):
     does: Does
     role: NonEmpty
     phase: str = ""
-    """How it is called on the screen beside its role, such as `A.1`."""
+    """Label on the screen beside its role, such as `A.1`."""
     prompt: str = ""
     """Name of its prompt. Empty: the stage's own name."""
     document: str = ""
     """Path of the document it makes; `{feat}` and `{round}` are put in."""
-    gives: tuple[Given, ...] = ("task",)
+    gives: tuple[PromptInput, ...] = ("task",)
     next: dict[NonEmpty, NonEmpty]
     """Verdict → stage, or one of `deliver`, `back`, `human`."""
     most: dict[str, Annotated[PositiveInt, Strict()]] = Field(default_factory=dict)
@@ -91,7 +91,7 @@ class Stage(FrozenModel):
 
 
 class Mode(FrozenModel):
-    """Where a run begins, and which stages it does without while its change is small."""
+    """First stage of a run, and the stages that it skips while its change is small."""
 
     start: NonEmpty
     """Stage that the run starts with."""
@@ -114,32 +114,32 @@ class PipelineSpec(FrozenModel):
     """Name → the stage it begins with, or more than that."""
     stages: dict[NonEmpty, Stage]
     rounds: Annotated[PositiveInt, Strict()] = 3
-    """How often one verdict may send work back before a person looks."""
+    """Number of times that one verdict may send work back before a person is asked."""
     triage_role: str = "feedback_triager"
-    """Who decides what becomes of feedback. Empty: all of it goes to the backlog."""
+    """Role that sorts feedback. Empty: all of it goes to the backlog."""
     remarks: Literal["at_once", "after_work"] = "at_once"
-    """When feedback is triaged: at once, as in runs that began before this could be chosen, or once the work is done."""
+    """Time of triage: at once, as in runs older than this option, or once the work is done."""
     document_stage: str = "document"
     """The stage that feedback about documentation leads to. Empty: it goes to the backlog."""
     memory_tokens: Annotated[PositiveInt, Strict()] = 800
-    """How much of AGENT_MEMORY.md a prompt may hold."""
+    """Space for AGENT_MEMORY.md in a prompt, in tokens."""
     check_seconds: float = 1200.0
-    """How long one check may take."""
+    """Time limit of one check, in seconds."""
     remote: Action | dict[Finding, Action] = "warn"
-    """What an unprotected base branch on the remote means; or that for each thing that can be found out."""
+    """Action on an unprotected base branch of the remote; or one action per finding."""
     dirty: Action = "abort"
-    """What changes in your checkout mean that are not committed: no agent will see them."""
+    """Action on uncommitted changes in the checkout, which no agent will see."""
     skills: Literal["offer", "wait"] = "offer"
-    """Whether the branch waits for a person's word on skills, or goes out without those nobody has approved by then."""
+    """`wait`: the branch waits for the answers about skills. `offer`: it goes out without those not approved by then."""
     unmoved_base: Literal["review", "deliver"] = "review"
-    """What follows a merge that brought nothing: a review of it, as in runs that began before this could be chosen, or
+    """Next step after a merge that brought nothing: a review, as in runs older than this option, or
     the delivery."""
     push: Annotated[bool, Strict()] = True
-    """Whether the branch is pushed where there is a remote."""
+    """Push the branch where there is a remote."""
 
     def mode(self, name: str) -> Mode:
-        known = self.modes[name]
-        return known if isinstance(known, Mode) else Mode(start=known)
+        mode = self.modes[name]
+        return mode if isinstance(mode, Mode) else Mode(start=mode)
 
     @property
     def merge_reviews(self) -> tuple[str, ...]:
@@ -151,21 +151,23 @@ class PipelineSpec(FrozenModel):
             for target in stage.next.values()
         ]
         return tuple(
-            each for each in after if each in self.stages and self.stages[each].does == "audit"
+            target
+            for target in after
+            if target in self.stages and self.stages[target].does == "audit"
         )
 
     def action_on(self, finding: Finding) -> Action:
-        """Whether what was found out about the remote ends the run before it begins."""
+        """Action on this finding about the remote: `abort` ends the run before it begins."""
         if isinstance(self.remote, dict):
             return self.remote.get(finding, "warn")
         return self.remote if finding in ("unprotected", "partly_protected") else "warn"
 
     @model_validator(mode="after")
     def _leads_somewhere(self) -> PipelineSpec:
-        places = {*self.stages, DELIVER, BACK, HUMAN}
+        targets = {*self.stages, DELIVER, BACK, HUMAN}
         for name, stage in self.stages.items():
             for verdict, target in stage.next.items():
-                if target not in places:
+                if target not in targets:
                     raise ValueError(
                         f"stages: {name}: next: {verdict}: there is no stage {target!r}; "
                         f"stages: {', '.join(self.stages)}"
@@ -177,14 +179,14 @@ class PipelineSpec(FrozenModel):
 
 
 def _check_mode(name: str, mode: Mode, stages: Mapping[str, Stage]) -> None:
-    for each in (mode.start, *mode.skip, *mode.always, *mode.prompts):
-        if each not in stages:
-            raise ValueError(f"modes: {name}: there is no stage {each!r}")
-    for each in mode.skip:
+    for stage in (mode.start, *mode.skip, *mode.always, *mode.prompts):
+        if stage not in stages:
+            raise ValueError(f"modes: {name}: there is no stage {stage!r}")
+    for stage in mode.skip:
         # Code that nobody has looked at never goes out.
-        if stages[each].does != "review":
+        if stages[stage].does != "review":
             raise ValueError(
-                f"modes: {name}: skip: {each!r} is no review of a document, so it stays"
+                f"modes: {name}: skip: {stage!r} is no review of a document, so it stays"
             )
 
 
@@ -192,7 +194,7 @@ def _check_verdicts(name: str, stage: Stage) -> None:
     needed = {"audit": {"PASS", "FAIL"}, "review": set()}.get(stage.does, {DONE})
     if missing := needed - set(stage.next):
         raise ValueError(f"stages: {name}: next: it says nothing of {', '.join(sorted(missing))}")
-    unknown = set(_PLACE.findall(stage.document)) - {"{feat}", "{round}"}
+    unknown = set(_SLOT.findall(stage.document)) - {"{feat}", "{round}"}
     if unknown:
         raise ValueError(
             f"stages: {name}: document: there is no {', '.join(sorted(unknown))}; use {{feat}} and {{round}}"
@@ -217,8 +219,8 @@ class StageOptions(FrozenModel):
     """File with its prompt, relative to the project."""
     document: str | None = None
     """Path of the document it writes; `{feat}` and `{round}` are filled in."""
-    gives: tuple[Given, ...] | None = None
-    """What its prompt contains."""
+    gives: tuple[PromptInput, ...] | None = None
+    """Inputs of its prompt."""
     next: dict[NonEmpty, NonEmpty] | None = None
     """Verdict → next stage, or `deliver`, `back` or `human`."""
     most: dict[NonEmpty, _Count] | None = None
@@ -233,7 +235,7 @@ class PipelineOptions(FrozenModel):
     stages: dict[NonEmpty, StageOptions] | None = None
     """Stages to add or change, by name."""
     rounds: _Count | None = None
-    """How often a verdict may send work back before a person is asked. 3 unless set."""
+    """Number of times a verdict may send work back before a person is asked. 3 unless set."""
     triage_role: str | None = None
     """Role that sorts feedback. `feedback_triager` unless set; empty: all of it goes to the backlog."""
     document_stage: str | None = None
@@ -243,12 +245,12 @@ class PipelineOptions(FrozenModel):
     check_seconds: PositiveFloat | None = None
     """Time limit of one check, in seconds. 1200 unless set."""
     remote: Action | dict[Finding, Action] | None = None
-    """What to do when the remote's base branch is not protected. `warn` unless set."""
+    """Action when the remote's base branch is not protected. `warn` unless set."""
     dirty: Action | None = None
-    """What to do when your checkout has uncommitted changes. `abort` unless set."""
+    """Action when your checkout has uncommitted changes. `abort` unless set."""
     skills: Literal["offer", "wait"] | None = None
-    """Whether a run waits for the answer to a skill that an agent proposes. `offer`, which does not wait, unless set."""
+    """Wait for the answer to a skill that an agent proposes, or only offer it. `offer`, which does not wait, unless set."""
     unmoved_base: Literal["review", "deliver"] | None = None
-    """Whether a merge is reviewed again when the base has not moved. `deliver`, which does not, unless set."""
+    """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
-    """Whether to push the branch and open a pull request. True unless set."""
+    """Push the branch and open a pull request. True unless set."""

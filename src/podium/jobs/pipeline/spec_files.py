@@ -21,7 +21,7 @@ _MAX_PROMPT_BYTES = 200_000
 
 
 def pipeline_spec(configuration: Configuration) -> PipelineSpec:
-    """What ships, stage by stage under what podium.yaml changes. Raises `ConfigInvalid` with file and line."""
+    """Load the shipped stages with the changes of podium.yaml. Raises `ConfigInvalid` with file and line."""
     merged = _over(_shipped(), flow_options(configuration, FLOW))
     try:
         return PipelineSpec.model_validate(merged)
@@ -85,8 +85,10 @@ def _own_prompt(file: Path) -> str:
         raise BadInput(f"{str(file)!r} is empty; write the prompt, or remove the file")
     unknown = set(PLACEHOLDER.findall(text)) - set(PLACEHOLDERS)
     if unknown:
-        known = ", ".join(PLACEHOLDERS)
-        raise BadInput(f"{str(file)!r}: there is no {{{{{min(unknown)}}}}}; placeholders: {known}")
+        placeholders = ", ".join(PLACEHOLDERS)
+        raise BadInput(
+            f"{str(file)!r}: there is no {{{{{min(unknown)}}}}}; placeholders: {placeholders}"
+        )
     return text
 
 
@@ -95,8 +97,8 @@ def _over(shipped: dict[str, Json], options: dict[str, Json]) -> dict[str, Json]
     merged["modes"] = {**shipped["modes"], **(options.get("modes") or {})}
     stages: dict[str, Json] = dict(shipped["stages"])
     for name, change in (options.get("stages") or {}).items():
-        said = {key: value for key, value in change.items() if value is not None}
-        stages[name] = {**stages.get(name, {}), **said}
+        overrides = {key: value for key, value in change.items() if value is not None}
+        stages[name] = {**stages.get(name, {}), **overrides}
     merged["stages"] = stages
     return merged
 
@@ -107,11 +109,11 @@ def _located(configuration: Configuration, error: ValidationError) -> ConfigInva
     if not owners:
         raise error
     located = owners[-1].located
-    faults: list[ConfigProblem] = []
+    problems: list[ConfigProblem] = []
     for detail in error.errors(include_url=False):
-        words = str(detail["msg"]).removeprefix("Value error, ")
+        message = str(detail["msg"]).removeprefix("Value error, ")
         path = ("flows", FLOW, *detail["loc"])
         if not detail["loc"]:
-            path = ("flows", FLOW, *words.split(": ")[:-1])
-        faults.append(located.fault(path, words))
-    return ConfigInvalid(located.file, faults)
+            path = ("flows", FLOW, *message.split(": ")[:-1])
+        problems.append(located.fault(path, message))
+    return ConfigInvalid(located.file, problems)

@@ -13,20 +13,20 @@ from podium.core.forge import RemoteBase, check_ending
 from podium.core.model import FrozenModel
 from podium.core.turns import Reply
 from podium.core.workspaces import MergeResult, WorktreeSnapshot
-from podium.jobs.pipeline.branch_change import look_around
+from podium.jobs.pipeline.branch_change import forecast_conflicts
 from podium.jobs.pipeline.branch_documents import bring_back, clean_start, evidence_file, file
-from podium.jobs.pipeline.check_text import red_words
+from podium.jobs.pipeline.check_text import failed_checks_text
 from podium.jobs.pipeline.deps import with_tools_for
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.jobs.pipeline.spec import DONE, FORWARD, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
-from podium.jobs.pipeline.stage_prompt import INPUTS, NONCE_SLOT, brief
+from podium.jobs.pipeline.stage_prompt import INPUTS, NONCE_SLOT, build_brief
 from podium.jobs.pipeline.state import (
     RED,
     SENT_BACK,
-    Desk,
     Settled,
-    Told,
+    StageContext,
+    StageSummary,
     approved_step,
     ask_a_person,
 )
@@ -47,150 +47,150 @@ class Merged(FrozenModel):
     remote: RemoteBase = RemoteBase()
 
 
-async def visit(desk: Desk, name: str) -> Settled:
+async def run_stage(context: StageContext, name: str) -> Settled:
     """Let the stage's role do its part, and give the verdict under which it is left."""
-    trip, stage = desk.trip, desk.stage(name)
-    trip.visits[name] += 1
-    number = trip.visits[name]
-    if trip.sent_back != name:
-        trip.work_from = trip.head
-    if stage.does == "integrate" and not trip.feedback:
-        before = trip.head
-        merge = await _merge_base(desk, name, number)
-        moved = trip.head != before
+    state, stage = context.state, context.stage(name)
+    state.stage_runs[name] += 1
+    number = state.stage_runs[name]
+    if state.sent_back != name:
+        state.work_from = state.head
+    if stage.does == "integrate" and not state.feedback:
+        before = state.head
+        merge = await _merge_base(context, name, number)
+        moved = state.head != before
         if moved or merge.conflicts:
-            trip.merged_onto, trip.is_unreviewed = trip.merged_onto or before, True
+            state.merged_onto, state.is_unreviewed = state.merged_onto or before, True
         if not merge.conflicts:
-            settled = await _checked(desk, name, number, _clean(desk, moved), moved=moved)
+            settled = await _checked(context, name, number, _clean(context, moved), moved=moved)
             by_itself = stage.model_copy(update={"role": "podium"})
-            _tell_end(desk, name, by_itself, number, settled, Reply(text="", agent="podium"))
+            _note_end(context, name, by_itself, number, settled, Reply(text="", agent="podium"))
             return settled
-    reply = await _ask(desk, name, stage, number)
-    settled = await settle(desk, name, stage, number, reply)
-    _take_in(desk, name, stage, settled)
-    trip.sent_back = name if settled.verdict == SENT_BACK else ""
+    reply = await _ask(context, name, stage, number)
+    settled = await settle(context, name, stage, number, reply)
+    _take_in(context, name, stage, settled)
+    state.sent_back = name if settled.verdict == SENT_BACK else ""
     if stage.does in ("work", "integrate") and settled.verdict == DONE:
-        trip.producer = name
-        settled = await _checked(desk, name, number, settled, moved=True)
-        await look_around(desk, name)
+        state.producer = name
+        settled = await _checked(context, name, number, settled, moved=True)
+        await forecast_conflicts(context, name)
     elif stage.does in ("report", "plan"):
-        trip.producer = name
-    _tell_end(desk, name, stage, number, settled, reply)
+        state.producer = name
+    _note_end(context, name, stage, number, settled, reply)
     return settled
 
 
-async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
-    trip = desk.trip
-    words = await brief(desk, name, stage, number)
-    fresh = [each for each in words.notes if each.fingerprint not in trip.notes_taken]
-    trip.notes_taken |= {each.fingerprint for each in fresh}
-    desk.ctx.note(
+async def _ask(context: StageContext, name: str, stage: Stage, number: int) -> Reply:
+    state = context.state
+    brief = await build_brief(context, name, stage, number)
+    fresh = [note for note in brief.notes if note.fingerprint not in state.notes_taken]
+    state.notes_taken |= {note.fingerprint for note in fresh}
+    context.flow.note(
         StageBegan(
             stage=name,
             phase=stage.phase,
             role=stage.role,
             round=number,
-            remembered=words.remembered,
-            notes=tuple(each.text for each in fresh),
-            sizes=words.sizes,
+            remembered=brief.remembered,
+            notes=tuple(note.text for note in fresh),
+            sizes=brief.sizes,
         )
     )
 
     async def from_where_it_starts() -> bool:
-        if trip.draft is not None and await _restored(desk, trip.draft):
+        if state.draft is not None and await _restored(context, state.draft):
             return True
         keep = (
-            [trip.document_of(stage, number)] if stage.does in ("report", "plan", "audit") else []
+            [state.document_of(stage, number)] if stage.does in ("report", "plan", "audit") else []
         )
-        await trip.workspace.reset(trip.head, "a turn that did not end", keep=keep)
-        if trip.conflicts:
-            is_remote = trip.base == trip.remote_base.commit
-            await _merge(desk, name, number, trip.remote_base if is_remote else None)
+        await state.workspace.reset(state.head, "a turn that did not end", keep=keep)
+        if state.conflicts:
+            is_remote = state.base == state.remote_base.commit
+            await _merge(context, name, number, state.remote_base if is_remote else None)
         return True
 
     reply = await ask_until_answered(
-        desk.ctx,
-        with_tools_for(desk.kit.player_for(stage.role, trip.job.agent), stage.does),
-        words.prompt,
-        purse=desk.kit.purse,
+        context.flow,
+        with_tools_for(context.deps.role_agent_for(stage.role, state.job.agent), stage.does),
+        brief.prompt,
+        budget=context.deps.budget,
         name=f"{name}-{number}",
-        workspace=trip.workspace,
+        workspace=state.workspace,
         contract=stage.contract,
         nonce_slot=NONCE_SLOT,
         prepare=from_where_it_starts,
     )
-    trip.usage = trip.usage.plus(reply.usage)
-    trip.draft = None
+    state.usage = state.usage.plus(reply.usage)
+    state.draft = None
     return reply
 
 
-async def _restored(desk: Desk, draft: WorktreeSnapshot) -> bool:
-    """Whether the work that was not committed lies in the workspace again. Another host may not have it."""
+async def _restored(context: StageContext, draft: WorktreeSnapshot) -> bool:
+    """Restore uncommitted work into the workspace. False: it is not here; another host may not have it."""
     try:
-        await desk.trip.workspace.restore(draft)
+        await context.state.workspace.restore(draft)
     except (BadInput, NotPossibleNow) as error:
-        desk.ctx.note(NoteTaken(text=f"Work that was not committed is not here: {error}"))
+        context.flow.note(NoteTaken(text=f"Work that was not committed is not here: {error}"))
         return False
     return True
 
 
-def _take_in(desk: Desk, name: str, stage: Stage, settled: Settled) -> None:
-    """What is known now that was not before."""
-    trip = desk.trip
-    trip.head = settled.head
-    trip.changed |= set(settled.paths)
+def _take_in(context: StageContext, name: str, stage: Stage, settled: Settled) -> None:
+    """Update the run's state with the stage's outcome."""
+    state = context.state
+    state.head = settled.head
+    state.changed |= set(settled.paths)
     edited = stage.does == "edit" and bool(settled.paths)
-    trip.is_stale |= edited
-    trip.is_unreviewed |= edited
+    state.is_stale |= edited
+    state.is_unreviewed |= edited
     if stage.does == "audit" and settled.verdict in FORWARD:
-        trip.is_unreviewed = False
-        if name in trip.job.spec.merge_reviews:
-            trip.merged_onto = ""
-    trip.draft = settled.draft
-    trip.withheld = settled.withheld
-    trip.backlog += settled.backlog
-    trip.alike += settled.alike
-    trip.disputed += [each for each in settled.disputed if each not in trip.disputed]
-    trip.keep(settled.documents)
+        state.is_unreviewed = False
+        if name in state.job.spec.merge_reviews:
+            state.merged_onto = ""
+    state.draft = settled.draft
+    state.withheld = settled.withheld
+    state.backlog += settled.backlog
+    state.alike += settled.alike
+    state.disputed += [text for text in settled.disputed if text not in state.disputed]
+    state.keep(settled.documents)
     if not settled.document:
         return
     match stage.does:
-        case "report" if settled.document not in trip.reports:
-            trip.reports.append(settled.document)
+        case "report" if settled.document not in state.reports:
+            state.reports.append(settled.document)
         case "plan":
-            trip.plan = settled.document
+            state.plan = settled.document
         case "work":
-            trip.verification = settled.document
+            state.verification = settled.document
         case "review" | "audit":
-            trip.review = trip.reviews[name] = settled.document
+            state.review = state.reviews[name] = settled.document
 
 
-async def _merge_base(desk: Desk, name: str, number: int) -> MergeResult:
+async def _merge_base(context: StageContext, name: str, number: int) -> MergeResult:
     """The base as it is now, in the branch or in conflict with it. Where it is gone, a person has to say."""
     for attempt in count():
-        merged = await _try_merge(desk, f"{name}:{attempt}" if attempt else name, number)
-        desk.trip.head = merged.head
-        looked_at(desk, merged.remote)
+        merged = await _try_merge(context, f"{name}:{attempt}" if attempt else name, number)
+        context.state.head = merged.head
+        record_remote_base(context, merged.remote)
         if merged.merge is not None:
-            return _met(desk, merged.merge)
-        await ask_a_person(desk, f"merge-{name}", merged.why_not)
+            return _met(context, merged.merge)
+        await ask_a_person(context, f"merge-{name}", merged.why_not)
     raise AssertionError("attempts are counted without end")
 
 
-def looked_at(desk: Desk, remote: RemoteBase) -> None:
+def record_remote_base(context: StageContext, remote: RemoteBase) -> None:
     """Remember where the remote's base branch is, and say once why it is not known."""
-    if remote.why_not and remote.why_not != desk.trip.remote_base.why_not:
-        desk.ctx.note(NoteTaken(text=f"base not fetched: {remote.why_not}"))
-    desk.trip.remote_base = remote
+    if remote.why_not and remote.why_not != context.state.remote_base.why_not:
+        context.flow.note(NoteTaken(text=f"base not fetched: {remote.why_not}"))
+    context.state.remote_base = remote
 
 
-async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
+async def _try_merge(context: StageContext, label: str, number: int) -> Merged:
     async def work(step: StepContext) -> Merged:
-        trip, workspace = desk.trip, desk.trip.workspace
-        start = await clean_start(desk, "before the base is merged")
-        remote = await desk.kit.forge.fetch_base(trip.job.repository, trip.job.base)
+        state, workspace = context.state, context.state.workspace
+        start = await clean_start(context, "before the base is merged")
+        remote = await context.deps.forge.fetch_base(state.job.repository, state.job.base)
         try:
-            merge = await _merge_both(desk, place, number, remote)
+            merge = await _merge_both(context, label, number, remote)
         except (BadInput, NotPossibleNow) as error:
             return Merged(why_not=str(error), head=start, remote=remote)
         except ImportRefused as refused:
@@ -199,84 +199,90 @@ async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
             # Of two merges the first may have gone well, and been brought back.
             return Merged(merge=merge, head=await workspace.delivered(), remote=remote)
         try:
-            filed = await bring_back(desk, f"merge-{place}-{number}")
+            filed = await bring_back(context, f"merge-{label}-{number}")
         except ImportRefused as refused:
             why_not = f"what merging made may not come back: {refused}"
             return Merged(why_not=why_not, head=start, remote=remote)
         head = await workspace.delivered()
         return Merged(merge=merge, head=head, paths=filed.paths, remote=remote)
 
-    merged: Merged = await approved_step(desk, f"merge:{place}", work, index=number, returns=Merged)
+    merged: Merged = await approved_step(
+        context, f"merge:{label}", work, index=number, returns=Merged
+    )
     return merged
 
 
-async def _merge_both(desk: Desk, place: str, number: int, remote: RemoteBase) -> MergeResult:
+async def _merge_both(
+    context: StageContext, label: str, number: int, remote: RemoteBase
+) -> MergeResult:
     """The remote's base branch, then the user's own. Gives the merge that decides what the branch contains."""
-    before = desk.trip.base
+    before = context.state.base
     theirs = None
     if remote.commit:
-        theirs = await _merge(desk, place, number, remote)
+        theirs = await _merge(context, label, number, remote)
         if theirs.conflicts:
             return theirs
-        await bring_back(desk, f"merge-remote-{place}-{number}")
-    own = await _merge(desk, place, number)
+        await bring_back(context, f"merge-remote-{label}-{number}")
+    own = await _merge(context, label, number)
     if theirs is None or own.conflicts or not own.up_to_date:
         return own
     # All of the user's own was in it; where neither brought anything, the branch contains what it did.
     return theirs if not theirs.up_to_date else own.model_copy(update={"other": before})
 
 
-def _met(desk: Desk, merge: MergeResult) -> MergeResult:
-    trip = desk.trip
-    trip.conflicts, trip.conflict_words, trip.base = merge.conflicts, merge.told, merge.other
-    if trip.conflicts:
-        listed = ", ".join(trip.conflicts[:10])
-        name = trip.remote_base.name if merge.other == trip.remote_base.commit else trip.job.base
-        desk.ctx.note(NoteTaken(text=f"Merging {name} conflicts in {listed}."))
+def _met(context: StageContext, merge: MergeResult) -> MergeResult:
+    state = context.state
+    state.conflicts, state.conflict_text, state.base = merge.conflicts, merge.told, merge.other
+    if state.conflicts:
+        listed = ", ".join(state.conflicts[:10])
+        name = state.remote_base.name if merge.other == state.remote_base.commit else state.job.base
+        context.flow.note(NoteTaken(text=f"Merging {name} conflicts in {listed}."))
     return merge
 
 
 async def _merge(
-    desk: Desk, name: str, number: int, remote: RemoteBase | None = None
+    context: StageContext, name: str, number: int, remote: RemoteBase | None = None
 ) -> MergeResult:
     """Merge the remote's base branch, or without one the user's own."""
-    trip = desk.trip
-    shown, other = (remote.name, remote.commit) if remote else (trip.job.base, trip.job.base)
+    state = context.state
+    title, other = (remote.name, remote.commit) if remote else (state.job.base, state.job.base)
     step = f"merge-{name}-{number}" if remote is None else f"merge-remote-{name}-{number}"
-    message = f"Merge {shown} into {trip.branch}"
-    return await trip.workspace.merge(
-        other, message, desk.trailers(step), trusted=remote is not None
+    message = f"Merge {title} into {state.branch}"
+    return await state.workspace.merge(
+        other, message, context.trailers(step), trusted=remote is not None
     )
 
 
-def _clean(desk: Desk, moved: bool) -> Settled:
-    return Settled(verdict=DONE, words=_merge_words(desk, moved=moved), head=desk.trip.head)
+def _clean(context: StageContext, moved: bool) -> Settled:
+    return Settled(verdict=DONE, words=_merge_text(context, moved=moved), head=context.state.head)
 
 
-def _merge_words(desk: Desk, *, moved: bool) -> str:
-    base = desk.trip.remote_base.name or desk.trip.job.base
+def _merge_text(context: StageContext, *, moved: bool) -> str:
+    base = context.state.remote_base.name or context.state.job.base
     return f"Merged {base} without conflict." if moved else f"{base} is merged already."
 
 
-async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, moved: bool) -> Settled:
+async def _checked(
+    context: StageContext, name: str, number: int, settled: Settled, *, moved: bool
+) -> Settled:
     """The project's checks, run on the commit that came back; red ones are a verdict of their own.
 
     A branch that did not move is as it was when they ran last.
     """
-    trip = desk.trip
-    trip.head = settled.head
-    if moved or trip.is_stale:
-        trip.evidence = await _run_checks(desk, name, number)
-        trip.is_stale = False
-    if all_passed(trip.evidence) and settled.disputed and settled.rules:
+    state = context.state
+    state.head = settled.head
+    if moved or state.is_stale:
+        state.evidence = await _run_checks(context, name, number)
+        state.is_stale = False
+    if all_passed(state.evidence) and settled.disputed and settled.rules:
         passing = f"you dispute {settled.disputed[0]}; every check passes, so answer without `disputed_checks`"
-        told = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
-        return settled.model_copy(update={**told, "disputed": (), "head": trip.head})
-    if all_passed(trip.evidence):
-        trip.conflicts = ()
-        return settled.model_copy(update={"head": trip.head})
-    words = red_words(trip.evidence)
-    return settled.model_copy(update={"verdict": RED, "words": words, "head": trip.head})
+        update = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
+        return settled.model_copy(update={**update, "disputed": (), "head": state.head})
+    if all_passed(state.evidence):
+        state.conflicts = ()
+        return settled.model_copy(update={"head": state.head})
+    output = failed_checks_text(state.evidence)
+    return settled.model_copy(update={"verdict": RED, "words": output, "head": state.head})
 
 
 class _Evidence(FrozenModel):
@@ -286,93 +292,104 @@ class _Evidence(FrozenModel):
     on_base: tuple[CheckResult, ...] = ()
 
 
-async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, ...]:
-    trip = desk.trip
-    label, checked = f"{name}-{number}", trip.head
-    path = f"docs/dev_docs/reviews/evidence_{trip.feat}_{label}.md"
+async def _run_checks(context: StageContext, name: str, number: int) -> tuple[CheckResult, ...]:
+    state = context.state
+    label, checked = f"{name}-{number}", state.head
+    path = f"docs/dev_docs/reviews/evidence_{state.feat}_{label}.md"
 
     async def work(step: StepContext) -> _Evidence:
-        start = await clean_start(desk, "before the checks")
+        start = await clean_start(context, "before the checks")
         # A commit is judged as whoever clones it would see it, with what it depends on.
-        await trip.workspace.clear_ignored(desk.found.ignored, DEPENDENCIES)
-        seconds = trip.job.spec.check_seconds
-        added = await _added_checks(desk)
-        checks = added or desk.checks
-        results = [await desk.kit.run_check(trip.workspace, each, seconds) for each in checks]
+        await state.workspace.clear_ignored(context.baseline.ignored, DEPENDENCIES)
+        seconds = state.job.spec.check_seconds
+        added = await _added_checks(context)
+        checks = added or context.checks
+        results = [
+            await context.deps.run_check(state.workspace, check, seconds) for check in checks
+        ]
         if not results:
             return _Evidence(results=(), head=start)
-        red = [each for each, result in zip(checks, results, strict=True) if not result.passed]
-        on_base = () if added else await _run_on_base(desk, red)
-        results = [_compared(desk, each, on_base) for each in results]
-        await trip.workspace.reset(start, "what the checks left")
+        red = [check for check, result in zip(checks, results, strict=True) if not result.passed]
+        on_base = () if added else await _run_on_base(context, red)
+        results = [_compared(context, result, on_base) for result in results]
+        await state.workspace.reset(start, "what the checks left")
         text = evidence_file(
-            task=trip.job.task,
-            commit=trip.head,
-            results=[each.model_dump() for each in results],
-            day=desk.kit.clock.now().date(),
-            run_id=trip.run_id,
+            task=state.job.task,
+            commit=state.head,
+            results=[result.model_dump() for result in results],
+            day=context.deps.clock.now().date(),
+            run_id=state.run_id,
         )
         filed = await file(
-            desk, f"checks-{label}", f"Evidence: checks on {trip.head[:12]}", written={path: text}
+            context,
+            f"checks-{label}",
+            f"Evidence: checks on {state.head[:12]}",
+            written={path: text},
         )
         return _Evidence(
             results=tuple(results), head=filed.head, added=added, on_base=tuple(on_base)
         )
 
-    found = await desk.ctx.step(f"checks:{name}", work, index=number, returns=_Evidence)
-    trip.head = found.head
-    trip.untested = not found.results
-    for check in found.added:
-        if check not in trip.added_checks:
-            words = (
+    evidence = await context.flow.step(f"checks:{name}", work, index=number, returns=_Evidence)
+    state.head = evidence.head
+    state.untested = not evidence.results
+    for check in evidence.added:
+        if check not in state.added_checks:
+            text = (
                 f"The project had no checks; this work brings `{check.command}` ({check.source})."
             )
-            desk.ctx.note(NoteTaken(text=words))
-    trip.added_checks = found.added
-    trip.on_base |= {(trip.base, each.command): each for each in found.on_base}
-    if not found.results:
+            context.flow.note(NoteTaken(text=text))
+    state.added_checks = evidence.added
+    state.on_base |= {(state.base, result.command): result for result in evidence.on_base}
+    if not evidence.results:
         return ()
-    results = tuple(each.model_dump(mode="json") for each in found.results)
-    desk.ctx.note(ChecksRan(commit=checked, results=results, passed=all_passed(found.results)))
-    trip.evidence_path = path
-    trip.keep([path])
-    return found.results
+    results = tuple(result.model_dump(mode="json") for result in evidence.results)
+    context.flow.note(
+        ChecksRan(commit=checked, results=results, passed=all_passed(evidence.results))
+    )
+    state.evidence_path = path
+    state.keep([path])
+    return evidence.results
 
 
-async def _run_on_base(desk: Desk, red: Sequence[Check]) -> list[CheckResult]:
+async def _run_on_base(context: StageContext, red: Sequence[Check]) -> list[CheckResult]:
     """Run red checks on the base too, once each: nobody is to answer for what was red before."""
-    trip = desk.trip
-    fresh = [each for each in red if (trip.base, each.command) not in trip.on_base]
+    state = context.state
+    fresh = [check for check in red if (state.base, check.command) not in state.on_base]
     if not fresh:
         return []
-    await trip.workspace.reset(trip.base, "to run the checks without this work")
-    await trip.workspace.clear_ignored(desk.found.ignored, DEPENDENCIES)
-    seconds = trip.job.spec.check_seconds
-    return [await desk.kit.run_check(trip.workspace, each, seconds) for each in fresh]
+    await state.workspace.reset(state.base, "to run the checks without this work")
+    await state.workspace.clear_ignored(context.baseline.ignored, DEPENDENCIES)
+    seconds = state.job.spec.check_seconds
+    return [await context.deps.run_check(state.workspace, check, seconds) for check in fresh]
 
 
-def _compared(desk: Desk, result: CheckResult, on_base: Sequence[CheckResult]) -> CheckResult:
+def _compared(
+    context: StageContext, result: CheckResult, on_base: Sequence[CheckResult]
+) -> CheckResult:
     """A red result with how the same check ended on the base."""
-    known = {each.command: each for each in on_base}
-    before = known.get(result.command) or desk.trip.on_base.get((desk.trip.base, result.command))
+    by_command = {base_result.command: base_result for base_result in on_base}
+    before = by_command.get(result.command) or context.state.on_base.get(
+        (context.state.base, result.command)
+    )
     if result.passed or before is None:
         return result
     ending = check_ending(before.model_dump())
     return result.model_copy(update={"before": ending, "red_before": not before.passed})
 
 
-async def _added_checks(desk: Desk) -> tuple[Check, ...]:
+async def _added_checks(context: StageContext) -> tuple[Check, ...]:
     """Checks that the work itself brings. A project that has checks of its own keeps to them."""
-    if desk.kit.checks() is not None or desk.found.checks:
+    if context.deps.checks() is not None or context.baseline.checks:
         return ()
-    found = await detect_in(desk.trip.workspace, desk.kit.run_check)
-    return found.checks or desk.trip.added_checks
+    detection = await detect_in(context.state.workspace, context.deps.run_check)
+    return detection.checks or context.state.added_checks
 
 
-def _tell_end(
-    desk: Desk, name: str, stage: Stage, number: int, settled: Settled, reply: Reply
+def _note_end(
+    context: StageContext, name: str, stage: Stage, number: int, settled: Settled, reply: Reply
 ) -> None:
-    told = Told(
+    summary = StageSummary(
         stage=name,
         phase=stage.phase,
         role=stage.role,
@@ -384,8 +401,8 @@ def _tell_end(
         seconds=reply.seconds,
         usd=reply.usage.usd,
     )
-    desk.trip.told.append(told)
-    desk.ctx.note(
+    context.state.stage_summaries.append(summary)
+    context.flow.note(
         StageEnded(
             stage=name,
             phase=stage.phase,

@@ -19,9 +19,9 @@ from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.turns import Reply
 from podium.core.workspaces import WorktreeSnapshot
-from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
+from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
 from podium.jobs.pipeline.findings import Finding
-from podium.jobs.pipeline.payloads import SkillWish
+from podium.jobs.pipeline.payloads import SkillProposal
 from podium.jobs.pipeline.plain_text import slug_of
 from podium.jobs.pipeline.spec import Stage
 from podium.ports import FlowContext, StepContext, Workspace
@@ -29,16 +29,16 @@ from podium.ports import FlowContext, StepContext, Workspace
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"
 SENT_BACK = "SENT_BACK"
-"""What the supervisor says of an answer whose deliverables are not there."""
+"""Supervisor's verdict on an answer whose deliverables are missing."""
 RED = "RED"
-"""What it says when the checks fail."""
+"""Supervisor's verdict when the checks fail."""
 
 
-class Found(Detection):
-    """What there was before any agent came."""
+class Baseline(Detection):
+    """Checks, ignored files and conventions of the project before any agent came."""
 
     ignored: tuple[str, ...] = ()
-    """What the set-up left that git ignores."""
+    """Ignored files left by the set-up."""
     conventions: dict[str, str] = Field(default_factory=dict)
     """Path → text of what the repository says to agents and contributors."""
 
@@ -54,24 +54,24 @@ class OfferedSkill(FrozenModel):
 
 
 class Withheld(FrozenModel):
-    """What an answer adds to backlog and memory, for the next one to bring: its own commits were taken back."""
+    """Backlog items and lessons of an answer whose commits were taken back, kept for the next answer."""
 
     backlog: tuple[str, ...] = ()
     lessons: tuple[str, ...] = ()
 
 
 class Settled(FrozenModel):
-    """What the supervisor made of an answer."""
+    """Supervisor's evaluation of an answer."""
 
     verdict: str
     words: str = ""
-    """What the next one is told: the feedback, the problems, the output of checks."""
+    """Input for the next stage: the feedback, the problems, the output of checks."""
     problems: tuple[str, ...] = ()
     document: str = ""
     documents: tuple[str, ...] = ()
     """All that were written on the way and are archived at the end."""
     head: str
-    """Where the branch is in the user's repository now."""
+    """Commit of the branch in the user's repository now."""
     commits: tuple[str, ...] = ()
     discarded: tuple[str, ...] = ()
     backlog: tuple[str, ...] = ()
@@ -79,24 +79,24 @@ class Settled(FrozenModel):
     paths: tuple[str, ...] = ()
     """Paths that came back with it."""
     feedback: Json = None
-    """What the answer says beside its result, for somebody to decide about."""
+    """Remarks of the answer besides its result, to be triaged."""
     alike: tuple[str, ...] = ()
     """Places in test data that look like secrets."""
     draft: WorktreeSnapshot | None = None
     withheld: Withheld = Withheld()
-    skill: SkillWish | None = None
+    skill: SkillProposal | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
     rules: int = 0
-    """Which rules held when it was recorded. Runs that older code began go on by theirs: 1 asks a person about disputed checks and
+    """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
     gives_up: bool = False
     """The answer reports a failure, and nothing else is wrong with it."""
     no_plan: str = ""
-    """Why there is nothing to plan, in the words of who was to plan it: a person decides."""
+    """Planner's reason why there is nothing to plan: a person decides."""
 
 
-class Told(FrozenModel):
+class StageSummary(FrozenModel):
     """A stage that was passed through, for the report."""
 
     stage: str
@@ -112,7 +112,7 @@ class Told(FrozenModel):
 
 
 class Remark(FrozenModel):
-    """What an agent said beside its result, and where."""
+    """Remark of an agent besides its result, and the stage it is from."""
 
     stage: str
     role: str
@@ -125,8 +125,8 @@ class Remark(FrozenModel):
 
 
 @dataclass
-class Trip:
-    """The state of one run between two steps."""
+class PipelineState:
+    """State of one run between two steps."""
 
     job: PipelineJob
     run_id: str
@@ -135,16 +135,16 @@ class Trip:
     """Last commit that came back into the user's repository."""
     base: str
     """Commit of the base that the branch contains."""
-    visits: Counter[str] = field(default_factory=Counter)
+    stage_runs: Counter[str] = field(default_factory=Counter)
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often a verdict was given since a person last looked."""
-    found: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
+    """Number of times a verdict was given since a person last looked."""
+    last_findings: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     plan: str = ""
     is_stale: bool = False
     """Something was changed since the checks ran."""
     work_from: str = ""
-    """Where the branch was when the work that is going on began."""
+    """Commit of the branch when the current work began."""
     sent_back: str = ""
     """The stage whose last answer was sent back."""
     verification: str = ""
@@ -175,29 +175,29 @@ class Trip:
     untested: bool = False
     """There was no check to run on the work."""
     untested_reason: str = ""
-    """Why it may be delivered all the same. Empty: nobody has said that yet."""
+    """Reason why it may be delivered untested. Empty: none yet."""
     remote_base: RemoteBase = field(default_factory=RemoteBase)
     """The remote's base branch when it was last looked at."""
     moved_bases: int = 0
-    """How often it had moved by the time the branch was to go out, since a person last looked."""
+    """Number of times it had moved before delivery, since a person last looked."""
     deliveries: int = 0
-    """How often the branch was about to go out."""
+    """Number of attempts to deliver the branch."""
     archived: dict[str, str] = field(default_factory=dict)
-    """Where each archived document was → where it is."""
+    """Old path of each archived document → its new path."""
     conflicts: tuple[str, ...] = ()
-    conflict_words: str = ""
+    conflict_text: str = ""
     merged_onto: str = ""
-    """Where the branch was before the base was merged into it, until that merge is reviewed. Empty: nothing came in."""
+    """Commit of the branch before the base was merged into it, until that merge is reviewed. Empty: nothing came in."""
     is_unreviewed: bool = False
     """Something came onto the branch since it was last audited."""
     too_large: str = ""
-    """Why stages that the mode skips are visited after all. Empty: they are skipped."""
+    """Reason why stages that the mode skips run after all. Empty: they are skipped."""
     after_review: tuple[str, str] = ("", "")
-    """Where a review leads that is made up for, and who made what is looked at there."""
+    """Next stage after a review that was skipped at first, and the stage whose work it reviews."""
     guidance: list[str] = field(default_factory=list)
     notes_taken: set[str] = field(default_factory=set)
     backlog: list[str] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    stage_summaries: list[StageSummary] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)
     """Paths that the branch has changed."""
     draft: WorktreeSnapshot | None = None
@@ -221,13 +221,13 @@ class Trip:
 
     @property
     def own_documents(self) -> frozenset[str]:
-        """What the pipeline itself has put on the branch about its work."""
+        """Paths of documents that the pipeline itself put on the branch."""
         named = (*self.documents, *self.reports, self.plan, self.verification, self.review)
         return frozenset({*named, *self.archived.values(), BACKLOG, MEMORY} - {""})
 
     @property
     def is_light(self) -> bool:
-        """Whether this run does without the review of its plan, and so far may."""
+        """True while this run skips the review of its plan."""
         return bool(self.job.spec.mode(self.job.mode).skip) and not self.too_large
 
     @property
@@ -260,7 +260,7 @@ class Trip:
             setattr(self, name, self.archived.get(getattr(self, name), getattr(self, name)))
 
     def keep(self, documents: Sequence[str]) -> None:
-        self.documents += [each for each in documents if each not in self.documents]
+        self.documents += [path for path in documents if path not in self.documents]
 
 
 def task_name(task: str, run_id: str) -> str:
@@ -269,32 +269,34 @@ def task_name(task: str, run_id: str) -> str:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """The run, the house and where the run stands."""
+class StageContext:
+    """A run with its dependencies and its state."""
 
-    ctx: FlowContext
-    kit: PipelineKit
-    trip: Trip
-    found: Found = field(default_factory=Found)
-    """What there was at the start."""
+    flow: FlowContext
+    deps: PipelineDeps
+    state: PipelineState
+    baseline: Baseline = field(default_factory=Baseline)
+    """The project at the start."""
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What podium.yaml names, else what was found, before any agent came or at least in what was added."""
-        named = self.kit.checks()
-        return (self.found.checks or self.trip.added_checks) if named is None else named
+        """Checks that podium.yaml names, else those found before any agent came, else those that the work added."""
+        named = self.deps.checks()
+        return (self.baseline.checks or self.state.added_checks) if named is None else named
 
     def trailers(self, step: str, reply: Reply | None = None) -> Mapping[str, str]:
-        """What tells whose commit it is, and that it was made."""
-        said = {"Podium-Run": self.trip.run_id, "Podium-Step": step}
-        return said | ({"Podium-Agent": reply.agent} if reply is not None and reply.agent else {})
+        """Commit trailers that identify the run, the step and the agent."""
+        trailers = {"Podium-Run": self.state.run_id, "Podium-Step": step}
+        return trailers | (
+            {"Podium-Agent": reply.agent} if reply is not None and reply.agent else {}
+        )
 
     def stage(self, name: str) -> Stage:
-        return self.trip.job.spec.stages[name]
+        return self.state.job.spec.stages[name]
 
 
 class Awaited(FrozenModel):
-    """What a step waits for before it is done again."""
+    """Approval that a step waits for before it runs again."""
 
     approval_id: str
     approval_deadline: UtcDatetime | None
@@ -309,7 +311,7 @@ class AwaitsApproval(NeedsHuman):
 
 
 async def approved_step(
-    desk: Desk,
+    context: StageContext,
     name: str,
     work: Callable[[StepContext], Awaitable[Any]],
     *,
@@ -323,29 +325,27 @@ async def approved_step(
             try:
                 return await work(step)
             except AwaitsApproval as waits:
-                desk.ctx.note(NoteTaken(text=str(waits)))
+                context.flow.note(NoteTaken(text=str(waits)))
                 return waits.awaited
 
-        found = await desk.ctx.step(
+        result = await context.flow.step(
             f"{name}:asked{attempt}" if attempt else name,
             unless_awaited,
             index=index,
             returns=returns | Awaited,
         )
-        if not isinstance(found, Awaited):
-            return found
-        signal = f"approval:{found.approval_id}"
-        await desk.ctx.wait(signal, index=attempt, until=found.approval_deadline)
+        if not isinstance(result, Awaited):
+            return result
+        signal = f"approval:{result.approval_id}"
+        await context.flow.wait(signal, index=attempt, until=result.approval_deadline)
     raise AssertionError("attempts are counted without end")
 
 
-async def ask_a_person(desk: Desk, name: str, reason: str) -> None:
+async def ask_a_person(context: StageContext, name: str, reason: str) -> None:
     """Stop until somebody has looked and resumed the run; what they say goes into the next prompt."""
-    desk.trip.stuck += 1
-    how = (
-        f'; look at it, then `podium resume {desk.trip.run_id} --note "…"` goes on with your words'
-    )
-    signal = await desk.ctx.ask_person(name, f"{reason}{how}", index=desk.trip.stuck)
-    said = signal.payload
-    if isinstance(said, str) and said.strip():
-        desk.trip.guidance.append(said.strip())
+    context.state.stuck += 1
+    how = f'; look at it, then `podium resume {context.state.run_id} --note "…"` goes on with your words'
+    signal = await context.flow.ask_person(name, f"{reason}{how}", index=context.state.stuck)
+    reply = signal.payload
+    if isinstance(reply, str) and reply.strip():
+        context.state.guidance.append(reply.strip())

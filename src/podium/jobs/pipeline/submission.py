@@ -8,11 +8,11 @@ from podium.core.work import Run
 from podium.jobs.pipeline.composition import pipeline_job
 
 
-class PipelineWish(FrozenModel):
-    """What may be said of a task that becomes a branch."""
+class PipelineRequest(FrozenModel):
+    """Options of a request for the pipeline."""
 
     mode: str = "direct"
-    """Where it begins: direct, bugfix or research."""
+    """Mode, such as direct, bugfix or research."""
     agent: str = ""
     """The agent of podium.yaml that plays every role. Empty: as the roles say."""
     base: str = ""

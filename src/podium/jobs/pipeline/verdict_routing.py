@@ -9,7 +9,7 @@ from podium.jobs.pipeline.branch_change import why_not_small
 from podium.jobs.pipeline.findings import Finding, findings_of, repeats
 from podium.jobs.pipeline.plain_text import in_code, shortened
 from podium.jobs.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN, PipelineSpec
-from podium.jobs.pipeline.state import RED, SENT_BACK, Desk, Settled, ask_a_person
+from podium.jobs.pipeline.state import RED, SENT_BACK, Settled, StageContext, ask_a_person
 
 _MAX_LISTED = 12
 _MAX_OTHER = 2_000
@@ -19,76 +19,76 @@ _BY_PODIUM = {
 }
 
 
-async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
+async def next_stage(context: StageContext, name: str, settled: Settled) -> str:
     """The stage that comes next. A loop that does not converge, or lasts too long, waits for a person."""
-    trip, stage, verdict = desk.trip, desk.stage(name), settled.verdict
+    state, stage, verdict = context.state, context.stage(name), settled.verdict
     by_itself = verdict in (SENT_BACK, RED)
     target = stage.next.get(verdict, name) if by_itself else stage.next[verdict]
     if verdict in FORWARD:
-        trip.feedback = ""
-        _close(desk, name)
+        state.feedback = ""
+        _close(context, name)
         if stage.does in ("review", "audit"):
             # Until then both sides of a disagreement are told what a person said.
-            trip.guidance.clear()
-        target = await _made_up_for(desk, name, target)
-        return _resolved(desk, name, _proved(desk, _past_skipped(desk, target)))
-    trip.after_review = ("", "")
-    trip.feedback = settled.words
+            state.guidance.clear()
+        target = await _made_up_for(context, name, target)
+        return _resolved(context, name, _proved(context, _past_skipped(context, target)))
+    state.after_review = ("", "")
+    state.feedback = settled.words
     edge = (name, verdict)
-    trip.taken[edge] += 1
-    found = findings_of(settled.words)
-    trip.open[edge] = _with_earlier(trip.open.get(edge, ()), settled)
-    reason = _why_stuck(desk, name, settled, found, target)
-    trip.found[edge] = found
+    state.taken[edge] += 1
+    findings = findings_of(settled.words)
+    state.open[edge] = _with_earlier(state.open.get(edge, ()), settled)
+    reason = _why_stuck(context, name, settled, findings, target)
+    state.last_findings[edge] = findings
     if reason:
-        await ask_a_person(desk, name, reason)
-        for each in [each for each in trip.taken if each[0] == name]:
-            del trip.taken[each]
-        trip.found.clear()
-    return _resolved(desk, name, BACK if target == HUMAN else target)
+        await ask_a_person(context, name, reason)
+        for taken_edge in [taken_edge for taken_edge in state.taken if taken_edge[0] == name]:
+            del state.taken[taken_edge]
+        state.last_findings.clear()
+    return _resolved(context, name, BACK if target == HUMAN else target)
 
 
-async def _made_up_for(desk: Desk, name: str, target: str) -> str:
-    """Where this stage leads: to a review that was skipped and that the change turned out to need, or back from it."""
-    trip, spec = desk.trip, desk.trip.job.spec
-    mode, (after, producer) = spec.mode(trip.job.mode), trip.after_review
+async def _made_up_for(context: StageContext, name: str, target: str) -> str:
+    """Next stage: a review that was skipped and that the change turned out to need, or the one after it."""
+    state, spec = context.state, context.state.job.spec
+    mode, (after, producer) = spec.mode(state.job.mode), state.after_review
     if after and name in mode.skip:
-        trip.after_review, trip.producer = ("", ""), producer
+        state.after_review, state.producer = ("", ""), producer
         return after
-    if desk.stage(name).does != "work" or trip.too_large or not mode.skip:
+    if context.stage(name).does != "work" or state.too_large or not mode.skip:
         return target
-    trip.too_large = await why_not_small(desk, name, mode)
-    if not trip.too_large:
+    state.too_large = await why_not_small(context, name, mode)
+    if not state.too_large:
         return target
-    desk.ctx.note(NoteTaken(text=f"{trip.too_large}: {', '.join(mode.skip)} is not skipped."))
-    trip.after_review = (target, trip.producer)
-    trip.producer = next(
-        (each for each, stage in spec.stages.items() if stage.does == "plan"), name
+    context.flow.note(NoteTaken(text=f"{state.too_large}: {', '.join(mode.skip)} is not skipped."))
+    state.after_review = (target, state.producer)
+    state.producer = next(
+        (candidate for candidate, stage in spec.stages.items() if stage.does == "plan"), name
     )
     return mode.skip[0]
 
 
-def _past_skipped(desk: Desk, target: str) -> str:
+def _past_skipped(context: StageContext, target: str) -> str:
     """The next stage that is worth a visit."""
-    trip, spec = desk.trip, desk.trip.job.spec
-    mode = spec.mode(trip.job.mode)
+    state, spec = context.state, context.state.job.spec
+    mode = spec.mode(state.job.mode)
     unmoved: tuple[str, ...] = ()
-    if not (trip.merged_onto or trip.is_unreviewed) and spec.unmoved_base == "deliver":
-        unmoved = tuple(each for each in spec.merge_reviews if each not in mode.always)
-    skipped = (*unmoved, *(() if trip.too_large else mode.skip))
+    if not (state.merged_onto or state.is_unreviewed) and spec.unmoved_base == "deliver":
+        unmoved = tuple(review for review in spec.merge_reviews if review not in mode.always)
+    skipped = (*unmoved, *(() if state.too_large else mode.skip))
     while target in skipped:
         if target in unmoved:
-            base = trip.remote_base.name or trip.job.base
-            desk.ctx.note(NoteTaken(text=f"{base} brought nothing new: no {target} is needed."))
+            base = state.remote_base.name or state.job.base
+            context.flow.note(NoteTaken(text=f"{base} brought nothing new: no {target} is needed."))
         forward = spec.stages[target].next
         target = next(forward[verdict] for verdict in forward if verdict in FORWARD)
     return target
 
 
-def _close(desk: Desk, name: str) -> None:
-    """What a stage found is settled once it lets the work pass."""
-    for edge in [edge for edge in desk.trip.open if edge[0] == name]:
-        del desk.trip.open[edge]
+def _close(context: StageContext, name: str) -> None:
+    """Close the findings of a stage that lets the work pass."""
+    for edge in [edge for edge in context.state.open if edge[0] == name]:
+        del context.state.open[edge]
 
 
 def _with_earlier(earlier: tuple[str, ...], settled: Settled) -> tuple[str, ...]:
@@ -98,10 +98,10 @@ def _with_earlier(earlier: tuple[str, ...], settled: Settled) -> tuple[str, ...]
     return tuple(dict.fromkeys((*settled.problems, *earlier)))[:_MAX_LISTED]
 
 
-def _proved(desk: Desk, target: str) -> str:
+def _proved(context: StageContext, target: str) -> str:
     """Nothing goes out that was changed after the checks ran: it is checked and looked at once more."""
-    again = integration_of(desk.trip.job.spec)
-    return again if target == DELIVER and desk.trip.is_stale and again else target
+    again = integration_of(context.state.job.spec)
+    return again if target == DELIVER and context.state.is_stale and again else target
 
 
 def integration_of(spec: PipelineSpec) -> str:
@@ -109,36 +109,38 @@ def integration_of(spec: PipelineSpec) -> str:
     return next((name for name, stage in spec.stages.items() if stage.does == "integrate"), "")
 
 
-def _resolved(desk: Desk, name: str, target: str) -> str:
-    return (desk.trip.producer or name) if target == BACK else target
+def _resolved(context: StageContext, name: str, target: str) -> str:
+    return (context.state.producer or name) if target == BACK else target
 
 
 def _why_stuck(
-    desk: Desk, name: str, settled: Settled, found: tuple[Finding, ...], target: str
+    context: StageContext, name: str, settled: Settled, findings: tuple[Finding, ...], target: str
 ) -> str:
-    """Why it makes no sense to go on alone; empty when it does."""
-    trip, verdict = desk.trip, settled.verdict
-    times = trip.taken[name, verdict]
-    most = desk.stage(name).most.get(verdict, trip.job.spec.rounds)
-    listed = "\n".join([*(f"- {each.text}" for each in found[:_MAX_LISTED]), *_others(desk)])
+    """Reason to ask a person; empty when the run can continue by itself."""
+    state, verdict = context.state, settled.verdict
+    times = state.taken[name, verdict]
+    most = context.stage(name).most.get(verdict, state.job.spec.rounds)
+    listed = "\n".join(
+        [*(f"- {finding.text}" for finding in findings[:_MAX_LISTED]), *_others(context)]
+    )
     if settled.no_plan:
         return (
-            f"{name} found nothing to plan (`podium cancel {trip.run_id}` ends the run):\n{listed}"
+            f"{name} found nothing to plan (`podium cancel {state.run_id}` ends the run):\n{listed}"
         )
-    if _only_disputes(desk, settled):
+    if _only_disputes(context, settled):
         return f"{name} disputes a check (`checks:` in podium.yaml decides):\n{listed}"
     if target == HUMAN:
         return f"{name} said {verdict}:\n{listed}"
     who = _BY_PODIUM.get(verdict, "{name} said {verdict}").format(name=name, verdict=verdict)
     if times > most:
         return f"{who} {times} times, {most} are allowed. Open findings:\n{listed}"
-    if repeats(trip.found.get((name, verdict), ()), found):
+    if repeats(state.last_findings.get((name, verdict), ()), findings):
         return f"{who} again, with nothing new. Open findings:\n{listed}"
     return ""
 
 
-def _only_disputes(desk: Desk, settled: Settled) -> bool:
-    """Whether nothing is open but disputed checks that no work of this run broke: another round would change nothing."""
+def _only_disputes(context: StageContext, settled: Settled) -> bool:
+    """True when only disputed checks are open that this run did not break: another round would change nothing."""
     if not settled.disputed or settled.rules < 1:
         return False
     if settled.verdict == SENT_BACK:
@@ -146,14 +148,14 @@ def _only_disputes(desk: Desk, settled: Settled) -> bool:
     return all(
         (check.red_before or not check.before)
         and any(text.startswith(f"{in_code(check.command)}:") for text in settled.disputed)
-        for check in desk.trip.evidence
+        for check in context.state.evidence
         if not check.passed
     )
 
 
-def _others(desk: Desk) -> Iterator[str]:
-    """What is open beside the last answer's findings, each on a line that says where it is from."""
-    for text in desk.trip.open_before()[:_MAX_LISTED]:
+def _others(context: StageContext) -> Iterator[str]:
+    """Open points besides the last answer's findings, one per line, each with its origin."""
+    for text in context.state.open_before()[:_MAX_LISTED]:
         yield f"- {shortened(text, _MAX_OTHER)}"
-    for text in desk.trip.disputed[:_MAX_LISTED]:
+    for text in context.state.disputed[:_MAX_LISTED]:
         yield f"- a check is disputed by who did the work: {shortened(text, _MAX_OTHER)}"

@@ -12,7 +12,7 @@ from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct
 from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
 from podium.core.work import StepRecord, StepStatus
 from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeSnapshot
-from podium.jobs.pipeline.deps import PipelineJob, PipelineKit
+from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
 from podium.jobs.pipeline.stage_evaluation import paths_in
 from podium.ports import EventQuery, Workspace
 
@@ -31,7 +31,7 @@ def delivered_head(steps: Sequence[StepRecord]) -> str:
 
     A host whose repository has it can go on with the run, whatever became of the workspace.
     """
-    for step in sorted(steps, key=lambda each: each.ordinal, reverse=True):
+    for step in sorted(steps, key=lambda record: record.ordinal, reverse=True):
         moves = step.key.startswith(_MOVES_BRANCH) and step.status is StepStatus.COMPLETED
         head = step.output.get("head") if moves and isinstance(step.output, dict) else None
         if isinstance(head, str) and head:
@@ -39,13 +39,13 @@ def delivered_head(steps: Sequence[StepRecord]) -> str:
     return ""
 
 
-async def come_back(
-    kit: PipelineKit, job: PipelineJob, run_id: str, made: WorkspaceRecord
+async def restore_workspace(
+    deps: PipelineDeps, job: PipelineJob, run_id: str, made: WorkspaceRecord
 ) -> Workspace:
     """The run's workspace, standing where its next step starts from. Raises `NeedsHuman` when it cannot be."""
-    steps = await kit.purse.store.read(lambda view: view.steps(run_id))
+    steps = await deps.budget.store.read(lambda view: view.steps(run_id))
     returning = _Returning(
-        kit, job, run_id, made, delivered_head(steps) or made.base, await _begun(kit, run_id)
+        deps, job, run_id, made, delivered_head(steps) or made.base, await _begun(deps, run_id)
     )
     try:
         return await returning.workspace()
@@ -64,12 +64,12 @@ class _Begun:
     retried: bool = False
 
 
-async def _begun(kit: PipelineKit, run_id: str) -> _Begun:
+async def _begun(deps: PipelineDeps, run_id: str) -> _Begun:
     begun, after = _Begun(), 0
     while True:
         types = ("run_retried", "step_started")
         query = EventQuery(run_id=run_id, types=types, after_seq=after, limit=_PAGE)
-        events = await kit.journal.read(query)
+        events = await deps.journal.read(query)
         for event in events:
             begun = _after(begun, event)
         if len(events) < _PAGE:
@@ -88,20 +88,20 @@ def _after(begun: _Begun, event: Event) -> _Begun:
 
 @dataclass(frozen=True)
 class _Returning:
-    kit: PipelineKit
+    deps: PipelineDeps
     job: PipelineJob
     run_id: str
     made: WorkspaceRecord
     head: str
-    """Where the record says that the branch is."""
+    """Commit of the branch according to the record."""
     begun: _Begun
 
     async def workspace(self) -> Workspace:
-        gone = await self.kit.workspaces.missing(self.made.id)
+        gone = await self.deps.workspaces.missing(self.made.id)
         if gone:
             workspace = await self._made_again(gone)
         else:
-            workspace = await self.kit.workspaces.open(self.made.id)
+            workspace = await self.deps.workspaces.open(self.made.id)
             await self._refuse_moved(workspace)
             await self._keep_uncommitted(workspace)
         delivered = await workspace.delivered()
@@ -112,7 +112,7 @@ class _Returning:
         return workspace
 
     async def _refuse_moved(self, workspace: Workspace) -> None:
-        """What somebody else put on the branch is his: nothing is built on it, and nothing takes it off."""
+        """Refuse a branch that somebody else moved: nothing is built on it, and nothing removes it."""
         branch = self.made.branch
         if self.begun.retried or not await workspace.holds(self.head):
             return
@@ -127,29 +127,33 @@ class _Returning:
         """A step begins with a clean worktree; what a person left in it since is kept, and told."""
         if not self.begun.step or self._settles:
             return
-        since = self.kit.clock.now()
+        since = self.deps.clock.now()
         # The step itself answers both.
         with suppress(WorkspaceTampered, LockHeld):
             changed = (await workspace.state()).changed
-            kept = await workspace.snapshot("found when the run went on") if changed else None
+            snapshot = await workspace.snapshot("found when the run went on") if changed else None
             # An older one has the same in it: that was told, or is what a turn left.
-            if kept is not None and kept.at >= since:
+            if snapshot is not None and snapshot.at >= since:
                 listed = ", ".join(changed[:_MAX_LISTED])
                 more = f" and {len(changed) - _MAX_LISTED} more" * (len(changed) > _MAX_LISTED)
-                await self._tell(
-                    f"Not committed in the workspace: {listed}{more}. Kept as {kept.ref}; the next step starts "
+                await self._note(
+                    f"Not committed in the workspace: {listed}{more}. Kept as {snapshot.ref}; the next step starts "
                     "without that."
                 )
 
     async def _made_again(self, gone: str) -> Workspace:
         short = self.made.branch.removeprefix("refs/heads/")
-        wish = self.kit.wish(self.made.task, base=self.job.base, branch=short, run_id=self.run_id)
-        workspace, kept = await self.kit.workspaces.rebuild(self.made, wish, self.head)
-        if kept is not None and self._settles and await workspace.delivered() == self.head:
+        spec = self.deps.workspace_spec(
+            self.made.task, base=self.job.base, branch=short, run_id=self.run_id
+        )
+        workspace, snapshot = await self.deps.workspaces.rebuild(self.made, spec, self.head)
+        if snapshot is not None and self._settles and await workspace.delivered() == self.head:
             # The turn is recorded and its commits are not: they were beside the folder that is gone.
-            await workspace.restore(kept)
-        where = f" What only the old one had is kept as {kept.ref}." if kept is not None else ""
-        await self._tell(
+            await workspace.restore(snapshot)
+        where = (
+            f" What only the old one had is kept as {snapshot.ref}." if snapshot is not None else ""
+        )
+        await self._note(
             f"The workspace was made again from {self.head[:12]} of {short!r}, in "
             f"{workspace.record.path}: {gone}.{where}"
         )
@@ -159,17 +163,17 @@ class _Returning:
         """Branch and worktree as they were before the step."""
         tip, keep = await self._start(workspace)
         why = f"going back before {self.begun.step or 'the next step'}"
-        kept = await workspace.stand_at(self.head, why, tip=tip, keep=keep)
-        await self._tell(_words(workspace, self.head, self.begun.step, kept))
+        snapshot = await workspace.stand_at(self.head, why, tip=tip, keep=keep)
+        await self._note(_recovery_text(workspace, self.head, self.begun.step, snapshot))
 
     async def _start(self, workspace: Workspace) -> tuple[str, Sequence[str]]:
-        """Where the worktree stands when the step begins, and which files lie in it uncommitted."""
+        """Commit of the worktree when the step begins, and the files that lie in it uncommitted."""
         if not self._settles or not await workspace.holds(self.head):
             return self.head, ()
         name, number = self._settles.groups()
         commits = await workspace.history(self.head)
         if name in self.job.spec.stages and self.job.spec.stages[name].does in _WORKS:
-            own = list(takewhile(lambda each: not self._is_ours(each), commits))
+            own = list(takewhile(lambda commit: not self._is_ours(commit), commits))
             return (own[-1].id if own else self.head), ()
         label = f"{name}-{number}"
         filed = [c for c in commits if self._is_ours(c) and c.trailers.get("Podium-Step") == label]
@@ -186,13 +190,19 @@ class _Returning:
     def _settles(self) -> re.Match[str] | None:
         return _SETTLES.fullmatch(self.begun.step)
 
-    async def _tell(self, text: str) -> None:
+    async def _note(self, text: str) -> None:
         # Not by the flow's context, which takes notes for told already while it replays.
-        await self.kit.journal.append(self.run_id, NoteTaken(text=text))
+        await self.deps.journal.append(self.run_id, NoteTaken(text=text))
 
 
-def _words(workspace: Workspace, head: str, step: str, kept: WorktreeSnapshot | None) -> str:
+def _recovery_text(
+    workspace: Workspace, head: str, step: str, snapshot: WorktreeSnapshot | None
+) -> str:
     short = workspace.record.branch.removeprefix("refs/heads/")
     before = f", as before {step}" if step else ""
-    where = f" Where it was is kept as {kept.ref} ({kept.commit[:12]})." if kept is not None else ""
+    where = (
+        f" Where it was is kept as {snapshot.ref} ({snapshot.commit[:12]})."
+        if snapshot is not None
+        else ""
+    )
     return f"{short!r} and its workspace are at {head[:12]} again{before}.{where}"

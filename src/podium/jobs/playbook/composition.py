@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import build_agent
 from podium.app.dry_run import NoDoors
 from podium.config.flow_options import flow_options
@@ -198,11 +198,11 @@ async def bench_for(
         listens=agent_behind is None,
     )
     if agent_behind is not None:
-        player = Player(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
+        player = RoleAgent(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
         return AgentSession(player, prover)
     desk = DeskFence(podium.enclosures, ground.root)
     settings = podium.settings.agents.get(job.agent)
-    player = Player(
+    player = RoleAgent(
         role=PLAYBOOK,
         agent=build_agent(podium, job.agent, doors, desk=desk),
         allowed_tools=job.tools,

@@ -241,7 +241,7 @@ async def followed(
         ctx,
         replace(bench.player, agent=agent),
         _turn_text(ctx, kit, job),
-        purse=kit.purse,
+        budget=kit.purse,
         name=TURN,
         workspace=ground.root,
         go_on=go_on(commands_of(job.profile, job.playbook.head)),

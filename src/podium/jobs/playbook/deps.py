@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from podium.agents.budget_tracker import BEGINNING, Purse
-from podium.agents.turn_step import Player
+from podium.agents.budget_tracker import BEGINNING, BudgetTracker
+from podium.agents.turn_step import RoleAgent
 from podium.core.decisions import CountedScope, Usage, spent_since, usage_counted
 from podium.core.errors import BudgetSpent, TimedOut
 from podium.core.events import ModelAnswered
@@ -48,7 +48,7 @@ class WorkingFolders(Protocol):
 class AgentSession:
     """The agent of one run behind its door, held to the plugin's profile, and the tools of those who prove."""
 
-    player: Player
+    player: RoleAgent
     prover: Toolbox
     """What Podium itself runs the criteria with."""
 
@@ -59,7 +59,7 @@ class PlaybookDeps:
 
     store: Store
     clock: Clock
-    purse: Purse
+    purse: BudgetTracker
     grounds: WorkingFolders
     off_limits: Callable[[PluginProfile], Callable[[str], bool]]
     """Whether a path, from the root on, is one that the profile lets nobody change."""

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import PositiveInt, Strict
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import MAX_TURNS, Player, ask_until_answered
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import MAX_TURNS, RoleAgent, ask_until_answered
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.ports import FlowBody, FlowContext
 
@@ -44,9 +44,9 @@ class RehearsalPlan(RehearsalOptions):
 class RehearsalDeps:
     """What the story needs of the house."""
 
-    player_for: Callable[[str], Player]
+    player_for: Callable[[str], RoleAgent]
     """Who plays a role. Raises `BadInput` when nobody is configured."""
-    purse: Purse
+    purse: BudgetTracker
 
 
 def rehearsal(kit: RehearsalDeps) -> FlowBody:
@@ -59,7 +59,7 @@ def rehearsal(kit: RehearsalDeps) -> FlowBody:
                 ctx,
                 kit.player_for(scene.role),
                 scene.prompt,
-                purse=kit.purse,
+                budget=kit.purse,
                 name=scene.name,
                 workspace=plan.workspace,
                 most_turns=plan.most_turns,

@@ -31,7 +31,7 @@ from podium.jobs.sense.trust import Standing, standings
 from podium.ports import FlowBody
 
 if TYPE_CHECKING:
-    from podium.agents.turn_step import Player
+    from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
     from podium.config.configuration import Configuration
     from podium.jobs.sense.io.inbox import FolderInbox
@@ -304,10 +304,10 @@ def _rules(podium: Podium, options: SenseOptions) -> Callable[[Bundle, datetime]
 
 async def thinker(
     podium: Podium, name: str, role: str, profile: Profile | None = None
-) -> Player | str:
+) -> RoleAgent | str:
     """An agent that only answers; or why there is none."""
     from podium.agents import ContractedAgent
-    from podium.agents.turn_step import Player
+    from podium.agents.turn_step import RoleAgent
     from podium.app.agent_builder import build_medium
     from podium.config.settings import AgentSettings
     from podium.core.errors import UserMustAct
@@ -326,4 +326,4 @@ async def thinker(
         limits = limits.model_copy(update={"seconds": profile.timeout_seconds})
     # Without a nonce: that an answer is no echo is seen by holding it against what was shown.
     agent = ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
-    return Player(role=role, agent=agent, allowed_tools=(), limits=limits)
+    return RoleAgent(role=role, agent=agent, allowed_tools=(), limits=limits)

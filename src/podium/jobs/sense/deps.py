@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent
 from podium.core.decisions import Tier
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.jobs.sense.models import Bundle, Sensed
@@ -73,7 +73,7 @@ class PlannerKit:
 
     name: str
     rules: RulePlanner | None = None
-    player: Player | None = None
+    player: RoleAgent | None = None
     profile: Profile | None = None
     desk: str = ""
     """Folder the agent is started in; nothing is there."""
@@ -87,7 +87,7 @@ class SenseKit:
 
     store: Store
     clock: Clock
-    purse: Purse
+    purse: BudgetTracker
     options: SenseOptions
     planner: PlannerKit
 
@@ -106,10 +106,10 @@ class CandidateKit:
     """The order as the YAML that goes into the inbox."""
     standings: Callable[[], Sequence[Standing]]
     trust: TrustBook
-    writer: Player | None
+    writer: RoleAgent | None
     show: Callable[[str], Sensed]
     """A text file of the root as the writer may see it, or why it may not. May block."""
-    purse: Purse
+    purse: BudgetTracker
     desk: str
 
 
@@ -127,10 +127,10 @@ class WorkerKit:
     order_text: Callable[[WorkOrder], str]
     trust: TrustBook
     approval_seconds: float
-    writer: Player | None
+    writer: RoleAgent | None
     show: Callable[[str], Sensed]
     """A text file of the root as the writer may see it, or why it may not. May block."""
-    purse: Purse
+    purse: BudgetTracker
     desk: str
 
 

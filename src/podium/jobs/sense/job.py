@@ -23,6 +23,7 @@ JOB = Job(
     },
     options="podium.jobs.sense.options:SenseOptions",
     queues="podium.jobs.sense.effective_options:order_queues",
+    uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",

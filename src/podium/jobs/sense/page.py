@@ -31,7 +31,7 @@ from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import CurrentContext, WebContext
-from podium.web.live.sse import Topic, streamed, told_anew
+from podium.web.live.sse import Topic, streamed, topic_updates
 from podium.web.pages.templates import page
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ NEWS = (
     "run_queued", "run_started", "run_succeeded", "run_failed", "run_cancelled", "run_needed_human", "run_waiting",
 )  # fmt: skip
 """Events after which a candidate may stand otherwise."""
-Words = Annotated[str, Form(max_length=2_000)]
+FreeText = Annotated[str, Form(max_length=2_000)]
 Name = Annotated[str, Form(min_length=1, max_length=500)]
 
 
@@ -204,7 +204,7 @@ async def sense_live(context: CurrentContext, person: Viewer) -> Response:
     async def mark() -> object:
         return await asyncio.to_thread(_written_at, context)
 
-    return streamed(told_anew(context.hub, [Topic("sense", NEWS, mark)], SETTLE_SECONDS))
+    return streamed(topic_updates(context.hub, [Topic("sense", NEWS, mark)], SETTLE_SECONDS))
 
 
 @router.post("/sense/tick")
@@ -222,7 +222,11 @@ async def tick_now(request: Request, context: CurrentContext, person: Operator) 
 
 @router.post("/sense/deploy")
 async def deploy(
-    request: Request, context: CurrentContext, person: Approver, candidate: Name, asked: Words = ""
+    request: Request,
+    context: CurrentContext,
+    person: Approver,
+    candidate: Name,
+    asked: FreeText = "",
 ) -> Response:
     seen = await deploy_candidate(
         context.podium, candidate, by=person.approver, asked=asked, most_seconds=DELIVERY_SECONDS
@@ -234,7 +238,7 @@ async def deploy(
 
 @router.post("/sense/reject")
 async def say_no(
-    request: Request, context: CurrentContext, person: Approver, asked: Name, why: Words = ""
+    request: Request, context: CurrentContext, person: Approver, asked: Name, why: FreeText = ""
 ) -> Response:
     if not why.strip():
         raise BadInput("say why: the reason is recorded, and counts against what the loop earns")
@@ -265,7 +269,7 @@ async def take_back(
     person: Approver,
     target: Name,
     zone: Name,
-    why: Words = "",
+    why: FreeText = "",
 ) -> Response:
     podium = context.podium
     demote(trust_of(podium), podium.clock, target, (zone,), by=person.name, why=why.strip())

@@ -194,10 +194,10 @@ class ModelServer:
         watcher: Watcher | None = None,
     ) -> Self:
         """Answer from a cassette; `paced`: as slowly as it was recorded. Raises `ConfigInvalid`."""
-        from podium.testing.modelserver.recorder import Player
+        from podium.testing.modelserver.recorder import RoleAgent
 
         server = cls.__new__(cls)
-        server._open_with(Player(Path(cassette), paced=paced), port, watcher)
+        server._open_with(RoleAgent(Path(cassette), paced=paced), port, watcher)
         return server
 
     @classmethod

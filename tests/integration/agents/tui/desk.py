@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import podium
-from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiKit
+from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiDeps
 from podium.agents.tui.adapter import Adapter
 from podium.core.decisions import Call, Decision, Effect, GateContext
 from podium.core.processes import Confinement, Mount
@@ -82,11 +82,13 @@ async def at_desk(
     script = steps if "rules" in steps else Script.by_marker(steps)
     async with ModelServer(script, key=KEY) as server:
         own = options(server.url)
-        kit = TuiKit(
+        kit = TuiDeps(
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
             ),
-            enclosures=FakeEnclosures(_fence(tools.root, own.command) if confined else None),
+            confinement_provider=FakeEnclosures(
+                _fence(tools.root, own.command) if confined else None
+            ),
             doors=HookServer(
                 tools.door,
                 tools.toolbox,

@@ -120,7 +120,7 @@ def test_the_clocks_of_a_turn_are_put_on_by_as_long_as_people_had_the_keyboard(
     # Turns are timed by the event loop, which no clock of a test can hold still.
     now = [100.0]
     monkeypatch.setattr("podium.agents.tui.exchange._now", lambda: now[0])
-    time = TurnTime(a_turn(seconds=60.0, longest_seconds=100.0), stood_seconds=5.0)
+    time = TurnTime(a_turn(seconds=60.0, longest_seconds=100.0), held_seconds=5.0)
     now[0] = 130.0
     time.stand_still(5.0)
     assert time.ends_at == 160.0, "what was before it began counts for nothing"

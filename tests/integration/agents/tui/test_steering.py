@@ -37,7 +37,7 @@ def pairs_in(root: Path) -> SteeredPairs:
             await held.come_up()
             yield held
 
-    return SteeredPairs(seen=hold, seated=hold, up=up)
+    return SteeredPairs(observed=hold, seated=hold, up=up)
 
 
 def seated(podium: Podium) -> Podium:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from podium.agents import AgentKit
+from podium.agents import AgentDeps
 from podium.core.decisions import Effect, Tier
 from podium.core.errors import (
     AgentNotLoggedIn,
@@ -252,7 +252,7 @@ class Grabbing:
 
     name = "grabbing"
 
-    def __init__(self, kit: AgentKit) -> None:
+    def __init__(self, kit: AgentDeps) -> None:
         self._doors = kit.doors
 
     async def ask(self, turn: Turn) -> Reply:

@@ -16,7 +16,7 @@ from tests.integration.playbook.killing.theatre import (
     Kill,
     Nursery,
     Performance,
-    Player,
+    RoleAgent,
     Theatre,
     nursery,
 )
@@ -143,7 +143,7 @@ def test_every_place_to_be_killed_at(
 def test_a_turn_of_the_gemini_cli_without_hands_is_asked_again_and_repeats_no_call(
     warm: Nursery, tmp_path: Path
 ) -> None:
-    player = Player("gemini", "gemini-2.5-flash", clis.gemini(), "mcp_podium_")
+    player = RoleAgent("gemini", "gemini-2.5-flash", clis.gemini(), "mcp_podium_")
 
     def theatre(name: str) -> Theatre:
         (tmp_path / name).mkdir()

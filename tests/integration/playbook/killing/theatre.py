@@ -55,7 +55,7 @@ done twice, two files at once, and the end."""
 
 
 @dataclass(frozen=True)
-class Player:
+class RoleAgent:
     """Who follows the playbook: settings of an agent, and how its model names Podium's tools."""
 
     kind: str
@@ -79,7 +79,7 @@ class Player:
         return Script.model_validate({"rules": rules, "default": {"steps": ["Yes."]}})
 
 
-API = Player("api", "google:gemini-2.5-flash")
+API = RoleAgent("api", "google:gemini-2.5-flash")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Performance:
 class Theatre:
     """A stage whose agent speaks with a model of Google's on the loopback server."""
 
-    def __init__(self, nursery: Nursery, folder: Path, player: Player = API) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, player: RoleAgent = API) -> None:
         self._player = player
         self.desk = Desk(folder)
         Stage(self.desk)

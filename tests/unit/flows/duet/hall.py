@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.contract.messages import read_messages
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.core.events import AnyEvent
 from podium.core.turns import Address, MessageBlock, MessageType, Reply, Turn, block_of
 from podium.core.work import Run
@@ -106,12 +106,12 @@ class Hall:
         return DuetDeps(
             store=self.store,
             clock=self.clock,
-            purse=Purse(self.store, self.clock),
+            purse=BudgetTracker(self.store, self.clock),
             stage=stage,
             read=read_messages,
             new_nonce=lambda: next(self._nonces),
         )
 
     def _chair(self, agent: FakeAgent) -> DuetSide:
-        player = Player(agent.name, agent, self.allowed_tools)
+        player = RoleAgent(agent.name, agent, self.allowed_tools)
         return DuetSide(player, "/w", self.on_screen, self.keeps_conversation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.jobs.pipeline.reported_failure import tells_of_failure
+from podium.jobs.pipeline.reported_failure import reported_failure
 from tests.linear_cost import assert_linear_cost
 
 FAILURES: list[object] = [
@@ -198,26 +198,26 @@ ORDINARY: list[object] = [
 
 @pytest.mark.parametrize("feedback", FAILURES, ids=str)
 def test_a_report_of_a_failure_is_told(feedback: object) -> None:
-    told = tells_of_failure(feedback)
+    told = reported_failure(feedback)
     assert told
     assert len(told) <= 400
 
 
 @pytest.mark.parametrize("feedback", ORDINARY, ids=str)
 def test_ordinary_feedback_tells_of_no_failure(feedback: object) -> None:
-    assert tells_of_failure(feedback) is None
+    assert reported_failure(feedback) is None
 
 
 def test_the_words_that_tell_it_are_given() -> None:
     text = "The plan was fine. The build fails on the second run. The rest is done."
-    assert tells_of_failure(text) == "The build fails on the second run."
+    assert reported_failure(text) == "The build fails on the second run."
 
 
 def test_a_failure_deep_in_an_object_is_found() -> None:
     nested: object = "the app crashes"
     for _ in range(5_000):
         nested = {"more": [nested]}
-    assert tells_of_failure(nested) == "the app crashes"
+    assert reported_failure(nested) == "the app crashes"
 
 
 @pytest.mark.sample(2)
@@ -225,6 +225,6 @@ def test_a_failure_deep_in_an_object_is_found() -> None:
     "piece", ["test ", "tests fail ", "no ", "error: ", "3 ", "could not ", "a"]
 )
 def test_endless_feedback_is_answered(piece: str) -> None:
-    assert_linear_cost(lambda size: tells_of_failure({"note": piece * size}), 200_000)
+    assert_linear_cost(lambda size: reported_failure({"note": piece * size}), 200_000)
     fails = piece in {"tests fail ", "error: "}
-    assert bool(tells_of_failure({"note": piece * 200_000})) is fails
+    assert bool(reported_failure({"note": piece * 200_000})) is fails

@@ -11,7 +11,7 @@ import pytest
 from podium.jobs.pipeline.memory import (
     MAX_LESSONS,
     MAX_LESSONS_READ,
-    MAX_LESSONS_SHOWN,
+    MAX_RELEVANT_LESSONS,
     Remembered,
     relevant,
     with_lessons,
@@ -168,6 +168,6 @@ def test_of_many_lessons_only_the_newest_are_told_and_not_many_of_them() -> None
         day=date(2026, 5, 2),
         most_tokens=10_000,
     )
-    assert len(chosen) == MAX_LESSONS_SHOWN
+    assert len(chosen) == MAX_RELEVANT_LESSONS
     numbers = [int(re.findall(r"number (\d+)", each.lesson)[0]) for each in chosen]
     assert min(numbers) >= 150 - MAX_LESSONS_READ

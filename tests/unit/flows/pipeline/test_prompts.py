@@ -16,7 +16,7 @@ from podium.jobs.pipeline.payloads import (
     Edit,
     Plan,
     Report,
-    SkillWish,
+    SkillProposal,
     Triage,
     Work,
     audit_of,
@@ -169,7 +169,7 @@ def test_a_skill_is_in_the_schema_where_the_prompt_shows_one(name: str) -> None:
     # Prompts of a project's own may ask for it anywhere.
     assert "skill" in CONTRACTS[name].model_fields
     if shown is not None:
-        SkillWish.model_validate_json(shown[1])
+        SkillProposal.model_validate_json(shown[1])
 
 
 @pytest.mark.parametrize("name", CONTRACTS)

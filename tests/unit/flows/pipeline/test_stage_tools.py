@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from podium.agents.turn_step import Player
+from podium.agents.turn_step import RoleAgent
 from podium.jobs.pipeline.deps import with_tools_for
 from podium.jobs.pipeline.spec import Does
 from podium.testing import FakeAgent
@@ -14,7 +14,7 @@ CHANGING = {"write_file", "edit_file", "apply_patch", "git_commit", "restore_fil
 
 
 def test_judges_get_no_tools_that_change_files_and_writers_of_documents_few() -> None:
-    player = Player("anybody", FakeAgent())
+    player = RoleAgent("anybody", FakeAgent())
     given = {does: with_tools_for(player, does).allowed_tools for does in get_args(Does)}
     assert CHANGING.isdisjoint(given["review"] or ())
     assert "run_command" in (given["review"] or ()), "a judge may run the tests"
@@ -26,5 +26,5 @@ def test_judges_get_no_tools_that_change_files_and_writers_of_documents_few() ->
 
 
 def test_what_the_settings_name_for_a_role_stands() -> None:
-    player = Player("reviewer", FakeAgent(), allowed_tools=("write_file",))
+    player = RoleAgent("reviewer", FakeAgent(), allowed_tools=("write_file",))
     assert with_tools_for(player, "review").allowed_tools == ("write_file",)

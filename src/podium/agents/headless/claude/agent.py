@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from podium.agents.confinement import Needs, fence_for, kept_out
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.claude.command import (
     CONFIG,
     PATIENCE,
@@ -20,34 +20,34 @@ from podium.agents.headless.claude.command import (
     environment_for,
     has_login_in,
     login_in,
+    mcp_only_switches,
     schema_for,
-    switches_without_hands,
     translate,
     unknown_own_tools,
 )
-from podium.agents.headless.claude.records import Heard
-from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor, ClaudeTalk
+from podium.agents.headless.claude.records import ClaudeStream
+from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor, ClaudeSession
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.headless.mcp_only import (
-    NoHands,
+    NoOwnTools,
     OwnTools,
-    at_desk,
+    in_empty_folder,
     may_end_silently,
-    told_by_door,
     toolbox_server,
+    with_door_outcome,
     without_own_tools,
 )
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import (
     accounted,
-    last_words,
+    error_of_status,
     lost,
     may_end_with,
-    not_given,
+    missing_tools,
     out_of_time,
-    plain_words,
+    plain_line,
     reset_time,
-    trouble_of_status,
+    stderr_end,
 )
 from podium.agents.program import untried
 from podium.core.errors import (
@@ -87,8 +87,12 @@ _RESETS = re.compile(
 )
 
 
-def trouble_at_end(
-    agent: str, heard: Heard, ended: ProcessExit, now: datetime, waiting: tuple[str, ...] = ()
+def error_at_end(
+    agent: str,
+    stream: ClaudeStream,
+    ended: ProcessExit,
+    now: datetime,
+    waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
     """The error this end stands for; None for a success: a result that says something, and exit 0.
 
@@ -96,50 +100,50 @@ def trouble_at_end(
     """
     if ended.timed_out:
         return out_of_time(agent, ended)
-    if heard.trouble is not None:
-        status, words, retry_at = heard.trouble
-        return _of_status(agent, status, words, now, heard.limit_ends or retry_at)
-    if heard.is_overspent:
+    if stream.failure is not None:
+        status, message, retry_at = stream.failure
+        return _of_status(agent, status, message, now, stream.limit_ends or retry_at)
+    if stream.is_overspent:
         return BudgetSpent(
-            f"agent {agent!r} used more than the {heard.most_tokens} tokens its turn may use",
+            f"agent {agent!r} used more than the {stream.most_tokens} tokens its turn may use",
             scope="step",
             measure="tokens",
-            used=heard.counted.input_tokens + heard.counted.output_tokens,
-            limit=heard.most_tokens or 0,
+            used=stream.counted.input_tokens + stream.counted.output_tokens,
+            limit=stream.most_tokens or 0,
         )
-    if heard.result is None:
+    if stream.result is None:
         return _without_result(agent, ended)
     # Failures of the provider come as `subtype: success`; only `is_error` tells.
-    if heard.result.get("is_error") is not False or heard.result.get("subtype") != "success":
-        return _of_result(agent, heard.result, heard.limit_ends, now)
-    if heard.refused or heard.result.get("stop_reason") == "refusal":
-        return _refusal(agent, heard.result)
-    if heard.result.get("num_turns") == 0:
+    if stream.result.get("is_error") is not False or stream.result.get("subtype") != "success":
+        return _of_result(agent, stream.result, stream.limit_ends, now)
+    if stream.refused or stream.result.get("stop_reason") == "refusal":
+        return _refusal(agent, stream.result)
+    if stream.result.get("num_turns") == 0:
         return AgentRejected(
             f"agent {agent!r} took the prompt for a command of its own and asked no model"
-            f"{_said(words_of(heard.result))}; begin the prompt with other words"
+            f"{_detail(text_of(stream.result))}; begin the prompt with other words"
         )
     if ended.exit_code != 0:
         return lost(agent, ended)
-    has_payload = heard.result.get("structured_output") is not None
-    if not has_payload and not may_end_with(words_of(heard.result), waiting):
+    has_payload = stream.result.get("structured_output") is not None
+    if not has_payload and not may_end_with(text_of(stream.result), waiting):
         return AgentLost(f"agent {agent!r} ended its turn and said nothing")
     return None
 
 
-def words_of(result: dict[str, Json]) -> str:
+def text_of(result: dict[str, Json]) -> str:
     """What a result says: the answer, or what went wrong."""
-    said = result.get("result")
-    if isinstance(said, str):
-        return said
+    text = result.get("result")
+    if isinstance(text, str):
+        return text
     errors = result.get("errors")
     return "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
 
 
 def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
-    if ended.exit_code and _BAD_START.search(last_words(ended)):
+    if ended.exit_code and _BAD_START.search(stderr_end(ended)):
         return AgentRejected(
-            f"agent {agent!r} could not be started as asked{last_words(ended)}; "
+            f"agent {agent!r} could not be started as asked{stderr_end(ended)}; "
             "an older Claude Code may not know a switch: update it"
         )
     return lost(agent, ended)
@@ -148,91 +152,97 @@ def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
 def _of_result(
     agent: str, result: dict[str, Json], limit_ends: datetime | None, now: datetime
 ) -> PodiumError:
-    words = words_of(result)
+    message = text_of(result)
     reason = result.get("terminal_reason")
     status = result.get("api_error_status")
     if reason in ("max_turns", "budget_exhausted"):
-        return _spent(agent, str(reason), words)
+        return _spent(agent, str(reason), message)
     if reason == "structured_output_retry_exhausted":
-        return ReplyInvalid(f"agent {agent!r} gave no answer that fits its contract{_said(words)}")
+        return ReplyInvalid(
+            f"agent {agent!r} gave no answer that fits its contract{_detail(message)}"
+        )
     if reason == "prompt_too_long" or status == 413:
-        return ContextOverflow(f"the conversation is too long for agent {agent!r}{_said(words)}")
+        return ContextOverflow(
+            f"the conversation is too long for agent {agent!r}{_detail(message)}"
+        )
     if result.get("stop_reason") == "refusal":
         return _refusal(agent, result)
     if isinstance(status, int):
-        return _of_status(agent, status, words, now, limit_ends)
-    return _without_status(agent, result, words, limit_ends or _reset_in(words, now))
+        return _of_status(agent, status, message, now, limit_ends)
+    return _without_status(agent, result, message, limit_ends or _reset_in(message, now))
 
 
 def _of_status(
-    agent: str, status: int | None, words: str, now: datetime, retry_at: datetime | None
+    agent: str, status: int | None, message: str, now: datetime, retry_at: datetime | None
 ) -> PodiumError:
     # An account without credit is answered like a wrong request.
-    counted_as = 429 if status == 400 and _NO_CREDIT.search(words[:1_000]) else status
-    return trouble_of_status(
+    counted_as = 429 if status == 400 and _NO_CREDIT.search(message[:1_000]) else status
+    return error_of_status(
         agent,
         counted_as,
-        words,
+        message,
         login_hint=LOGIN_HINT,
         now=now,
-        retry_at=retry_at or _reset_in(words, now),
+        retry_at=retry_at or _reset_in(message, now),
     )
 
 
 def _without_status(
-    agent: str, result: dict[str, Json], words: str, retry_at: datetime | None
+    agent: str, result: dict[str, Json], message: str, retry_at: datetime | None
 ) -> PodiumError:
     """The provider gave no status: it was not reached, or the CLI itself gave up."""
-    if _NOT_LOGGED_IN.search(words[:1_000]):
-        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{_said(words)}; {LOGIN_HINT}")
-    if _NO_CREDIT.search(words[:1_000]):
-        return RateLimited(f"agent {agent!r} has used up its limit{_said(words)}", retry_at)
-    if _CUT_SHORT.search(words[:1_000]):
+    if _NOT_LOGGED_IN.search(message[:1_000]):
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{_detail(message)}; {LOGIN_HINT}")
+    if _NO_CREDIT.search(message[:1_000]):
+        return RateLimited(f"agent {agent!r} has used up its limit{_detail(message)}", retry_at)
+    if _CUT_SHORT.search(message[:1_000]):
         return AgentRejected(
-            f"the answer of agent {agent!r} is longer than its model may write{_said(words)}"
+            f"the answer of agent {agent!r} is longer than its model may write{_detail(message)}"
         )
     if result.get("terminal_reason") == "api_error":
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model{_said(words)}")
-    if "No conversation found" in words:
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model{_detail(message)}")
+    if "No conversation found" in message:
         return AgentRejected(
-            f"agent {agent!r} does not know the conversation it was to go on with{_said(words)}; "
+            f"agent {agent!r} does not know the conversation it was to go on with{_detail(message)}; "
             "ask without a session"
         )
-    return AgentLost(f"agent {agent!r} gave up without an answer{_said(words)}")
+    return AgentLost(f"agent {agent!r} gave up without an answer{_detail(message)}")
 
 
-def _spent(agent: str, reason: str, words: str) -> BudgetSpent:
+def _spent(agent: str, reason: str, message: str) -> BudgetSpent:
     measure = "turns" if reason == "max_turns" else "usd"
     return BudgetSpent(
-        f"agent {agent!r} stopped at the turn's limit{_said(words)}", scope="step", measure=measure
+        f"agent {agent!r} stopped at the turn's limit{_detail(message)}",
+        scope="step",
+        measure=measure,
     )
 
 
 def _refusal(agent: str, result: dict[str, Json]) -> AgentRefused:
-    return AgentRefused(f"the model of agent {agent!r} will not do this{_said(words_of(result))}")
+    return AgentRefused(f"the model of agent {agent!r} will not do this{_detail(text_of(result))}")
 
 
-def _said(words: str) -> str:
-    plain = plain_words(words)
+def _detail(message: str) -> str:
+    plain = plain_line(message)
     return f": {plain}" if plain else ""
 
 
-def _reset_in(words: str, now: datetime) -> datetime | None:
+def _reset_in(text: str, now: datetime) -> datetime | None:
     """When a limit ends, as "resets 3am (Europe/Berlin)" or in the words that others use too."""
-    found = _RESETS.search(words[:1_000])
-    if found is None:
-        return reset_time(words, now)
-    hour = int(found[1]) % 12 + (12 if found[3].lower() == "pm" else 0)
+    match = _RESETS.search(text[:1_000])
+    if match is None:
+        return reset_time(text, now)
+    hour = int(match[1]) % 12 + (12 if match[3].lower() == "pm" else 0)
     try:
-        there = now.astimezone(ZoneInfo(found[4]))
-        then = there.replace(hour=hour, minute=int(found[2] or 0), second=0, microsecond=0)
+        there = now.astimezone(ZoneInfo(match[4]))
+        then = there.replace(hour=hour, minute=int(match[2] or 0), second=0, microsecond=0)
     except (LookupError, ValueError, OSError):  # no such zone, or no such minute
         return None
     later = then if then > there else then + timedelta(days=1)
     return later.astimezone(now.tzinfo)
 
 
-KNOWN_VERSION = ABOUT["claude"].tried
+TRIED_VERSION = ABOUT["claude"].tried
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 STDERR_BYTES = 200_000
 CONVERSATIONS = f"{CONFIG}/projects"
@@ -245,52 +255,52 @@ class ClaudeCliAgent:
     pipe: there is no hook program that could be late, crash or be taken away.
     """
 
-    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+    def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         """Raises `BadInput` for options that it does not have."""
         self._hands = ClaudeSettings.of(options).hands
         self._options = options
-        self._kit = kit
+        self._deps = deps
 
     @property
     def name(self) -> str:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        kit = self._kit
-        began = kit.clock.monotonic()
-        heard = Heard(kit.clock, turn.limits.tokens)
-        with accounted(self.name, lambda: heard.used(kit.clock.monotonic() - began)):
-            return await self._ask(turn, heard)
+        deps = self._deps
+        began = deps.clock.monotonic()
+        stream = ClaudeStream(deps.clock, turn.limits.tokens)
+        with accounted(self.name, lambda: stream.used(deps.clock.monotonic() - began)):
+            return await self._ask(turn, stream)
 
-    async def _ask(self, turn: Turn, heard: Heard) -> Reply:
-        kit, name = self._kit, self.name
+    async def _ask(self, turn: Turn, stream: ClaudeStream) -> Reply:
+        deps, name = self._deps, self.name
         with (
-            private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
-            kit.transcripts.open(turn, name) as transcript,
+            private_home(deps, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
+            deps.transcripts.open(turn, name) as transcript,
         ):
             turn = home.turn
             async with self._door(turn) as door:
-                heard.tell = door.tell
-                ended = await self._converse(turn, home, door, heard, transcript)
-        reply = self._reply(turn, heard, ended, door, transcript.path)
-        return home.signed(told_by_door(reply, turn, door))
+                stream.notify = door.tell
+                ended = await self._converse(turn, home, door, stream, transcript)
+        reply = self._reply(turn, stream, ended, door, transcript.path)
+        return home.signed(with_door_outcome(reply, turn, door))
 
     def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
         if self._hands:
-            return self._kit.doors.open(turn, agent=self.name, translate=translate)
-        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
+            return self._deps.doors.open(turn, agent=self.name, translate=translate)
+        return self._deps.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _converse(
-        self, turn: Turn, home: Home, door: HookDoor, heard: Heard, transcript: Transcript
+        self, turn: Turn, home: Home, door: HookDoor, stream: ClaudeStream, transcript: Transcript
     ) -> ProcessExit:
         process = await self._start(await self._spawn(turn, home, door))
-        heard.asked = True
-        hands: OwnTools = door if self._hands else NoHands(door, TOOLBOX)
+        stream.asked = True
+        hands: OwnTools = door if self._hands else NoOwnTools(door, TOOLBOX)
         try:
             gatekeeper = ClaudeDoor(
                 hands, turn.workspace, takes_answers=schema_for(turn) is not None
             )
-            await ClaudeTalk(process, gatekeeper, hands, heard, transcript).hold()
+            await ClaudeSession(process, gatekeeper, hands, stream, transcript).hold()
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
@@ -298,7 +308,7 @@ class ClaudeCliAgent:
 
     async def _start(self, spawn: ProcessSpec) -> Process:
         try:
-            return await self._kit.launcher.start(spawn)
+            return await self._deps.launcher.start(spawn)
         except ToolMissing as missing:
             raise ToolMissing(
                 f"agent {self.name!r} needs Claude Code: {missing}; `{INSTALL}` installs it"
@@ -313,8 +323,8 @@ class ClaudeCliAgent:
         )
         cwd, tools, patience = turn.workspace, None, {}
         if not self._hands:
-            server = toolbox_server(self.name, self._kit, door)
-            cwd, tools = at_desk(turn, home).workspace, switches_without_hands(home, server)
+            server = toolbox_server(self.name, self._deps, door)
+            cwd, tools = in_empty_folder(turn, home).workspace, mcp_only_switches(home, server)
             patience = PATIENCE
         return ProcessSpec(
             argv=argv_for(self._options, turn, tools),
@@ -323,60 +333,60 @@ class ClaudeCliAgent:
             stdin=_opening(turn.words(native=schema_for(turn) is not None)),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
-            confinement=await fence_for(self._kit, turn, door, needs),
+            confinement=await confinement_for(self._deps, turn, door, needs),
         )
 
     def _logins(self) -> tuple[Login, ...]:
         if has_login_in(self._options.env):
             return ()
-        configured = self._kit.environ.get("CLAUDE_CONFIG_DIR")
-        folder = Path(configured) if configured else self._kit.user_home / CONFIG
+        configured = self._deps.environ.get("CLAUDE_CONFIG_DIR")
+        folder = Path(configured) if configured else self._deps.user_home / CONFIG
         return (login_in(folder),)
 
     def _reply(
         self,
         turn: Turn,
-        heard: Heard,
+        stream: ClaudeStream,
         ended: ProcessExit,
         door: HookDoor,
         transcript: str,
     ) -> Reply:
-        result = heard.result or {}
-        silently, now = may_end_silently(door), self._kit.clock.now()
-        trouble = trouble_at_end(self.name, heard, ended, now, silently)
-        if trouble is not None:
-            trouble.usage = heard.used(ended.seconds)
-            raise trouble
+        result = stream.result or {}
+        silently, now = may_end_silently(door), self._deps.clock.now()
+        error = error_at_end(self.name, stream, ended, now, silently)
+        if error is not None:
+            error.usage = stream.used(ended.seconds)
+            raise error
         payload = result.get("structured_output") if turn.contract is not None else None
         return Reply(
-            text=words_of(result),
+            text=text_of(result),
             payload=payload,
             found="none" if payload is None else "native",
-            usage=heard.used(ended.seconds),
+            usage=stream.used(ended.seconds),
             agent=self.name,
-            model=heard.model or self._options.model,
-            version=heard.version,
-            session=heard.session,
+            model=stream.model or self._options.model,
+            version=stream.version,
+            session=stream.session,
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
-                *untried(self.name, heard.version, KNOWN_VERSION),
-                *self._not_given(turn),
-                *kept_out(self.name, ended),
+                *untried(self.name, stream.version, TRIED_VERSION),
+                *self._missing_tools(turn),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=door.waiting_approvals,
         )
 
-    def _not_given(self, turn: Turn) -> tuple[str, ...]:
+    def _missing_tools(self, turn: Turn) -> tuple[str, ...]:
         if self._hands:
             return unknown_own_tools(self.name, turn)
-        return not_given(self.name, turn.own_tools or ())
+        return missing_tools(self.name, turn.own_tools or ())
 
 
 def _opening(prompt: str) -> bytes:
     """What it is told first: how it has to ask, and the prompt."""
     # A prompt that begins with a slash would be taken for one of its commands.
-    said = f"\n{prompt}" if prompt.startswith("/") else prompt
+    text = f"\n{prompt}" if prompt.startswith("/") else prompt
     introduction = {"type": "control_request", "request_id": "hello", "request": INTRODUCTION}
-    message = {"type": "user", "message": {"role": "user", "content": said}}
+    message = {"type": "user", "message": {"role": "user", "content": text}}
     return b"".join(json.dumps(line).encode() + b"\n" for line in (introduction, message))

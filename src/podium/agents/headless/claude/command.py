@@ -14,7 +14,7 @@ from podium.agents.deps import AgentOptions
 from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER, START_SECONDS
 from podium.agents.headless.native_tools import searched_folder, whole_edit
-from podium.agents.outcome import not_given
+from podium.agents.outcome import missing_tools
 from podium.core.errors import AgentRejected, BadInput
 from podium.core.model import FrozenModel, Json
 from podium.core.turns import Turn, granted_words, unknown_words
@@ -61,13 +61,13 @@ def tools_for(turn: Turn) -> tuple[str, ...]:
     """The CLI's tools that this turn has. All others are not there at all."""
     allowed, granted = turn.allowed_tools, granted_words(turn.own_tools)
     working = [tool for tool, name in WORKING_TOOLS.items() if allowed is None or name in allowed]
-    own = [tool for word, tool in _OWN_TOOLS.items() if word in granted]
+    own = [tool for grant, tool in _OWN_TOOLS.items() if grant in granted]
     return tuple(sorted((*working, *own)))
 
 
 def unknown_own_tools(agent: str, turn: Turn) -> tuple[str, ...]:
     """Warnings for what the role grants and the CLI does not have."""
-    return not_given(agent, unknown_words(turn.own_tools, _OWN_TOOLS))
+    return missing_tools(agent, unknown_words(turn.own_tools, _OWN_TOOLS))
 
 
 def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -80,9 +80,9 @@ def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, 
     if tool == "Write":
         return "write_file", _renamed(arguments, file_path="path", content="content")
     if tool in ("Edit", "MultiEdit", "NotebookEdit"):
-        place = "notebook_path" if tool == "NotebookEdit" else "file_path"
-        beside = {name: value for name, value in arguments.items() if name != place}
-        return "edit_file", {**_renamed(arguments, **{place: "path"}), "change": _change(beside)}
+        path_key = "notebook_path" if tool == "NotebookEdit" else "file_path"
+        beside = {name: value for name, value in arguments.items() if name != path_key}
+        return "edit_file", {**_renamed(arguments, **{path_key: "path"}), "change": _change(beside)}
     if tool == "Read":
         return "read_file", _renamed(arguments, file_path="path")
     if tool in ("Glob", "LS"):
@@ -118,25 +118,25 @@ def _change(beside: dict[str, Json]) -> str:
     several = beside.get("edits")
     edits = several if isinstance(several, list) else []
     alone = {name: value for name, value in beside.items() if name != "edits" or not edits}
-    each = [alone, *edits] if alone or not edits else edits
-    return whole_edit("\n".join(line for n, edit in enumerate(each) for line in _lines(n, edit)))
+    parts = [alone, *edits] if alone or not edits else edits
+    return whole_edit("\n".join(line for n, edit in enumerate(parts) for line in _lines(n, edit)))
 
 
 def _lines(number: int, edit: Json) -> Iterable[str]:
     """One edit. Each has other lines than every other, or approving one would approve them all."""
-    found = edit if isinstance(edit, dict) else {"edit": edit}
-    texts = [name for name, _ in _TEXTS if isinstance(found.get(name), str)]
+    fields = edit if isinstance(edit, dict) else {"edit": edit}
+    texts = [name for name, _ in _TEXTS if isinstance(fields.get(name), str)]
     # Not to replace all is what leaving it out means.
     rest = {
         name: value
-        for name, value in found.items()
+        for name, value in fields.items()
         if name not in texts and (name, value) != ("replace_all", False)
     }
     if number or rest:
         yield f"@@ {json.dumps(rest, sort_keys=True)}" if rest else "@@"
     for name, sign in _TEXTS:
         if name in texts:
-            yield from (f"{sign}{line}" for line in found[name].split("\n"))
+            yield from (f"{sign}{line}" for line in fields[name].split("\n"))
 
 
 CONFIG = ".claude"
@@ -186,12 +186,12 @@ class ClaudeSettings(FrozenModel):
         try:
             return cls.model_validate(options.options)
         except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+            problems = "; ".join(
+                f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in error.errors()
             )
-            known = ", ".join(cls.model_fields)
+            names = ", ".join(cls.model_fields)
             raise BadInput(
-                f"agent {options.name!r}: options cannot be used: {faults}; options: {known}"
+                f"agent {options.name!r}: options cannot be used: {problems}; options: {names}"
             ) from None
 
 
@@ -207,7 +207,7 @@ def argv_for(
         *("--permission-prompt-tool", "stdio", "--permission-mode", "default"),
         *ALONE,
         *(own if tools is None else tools),
-        *_wishes(options, turn),
+        *_turn_switches(options, turn),
     )
 
 
@@ -253,29 +253,31 @@ def _settings(turn: Turn) -> str:
     return json.dumps({"permissions": {"ask": list(tools_for(turn))}})
 
 
-def _wishes(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
+def _turn_switches(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
     limits, schema = turn.limits, schema_for(turn)
-    wishes: dict[str, str] = {}
+    switches: dict[str, str] = {}
     if turn.session is not None:
-        wishes["--resume"] = _conversation(turn.session)
+        switches["--resume"] = _conversation(turn.session)
     if schema is not None:
-        wishes["--json-schema"] = json.dumps(schema)
+        switches["--json-schema"] = json.dumps(schema)
     if limits.turns is not None:
-        wishes["--max-turns"] = str(limits.turns)
+        switches["--max-turns"] = str(limits.turns)
     if limits.usd is not None:
-        wishes["--max-budget-usd"] = f"{limits.usd:.6f}"
-    return (*model_switches(options), *(word for pair in wishes.items() for word in pair))
+        switches["--max-budget-usd"] = f"{limits.usd:.6f}"
+    return (*model_switches(options), *(argument for pair in switches.items() for argument in pair))
 
 
 def model_switches(options: AgentOptions) -> tuple[str, ...]:
     """What it thinks with, and how. Raises `BadInput` for what it does not know."""
     own = ClaudeSettings.of(options)
-    wishes = {
+    switches = {
         "--effort": own.effort,
         "--append-system-prompt": own.append_system_prompt,
         "--model": options.model,
     }
-    return tuple(word for name, wish in wishes.items() if wish for word in (name, wish))
+    return tuple(
+        argument for name, value in switches.items() if value for argument in (name, value)
+    )
 
 
 def _conversation(session: str) -> str:
@@ -303,7 +305,7 @@ PATIENCE = {
 }
 
 
-def switches_without_hands(home: Home, server: dict[str, Json]) -> tuple[str, ...]:
+def mcp_only_switches(home: Home, server: dict[str, Json]) -> tuple[str, ...]:
     """The switches in place of those that name its own tools. The server's token stands in a private file."""
     servers = home.write_json(SERVERS, {"mcpServers": {SERVER: {"type": "stdio", **server}}})
     asked = json.dumps({"permissions": {"ask": [f"{TOOLBOX}*"]}})

@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.agents.outcome import (
     after_seconds,
+    error_of_status,
     is_overflow,
-    plain_words,
+    plain_line,
     reset_time,
-    trouble_of_status,
 )
 from podium.core.errors import AgentLost, AgentRefused, ContextOverflow, PodiumError
 
@@ -55,60 +55,60 @@ _AGAIN_AT = re.compile(
 )
 
 
-def trouble(agent: str, error: Any, now: datetime, log: bytes = b"") -> PodiumError:
+def turn_error(agent: str, error: Any, now: datetime, log: bytes = b"") -> PodiumError:
     """The error for a turn that codex calls failed. `error` is what it says of it, `log` its stderr."""
-    found = error if isinstance(error, dict) else {}
-    words = str(found.get("message") or "no reason given")
-    kind, status = _kind(found.get("codexErrorInfo"))
-    said = plain_words(words)
-    if kind == "contextWindowExceeded" or is_overflow(words):
-        return ContextOverflow(f"the conversation is too long for agent {agent!r}: {said}")
-    if kind in _REFUSALS or _REFUSED.search(words):
-        return AgentRefused(f"agent {agent!r} will not do this: {said}")
+    details = error if isinstance(error, dict) else {}
+    message = str(details.get("message") or "no reason given")
+    kind, status = _kind(details.get("codexErrorInfo"))
+    reason = plain_line(message)
+    if kind == "contextWindowExceeded" or is_overflow(message):
+        return ContextOverflow(f"the conversation is too long for agent {agent!r}: {reason}")
+    if kind in _REFUSALS or _REFUSED.search(message):
+        return AgentRefused(f"agent {agent!r} will not do this: {reason}")
     if kind not in _STATUS and (kind not in _OF_HTTP or status is None):
-        kind, status = _by_words(words, kind if kind in _OF_HTTP else "")
+        kind, status = _kind_of_message(message, kind if kind in _OF_HTTP else "")
     if kind == "":
-        return AgentLost(f"agent {agent!r} gave up: {said}")
-    return trouble_of_status(
+        return AgentLost(f"agent {agent!r} gave up: {reason}")
+    return error_of_status(
         agent,
         _STATUS.get(kind, status),
-        words,
+        message,
         login_hint=LOGIN_HINT,
         now=now,
-        retry_at=again_at(words, now) or reset_time(words, now) or retry_after(log, now),
+        retry_at=again_at(message, now) or reset_time(message, now) or retry_after(log, now),
     )
 
 
 def is_worth_a_retry(error: Any) -> bool:
     """Whether it may pass by itself within seconds. Codex waits for the end of a limit too, however far."""
-    return isinstance(trouble("", error, datetime.fromtimestamp(0, UTC)), AgentLost)
+    return isinstance(turn_error("", error, datetime.fromtimestamp(0, UTC)), AgentLost)
 
 
-def again_at(words: str, now: datetime) -> datetime | None:
+def again_at(message: str, now: datetime) -> datetime | None:
     """When codex says a limit is lifted: a time of the day, with the date when it is not today.
 
     It speaks in its own time zone, which is UTC for us.
     """
-    found = _AGAIN_AT.search(words)
-    if found is None:
+    match = _AGAIN_AT.search(message)
+    if match is None:
         return None
-    date = f"{found['month']} {found['day']} {found['year']}"
-    day = date if found["month"] else now.strftime("%b %d %Y")
-    clock = f"{found['hour']}:{found['minute']} {found['half']}"
+    date = f"{match['month']} {match['day']} {match['year']}"
+    day = date if match["month"] else now.strftime("%b %d %Y")
+    clock = f"{match['hour']}:{match['minute']} {match['half']}"
     try:
-        moment = datetime.strptime(f"{day} {clock}", "%b %d %Y %I:%M %p").replace(tzinfo=UTC)
+        reset = datetime.strptime(f"{day} {clock}", "%b %d %Y %I:%M %p").replace(tzinfo=UTC)
     except ValueError:
         return None
     # It leaves out the seconds, so this minute is still ahead.
-    if not found["month"] and moment + timedelta(minutes=1) < now:
-        moment += timedelta(days=1)
-    return max(moment, now)
+    if not match["month"] and reset + timedelta(minutes=1) < now:
+        reset += timedelta(days=1)
+    return max(reset, now)
 
 
 def retry_after(log: bytes, now: datetime) -> datetime | None:
     """When the provider wants to be asked again. Codex logs its answer, but does not tell of it."""
-    found = _RETRY_AFTER.findall(log)
-    return after_seconds(float(found[-1]), now) if found else None
+    delays = _RETRY_AFTER.findall(log)
+    return after_seconds(float(delays[-1]), now) if delays else None
 
 
 def without_answers(log: bytes) -> bytes:
@@ -128,14 +128,14 @@ def _kind(info: Any) -> tuple[str, int | None]:
     return "other", None
 
 
-def _by_words(words: str, else_kind: str) -> tuple[str, int | None]:
+def _kind_of_message(message: str, else_kind: str) -> tuple[str, int | None]:
     """The same for what codex has no name for, or only a vague one."""
-    if _KEY_MISSING.search(words):
+    if _KEY_MISSING.search(message):
         return "unauthorized", None
-    if _LIMITED.search(words):
+    if _LIMITED.search(message):
         return "rateLimitExceeded", None
-    if _UNREACHED.search(words):
+    if _UNREACHED.search(message):
         return _OF_HTTP[0], None
-    if _NOT_TAKEN.search(words):
+    if _NOT_TAKEN.search(message):
         return "badRequest", None
     return else_kind, None

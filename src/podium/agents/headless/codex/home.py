@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.codex.errors import LOGS_ANSWERS
 from podium.agents.headless.codex.hook import SPARED
-from podium.agents.headless.codex.tools import TOOLBOX, Handless, settings_without_hands
+from podium.agents.headless.codex.tools import TOOLBOX, McpOnlySetup, mcp_only_settings
 from podium.agents.headless.home import Folders, Home, Login
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json
@@ -84,15 +84,15 @@ def codex_options(options: AgentOptions) -> CodexOptions:
     try:
         return CodexOptions.model_validate(options.options)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        problems = "; ".join(
+            f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in error.errors()
         )
-        raise BadInput(f"options of agent {options.name!r}: {faults}") from None
+        raise BadInput(f"options of agent {options.name!r}: {problems}") from None
 
 
-def login(kit: AgentKit) -> Login:
+def login(deps: AgentDeps) -> Login:
     """The person's own login."""
-    return login_in(_person_home(kit))
+    return login_in(_person_home(deps))
 
 
 def login_in(person: Path) -> Login:
@@ -103,28 +103,28 @@ def login_in(person: Path) -> Login:
 
 def lay_out(
     home: Home,
-    kit: AgentKit,
+    deps: AgentDeps,
     options: AgentOptions,
     turn: Turn,
     sandbox: Sandbox,
-    handless: Handless | None = None,
+    mcp_only: McpOnlySetup | None = None,
 ) -> Path:
     """Write settings and hook for this turn; gives the path of the hook file."""
     settings = settings_for(
         options,
         Path(turn.workspace),
         sandbox,
-        _person_home(kit),
+        _person_home(deps),
         granted=granted_words(turn.own_tools),
-        zone=kit.environ.get("TZ", ""),
+        zone=deps.environ.get("TZ", ""),
     )
     spared: tuple[str, ...] = ()
-    if handless is not None:
-        models = home.write(f"{CODEX_HOME}/models.json", handless.models)
-        settings = settings_without_hands(settings, handless.server, models)
+    if mcp_only is not None:
+        models = home.write(f"{CODEX_HOME}/models.json", mcp_only.models)
+        settings = mcp_only_settings(settings, mcp_only.server, models)
         spared = (f"{SPARED}{TOOLBOX}",)
     home.write(f"{CODEX_HOME}/config.toml", toml(settings))
-    return lay_hook(home, hook_for((*spared, *kit.hook_command)))
+    return lay_hook(home, hook_for((*spared, *deps.hook_command)))
 
 
 def hook_for(hook_command: Iterable[str]) -> dict[str, Json]:
@@ -224,19 +224,19 @@ def _person_brain(person: Path) -> dict[str, Any]:
             theirs = tomllib.loads(file.read(MAX_SETTINGS_BYTES).decode(errors="replace"))
     except (OSError, ValueError):
         return {}
-    kept = (
+    names = (
         "model",
         "model_provider",
         "model_providers",
         "model_reasoning_effort",
         "openai_base_url",
     )
-    return {name: theirs[name] for name in kept if name in theirs}
+    return {name: theirs[name] for name in names if name in theirs}
 
 
-def _person_home(kit: AgentKit) -> Path:
-    configured = kit.environ.get("CODEX_HOME")
-    return Path(configured) if configured else kit.user_home / CODEX_HOME
+def _person_home(deps: AgentDeps) -> Path:
+    configured = deps.environ.get("CODEX_HOME")
+    return Path(configured) if configured else deps.user_home / CODEX_HOME
 
 
 def _command_environment(zone: str, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
@@ -291,11 +291,11 @@ def _repositories(folder: Path) -> list[Path]:
 def _linked_folder(git: Path) -> Path | None:
     """The folder of a linked worktree, such as `…/.git/worktrees/name`; None when it is none."""
     try:
-        words = git.read_text(errors="replace")[:4096] if git.is_file() else ""
+        text = git.read_text(errors="replace")[:4096] if git.is_file() else ""
     except OSError:
         return None
-    target = words.removeprefix("gitdir:").strip()
-    if not words.startswith("gitdir:") or not target:
+    target = text.removeprefix("gitdir:").strip()
+    if not text.startswith("gitdir:") or not target:
         return None
     folder = (git.parent / target).resolve()
     return folder if folder.parent.name == "worktrees" else None
@@ -310,7 +310,7 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(k)} = {_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(each) for each in value) + "]"
+        return "[" + ", ".join(_value(item) for item in value) + "]"
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     return _text(str(value))

@@ -25,7 +25,7 @@ MAX_REASON_BYTES = 65_536
 SPARED = "--judged-elsewhere="
 """Before the hook command: tools whose names begin so are not asked for, Podium judges them itself."""
 
-MARKS = {
+OPERATIONS = {
     "*** Add File: ": "add",
     "*** Update File: ": "update",
     "*** Delete File: ": "delete",
@@ -62,11 +62,11 @@ def main(hook_command: list[str]) -> None:
     os._exit(0)
 
 
-def spared_by(words: list[str]) -> tuple[str, list[str]]:
+def spared_by(argv: list[str]) -> tuple[str, list[str]]:
     """How tools are named that need not be asked for, empty when all need it; and the hook command."""
-    if words and words[0].startswith(SPARED):
-        return words[0][len(SPARED) :], words[1:]
-    return "", words
+    if argv and argv[0].startswith(SPARED):
+        return argv[0][len(SPARED) :], argv[1:]
+    return "", argv
 
 
 def is_spared(event: dict[str, object], spared: str) -> bool:
@@ -75,19 +75,19 @@ def is_spared(event: dict[str, object], spared: str) -> bool:
 
 def questions(event: dict[str, object]) -> list[dict[str, object]]:
     """What the door is asked, as events of a hook. Each carries codex's own id of the use."""
-    given, use = event.get("tool_input"), str(event.get("tool_use_id") or "")
-    if not isinstance(given, dict) or not use:
+    arguments, use = event.get("tool_input"), str(event.get("tool_use_id") or "")
+    if not isinstance(arguments, dict) or not use:
         raise Denied("podium: codex's hook names no use of a tool; denied\n")
     folder = str(event.get("cwd") or "")
-    command = str(given.get("command") or "")
+    command = str(arguments.get("command") or "")
     if event.get("tool_name") == "apply_patch":
         return patching(event, use, command, folder)
-    wish = {**given, "use": use}
+    tool_input = {**arguments, "use": use}
     if event.get("tool_name") == "Bash":
         if "patch" in command and re.search(APPLIES_PATCH, command):
             return patching(event, use, *patch_in(command, folder))
-        wish["cwd"] = folder
-    return [{**event, "tool_input": wish}]
+        tool_input["cwd"] = folder
+    return [{**event, "tool_input": tool_input}]
 
 
 def patching(
@@ -103,47 +103,47 @@ def patching(
 
 def patch_in(command: str, folder: str) -> tuple[str, str]:
     """The patch that a line of shell applies, and where: codex does that itself, without the shell."""
-    found = re.fullmatch(PATCH_IN_SHELL, command)
-    if found is None or f"\n{found['end']}\n" in f"\n{found['patch']}" or _expands(found):
+    match = re.fullmatch(PATCH_IN_SHELL, command)
+    if match is None or f"\n{match['end']}\n" in f"\n{match['patch']}" or _expands(match):
         raise Denied(
             "podium: Permission Denied: a patch inside of a command cannot be judged; use the "
             "apply_patch tool, or nothing but `apply_patch <<'EOF'`, the patch and `EOF`\n"
         )
-    return found["patch"], os.path.join(folder, found["folder"] or "")  # noqa: PTH118 — as below
+    return match["patch"], os.path.join(folder, match["folder"] or "")  # noqa: PTH118 — as below
 
 
-def _expands(found: re.Match[str]) -> bool:
+def _expands(match: re.Match[str]) -> bool:
     """Whether a shell would make another patch of it, as it does without quotes around the end."""
-    return not found["quote"] and any(sign in found["patch"] for sign in "$`\\")
+    return not match["quote"] and any(sign in match["patch"] for sign in "$`\\")
 
 
 def changes_in(patch: str, folder: str) -> list[dict[str, str]]:
     """Every file that the patch may change: rather one too many than one too few."""
-    found: list[dict[str, str]] = []
+    changes: list[dict[str, str]] = []
     lines: list[list[str]] = []
     for line in patch.split("\n"):
         operation, path = _header(line)
-        if operation == "move" and found:
-            found.append({"operation": "delete", "path": found[-1]["path"]})
+        if operation == "move" and changes:
+            changes.append({"operation": "delete", "path": changes[-1]["path"]})
             lines.append([])
         if operation:
             whole = os.path.join(folder, path)  # noqa: PTH118 — pathlib doubles the time this takes
-            found.append({"operation": operation, "path": whole})
+            changes.append({"operation": operation, "path": whole})
             lines.append([])
         elif lines:
             lines[-1].append(line + "\n")
-    if not found:
+    if not changes:
         raise Denied("podium: the patch names no file; denied\n")
-    if len(found) > MAX_CHANGES:
+    if len(changes) > MAX_CHANGES:
         raise Denied(f"podium: at most {MAX_CHANGES} changes in one patch; send several\n")
-    return [{**change, "change": "".join(own)} for change, own in zip(found, lines, strict=True)]
+    return [{**change, "change": "".join(own)} for change, own in zip(changes, lines, strict=True)]
 
 
 def _header(line: str) -> tuple[str, str]:
     stripped = line.strip()
-    for mark, operation in MARKS.items():
-        if stripped.startswith(mark.strip()):
-            return operation, stripped[len(mark) - 1 :].strip()
+    for prefix, operation in OPERATIONS.items():
+        if stripped.startswith(prefix.strip()):
+            return operation, stripped[len(prefix) - 1 :].strip()
     return "", ""
 
 
@@ -153,10 +153,12 @@ def ask(hook_command: list[str], question: dict[str, object]) -> None:
     child = _start(hook_command, descriptor, reason)
     os.close(descriptor)
     _, status = os.waitpid(child, 0)
-    said = os.pread(reason, MAX_REASON_BYTES, 0).decode(errors="replace")
+    message = os.pread(reason, MAX_REASON_BYTES, 0).decode(errors="replace")
     os.close(reason)
     if os.waitstatus_to_exitcode(status) == 2:
-        raise Denied(said if said.strip() else "podium: Permission Denied, without a reason\n")
+        raise Denied(
+            message if message.strip() else "podium: Permission Denied, without a reason\n"
+        )
     if status != 0:
         raise Denied("podium: the question to the tool door failed; denied\n")
 
@@ -217,9 +219,9 @@ def _out_of_time(*_: object) -> None:
     _deny("podium: the tool door did not answer in time; denied, try again later\n")
 
 
-def _deny(words: str) -> None:
+def _deny(message: str) -> None:
     try:
-        os.write(2, words.encode(errors="replace"))
+        os.write(2, message.encode(errors="replace"))
     finally:
         os._exit(2)
 

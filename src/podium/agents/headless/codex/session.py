@@ -11,7 +11,7 @@ from podium.agents.headless.codex.tools import WITHOUT_SANDBOX, Judged, escalate
 from podium.agents.headless.codex.trust import trust_hook
 from podium.agents.headless.mcp_only import OwnTools
 from podium.agents.json_rpc import METHOD_NOT_FOUND, LineClosed, Params, RpcError, RpcPeer
-from podium.agents.outcome import cost_of, plain_words
+from podium.agents.outcome import cost_of, plain_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, AgentNotLoggedIn, BudgetSpent, NeedsHuman
 from podium.core.model import Json
@@ -42,10 +42,10 @@ class Meter:
     def count(self, tokens: Any) -> None:
         """Take in one exchange, as codex tells it."""
         last = tokens.get("last") if isinstance(tokens, dict) else None
-        found = last if isinstance(last, dict) else {}
-        self._input += _number(found, "inputTokens")
-        self._cached += _number(found, "cachedInputTokens")
-        self._output += _number(found, "outputTokens")
+        figures = last if isinstance(last, dict) else {}
+        self._input += _number(figures, "inputTokens")
+        self._cached += _number(figures, "cachedInputTokens")
+        self._output += _number(figures, "outputTokens")
         self._turns += 1
 
     def must_have_some_left(self) -> None:
@@ -59,14 +59,14 @@ class Meter:
     def usage(self, seconds: float) -> Usage:
         """All that is known to be used so far."""
         price = self._price()
-        is_known = self._turns > 0 and price is not None
+        has_price = self._turns > 0 and price is not None
         return Usage(
             input_tokens=self._input,
             output_tokens=self._output,
             usd=price or 0.0,
             turns=max(self._turns, int(self.asked)),
             seconds=seconds,
-            complete=is_known or not self.asked,
+            complete=has_price or not self.asked,
         )
 
     def _price(self) -> float | None:
@@ -91,8 +91,8 @@ class Meter:
         )
 
 
-def _number(found: dict[str, Any], name: str) -> int:
-    value = found.get(name)
+def _number(figures: dict[str, Any], name: str) -> int:
+    value = figures.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
     return value if 0 < value < MAX_TOKENS else 0
@@ -117,7 +117,7 @@ _PROGRESS: dict[str, Literal["text", "thinking"]] = {
 }
 
 
-class CodexTalk:
+class CodexSession:
     """Hears codex for one turn, and holds what it does against what was judged.
 
     A hook that broke, or an act that was never judged, raises `NeedsHuman` out of the reader: the
@@ -137,7 +137,7 @@ class CodexTalk:
         self._cleared: set[str] = set()
         self._changes: dict[str, list[str]] = {}
         self._ended: asyncio.Future[Params] = asyncio.get_running_loop().create_future()
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.did_or_thought = False
         """Whether it did or thought anything since it was asked, beside talking."""
         self.untold: list[str] = []
@@ -162,7 +162,7 @@ class CodexTalk:
     async def hear(self, method: str, params: Params) -> None:
         item = params.get("item")
         if method in _PROGRESS:
-            self._told(method, params)
+            self._progress(method, params)
         elif method == "item/started" and isinstance(item, dict):
             self._began(item)
         elif method == "item/completed" and isinstance(item, dict):
@@ -184,8 +184,8 @@ class CodexTalk:
     async def answer(self, method: str, params: Params) -> Json:
         """What codex asks its host. Podium has nobody to ask, but a door."""
         if method == "item/commandExecution/requestApproval":
-            wish = {"command": params.get("command"), "cwd": params.get("cwd")}
-            return {"decision": await self._leave_sandbox(params, wish)}
+            request = {"command": params.get("command"), "cwd": params.get("cwd")}
+            return {"decision": await self._leave_sandbox(params, request)}
         if method == "item/fileChange/requestApproval":
             paths = self._changes.get(str(params.get("itemId")), [])
             return {"decision": await self._leave_sandbox(params, {"paths": paths})}
@@ -197,16 +197,16 @@ class CodexTalk:
             return {"answers": {}}
         raise RpcError(METHOD_NOT_FOUND, f"Podium does not do {method!r} for agents")
 
-    async def _leave_sandbox(self, params: Params, wish: Params) -> str:
+    async def _leave_sandbox(self, params: Params, request: Params) -> str:
         """May this be done outside of codex's own sandbox? The command itself was judged before."""
         use = str(params.get("itemId"))
-        answer = await self._door.request(WITHOUT_SANDBOX, wish, ref=escalated(use))
+        answer = await self._door.request(WITHOUT_SANDBOX, request, ref=escalated(use))
         if not answer.allowed:
             # Codex tells its model no more than that the user said no.
-            self.untold.append(f"{plain_words(str(wish), 200)} outside the sandbox: {answer.say}")
+            self.untold.append(f"{plain_line(str(request), 200)} outside the sandbox: {answer.say}")
         return "accept" if answer.allowed else "decline"
 
-    def _told(self, method: str, params: Params) -> None:
+    def _progress(self, method: str, params: Params) -> None:
         if params.get("threadId") == self._thread:
             self._door.tell(_PROGRESS[method], str(params.get("delta") or ""))
 
@@ -220,15 +220,15 @@ class CodexTalk:
         use = str(item.get("id"))
         self._changes[use] = _paths(item)
         if use not in self._cleared:
-            self._breach(f"{_words(item)} began before the tool door had answered")
+            self._breach(f"{_item_summary(item)} began before the tool door had answered")
         if difference := self._judged.difference(item):
-            self._breach(f"{_words(item)} is not what was judged: {difference}")
-        self._door.tell("tool", _words(item))
+            self._breach(f"{_item_summary(item)} is not what was judged: {difference}")
+        self._door.tell("tool", _item_summary(item))
 
     async def _finished(self, params: Params, item: Params) -> None:
         kind = item.get("type")
         if kind == "agentMessage" and params.get("threadId") == self._thread:
-            self.said.append(str(item.get("text") or ""))
+            self.messages.append(str(item.get("text") or ""))
         elif kind not in ("agentMessage", "userMessage"):
             self.did_or_thought = True
         if kind == "webSearch":
@@ -273,10 +273,10 @@ class CodexTalk:
             self._meter.must_have_some_left()
 
     def _breach(self, what: str) -> None:
-        words = plain_words(what)
-        self._door.tell("note", words)
+        text = plain_line(what)
+        self._door.tell("note", text)
         raise NeedsHuman(
-            f"agent {self._agent!r} was ended: {words}. Look at its workspace before you go on"
+            f"agent {self._agent!r} was ended: {text}. Look at its workspace before you go on"
         )
 
     def _complete(self, turn: Any) -> None:
@@ -286,20 +286,20 @@ class CodexTalk:
     def _complain(self, method: str, params: Params) -> None:
         """Errors of a turn come again with its end, but for those that codex tries to get over."""
         if method == "warning" and len(self.warnings) < MAX_WARNINGS:
-            self.warnings.append(plain_words(str(params.get("message") or "")))
+            self.warnings.append(plain_line(str(params.get("message") or "")))
         error = params.get("error")
         if not params.get("willRetry") or not isinstance(error, dict):
             return
         reason = {**error, "message": error.get("additionalDetails") or error.get("message")}
-        self._door.tell("retry", plain_words(str(reason["message"])))
+        self._door.tell("retry", plain_line(str(reason["message"])))
         if not is_worth_a_retry(reason):
             self._complete({"status": "failed", "error": reason})
 
 
 def is_piece(line: str) -> bool:
     """Whether a line tells a part of what comes whole later. A secret may be spread over such parts."""
-    found = _METHOD.match(line)
-    return found is not None and found[1].lower().endswith("delta")
+    match = _METHOD.match(line)
+    return match is not None and match[1].lower().endswith("delta")
 
 
 def _turn_id(params: Params) -> str:
@@ -309,18 +309,18 @@ def _turn_id(params: Params) -> str:
 
 def _paths(item: Params) -> list[str]:
     changes = item.get("changes")
-    found = changes if isinstance(changes, list) else []
-    return [str(change.get("path")) for change in found if isinstance(change, dict)]
+    entries = changes if isinstance(changes, list) else []
+    return [str(change.get("path")) for change in entries if isinstance(change, dict)]
 
 
-def _words(item: Params) -> str:
+def _item_summary(item: Params) -> str:
     what = item.get("command") or item.get("tool") or item.get("path") or ", ".join(_paths(item))
-    return f"{item.get('type')} {plain_words(str(what), 200)!r}"
+    return f"{item.get('type')} {plain_line(str(what), 200)!r}"
 
 
 def _entries(run: Params) -> str:
-    found = run.get("entries")
-    entries = found if isinstance(found, list) else []
+    value = run.get("entries")
+    entries = value if isinstance(value, list) else []
     return " ".join(str(entry.get("text")) for entry in entries if isinstance(entry, dict))
 
 
@@ -363,11 +363,11 @@ async def open_conversation(peer: RpcPeer, turn: Turn, hooks: str, agent: str) -
     await trust_hook(peer, turn.workspace, hooks, agent)
     await _must_be_logged_in(peer, agent)
     # Not the sandbox: codex trusts a project by itself when a client names one here.
-    place: Params = {"cwd": turn.workspace}
+    location: Params = {"cwd": turn.workspace}
     if turn.session is None:
-        opened = _fields(await peer.call("thread/start", place))
+        opened = _fields(await peer.call("thread/start", location))
     else:
-        resumed = {"threadId": turn.session, "excludeTurns": True, **place}
+        resumed = {"threadId": turn.session, "excludeTurns": True, **location}
         opened = _fields(await peer.call("thread/resume", resumed))
     name = _fields(opened.get("thread")).get("id")
     if not isinstance(name, str) or not name:

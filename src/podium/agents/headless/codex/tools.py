@@ -50,23 +50,23 @@ class Judged:
 
     def translate(self, tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         """The registered tool for one of codex's. What is not known is an `own_tool`."""
-        given = {name: value for name, value in arguments.items() if name != "use"}
+        fields = {name: value for name, value in arguments.items() if name != "use"}
         use = self._uses.setdefault(str(arguments.get("use") or ""), _Use())
         use.questions += 1
         if tool == "Bash":
-            return self._command(use, given)
+            return self._command(use, fields)
         if tool == "apply_patch":
-            return self._change(use, given)
+            return self._change(use, fields)
         if tool == "view_image":
-            return "read_file", {"path": given.get("path")}
+            return "read_file", {"path": fields.get("path")}
         if tool in _NOTES:
-            return "keep_notes", {"text": whole_edit(json.dumps(given))}
+            return "keep_notes", {"text": whole_edit(json.dumps(fields))}
         if tool == "web_search":
-            return "web_search", {"query": str(given.get("query") or "")}
+            return "web_search", {"query": str(fields.get("query") or "")}
         if "agent" in tool or tool.startswith("collaboration"):
             # The tool's name, not one of the model's choice: a role may grant agents by name.
-            return "ask_subagent", {"name": tool, "task": _task(given)}
-        return "own_tool", {"name": tool, "arguments": given}
+            return "ask_subagent", {"name": tool, "task": _task(fields)}
+        return "own_tool", {"name": tool, "arguments": fields}
 
     def refs(self, use: str) -> list[str]:
         """The names under which the door knows this use."""
@@ -85,14 +85,14 @@ class Judged:
             return _unjudged(use.paths, item.get("changes"))
         return ""
 
-    def _command(self, use: _Use, given: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    def _command(self, use: _Use, fields: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         use.is_command = True
-        use.cwd = str(given.get("cwd") or "")
-        return "run_command", {"command": given.get("command"), "cwd": self._inside(use.cwd)}
+        use.cwd = str(fields.get("cwd") or "")
+        return "run_command", {"command": fields.get("command"), "cwd": self._inside(use.cwd)}
 
-    def _change(self, use: _Use, given: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-        path, change = str(given.get("path")), str(given.get("change") or "")
-        operation = str(given.get("operation"))
+    def _change(self, use: _Use, fields: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        path, change = str(fields.get("path")), str(fields.get("change") or "")
+        operation = str(fields.get("operation"))
         use.paths.add(_real(path))
         path = self._inside(path)
         content = _added(change) if operation == "add" else None
@@ -129,12 +129,14 @@ def _added(change: str) -> str | None:
     return "".join(f"{line}\n" for line in added)
 
 
-def _task(given: dict[str, Json]) -> str:
+def _task(fields: dict[str, Json]) -> str:
     """What the inner agent is told first, then the rest of the wish."""
-    words = next((name for name in ("message", "prompt") if isinstance(given.get(name), str)), "")
-    rest = {name: value for name, value in given.items() if name != words}
-    said = [given[words]] if words else []
-    return "\n".join([*said, *([json.dumps(rest)] if rest else [])])
+    text_key = next(
+        (name for name in ("message", "prompt") if isinstance(fields.get(name), str)), ""
+    )
+    rest = {name: value for name, value in fields.items() if name != text_key}
+    lines = [fields[text_key]] if text_key else []
+    return "\n".join([*lines, *([json.dumps(rest)] if rest else [])])
 
 
 def _unjudged(judged: set[str], changes: Json) -> str:
@@ -143,9 +145,9 @@ def _unjudged(judged: set[str], changes: Json) -> str:
             return "it does not say what it changes"
         kind = change.get("kind")
         moved = kind.get("move_path") if isinstance(kind, dict) else None
-        for place in (change["path"], moved):
-            if place is not None and _real(str(place)) not in judged:
-                return f"it changes {place!r}, which the judged patch does not"
+        for path in (change["path"], moved):
+            if path is not None and _real(str(path)) not in judged:
+                return f"it changes {path!r}, which the judged patch does not"
     return ""
 
 
@@ -178,7 +180,7 @@ _MODELS_WITHOUT = ("tool_mode", "multi_agent_version")
 
 
 @dataclass(frozen=True)
-class Handless:
+class McpOnlySetup:
     """What a codex without hands is laid out with."""
 
     server: Mapping[str, Json]
@@ -196,7 +198,7 @@ class Toolbox(Judged):
         return "this agent has no tools of its own"
 
 
-async def models_without_hands(
+async def mcp_only_models(
     agent: str, launcher: Launcher, command: tuple[str, ...], cwd: str, env: Mapping[str, str]
 ) -> str:
     """The models codex knows, as JSON, with the tools that each would bring along taken away.
@@ -208,7 +210,7 @@ async def models_without_hands(
     ended = await launcher.run(ProcessSpec(argv=asking, cwd=cwd, env=dict(env), limits=limits))
     try:
         models = json.loads(ended.stdout)["models"]
-        without = [_without_hands(model) for model in models]
+        without = [_mcp_only_model(model) for model in models]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise NotPossibleNow(
             f"agent {agent!r} has no hands, and this codex does not tell which models it knows; "
@@ -217,12 +219,12 @@ async def models_without_hands(
     return json.dumps({"models": without})
 
 
-def _without_hands(model: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in model.items() if name not in _MODELS_WITHOUT}
-    return {**kept, **_MODELS_OFF}
+def _mcp_only_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in model.items() if name not in _MODELS_WITHOUT}
+    return {**fields, **_MODELS_OFF}
 
 
-def settings_without_hands(
+def mcp_only_settings(
     settings: Mapping[str, Any], server: Mapping[str, Json], models: Path
 ) -> dict[str, Any]:
     """Its settings, with no tool of its own and the toolbox as the only server."""

@@ -19,16 +19,16 @@ async def trust_hook(peer: RpcPeer, workspace: str, hooks: str, agent: str) -> N
     Raises `NotPossibleNow` when it does not: nothing would come before the gate then.
     """
     try:
-        found = await _our_hook(peer, workspace, hooks)
-        if found is not None and found.get("trustStatus") != "trusted":
-            await peer.call("config/batchWrite", _trusting(found))
-            found = await _our_hook(peer, workspace, hooks)
+        hook = await _our_hook(peer, workspace, hooks)
+        if hook is not None and hook.get("trustStatus") != "trusted":
+            await peer.call("config/batchWrite", _trusting(hook))
+            hook = await _our_hook(peer, workspace, hooks)
     except RpcError as error:
         raise _useless(agent, str(error)) from None
-    if found is None:
+    if hook is None:
         raise _useless(agent, "codex does not know the hook")
-    if found.get("trustStatus") != "trusted" or found.get("enabled") is not True:
-        raise _useless(agent, f"codex calls the hook {found.get('trustStatus')!r}")
+    if hook.get("trustStatus") != "trusted" or hook.get("enabled") is not True:
+        raise _useless(agent, f"codex calls the hook {hook.get('trustStatus')!r}")
 
 
 def trusting_hook(hooks: Path, matcher: str, hook: Mapping[str, Json]) -> dict[str, Any]:
@@ -37,9 +37,13 @@ def trusting_hook(hooks: Path, matcher: str, hook: Mapping[str, Json]) -> dict[s
     For where nobody can ask it first. Codex knows a hook by a digest of what it is. On a terminal it asks what to do
     about one that it knows otherwise, so a codex that reckons in another way does not go on without the hook.
     """
-    known = {"event_name": "pre_tool_use", "matcher": matcher, "hooks": [{**hook, "async": False}]}
-    words = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    trusted = {"trusted_hash": f"sha256:{hashlib.sha256(words.encode()).hexdigest()}"}
+    identity = {
+        "event_name": "pre_tool_use",
+        "matcher": matcher,
+        "hooks": [{**hook, "async": False}],
+    }
+    serialized = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    trusted = {"trusted_hash": f"sha256:{hashlib.sha256(serialized.encode()).hexdigest()}"}
     names = dict.fromkeys((hooks, hooks.resolve()))
     return {"state": {f"{name}:pre_tool_use:0:0": trusted for name in names}}
 
@@ -106,10 +110,10 @@ def _target(git: Path) -> Path | None:
     try:
         if git.is_symlink():
             return git.resolve()
-        words = _read(git)
-        if not words.startswith("gitdir:"):
+        text = _read(git)
+        if not text.startswith("gitdir:"):
             return None
-        return (git.parent / words.removeprefix("gitdir:").strip()).resolve()
+        return (git.parent / text.removeprefix("gitdir:").strip()).resolve()
     except (OSError, ValueError, RuntimeError):  # the last for links in a circle
         return git
 

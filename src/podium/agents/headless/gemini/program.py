@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.gemini.records import LOGIN_HINT
 from podium.agents.headless.gemini.tools import (
     OWN_TOOLS,
@@ -25,7 +25,7 @@ from podium.agents.headless.gemini.tools import (
     SHELL,
     SUBAGENTS,
     agents_for,
-    settings_without_hands,
+    mcp_only_settings,
     tools_for,
 )
 from podium.agents.headless.home import Folders, Home, Login
@@ -79,7 +79,7 @@ def lay_out(
     options: GeminiOptions,
     selected: Selected,
     door: Mapping[str, str],
-    kit: AgentKit,
+    deps: AgentDeps,
     *,
     rules: str,
     server: dict[str, Json] | None = None,
@@ -90,14 +90,14 @@ def lay_out(
     """
     settings = settings_for(options, selected, turn.limits.turns)
     if server is not None:
-        settings, rules = settings_without_hands(settings, server), RULES
+        settings, rules = mcp_only_settings(settings, server), RULES
     home.write_json(f"{CONFIG}/settings.json", settings)
     home.write(f"{CONFIG}/policies/podium.toml", rules)
     home.write_json(f"{CONFIG}/projects.json", {"projects": {_real(turn.workspace): SLUG}})
     about = {"name": "podium", "version": "1.0.0"}
     home.write_json(f"{EXTENSION}/gemini-extension.json", about)
     asked = OWN_TOOLS if server is not None else ""
-    home.write_json(f"{EXTENSION}/hooks/hooks.json", hooks_for(kit.hook_command, door, asked))
+    home.write_json(f"{EXTENSION}/hooks/hooks.json", hooks_for(deps.hook_command, door, asked))
 
 
 def settings_for(
@@ -147,7 +147,7 @@ def allowing_rules(tools: tuple[str, ...], agents: tuple[str, ...] = ()) -> str:
             # refused in an untrusted folder.
             _rule((SHELL,), "allow", pattern=".", redirection=True),
             *(_agent_rule(name) for name in agents),
-            _rule(("*",), "deny", priority=800, words="this role has no such tool"),
+            _rule(("*",), "deny", priority=800, message="this role has no such tool"),
         ]
     )
 
@@ -159,7 +159,7 @@ def asking_rules(turn: Turn) -> str:
         [
             _rule(asked, "ask_user"),
             _rule((SHELL,), "ask_user", pattern=".", redirection=True),
-            _rule(("*",), "deny", priority=800, words="this role has no such tool"),
+            _rule(("*",), "deny", priority=800, message="this role has no such tool"),
         ]
     )
 
@@ -174,7 +174,7 @@ def _rule(
     *,
     priority: int = 900,
     pattern: str = "",
-    words: str = "",
+    message: str = "",
     redirection: bool = False,
 ) -> str:
     # JSON's texts and lists are TOML's too.
@@ -184,8 +184,8 @@ def _rule(
         lines.append(f"argsPattern = {json.dumps(pattern)}")
     if redirection:
         lines.append("allowRedirection = true")
-    if words:
-        lines.append(f"denyMessage = {json.dumps(words)}")
+    if message:
+        lines.append(f"denyMessage = {json.dumps(message)}")
     return "\n".join(lines) + "\n"
 
 
@@ -248,16 +248,16 @@ def environment_for(
     }
 
 
-def _node_options(given: str) -> str:
+def _node_options(options: str) -> str:
     first = quote(f"{_WAIT_FOR_PIPE};{_MUTED}", safe="")
-    return f"{given} --import data:text/javascript,{first}".strip()
+    return f"{options} --import data:text/javascript,{first}".strip()
 
 
 def _real(workspace: str) -> str:
     return str(Path(workspace).resolve())
 
 
-KNOWN_VERSION = ABOUT["gemini"].tried
+TRIED_VERSION = ABOUT["gemini"].tried
 PACKAGE = "@google/gemini-cli"
 
 
@@ -266,40 +266,40 @@ def own_options(options: AgentOptions) -> GeminiOptions:
     try:
         return GeminiOptions.model_validate(options.options)
     except ValidationError as error:
-        faults = [
-            ConfigProblem(fault["msg"], key=".".join(map(str, fault["loc"])))
-            for fault in error.errors()
+        problems = [
+            ConfigProblem(issue["msg"], key=".".join(map(str, issue["loc"])))
+            for issue in error.errors()
         ]
-        raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None
+        raise ConfigInvalid(f"options of agent {options.name!r}", problems) from None
 
 
 def command_of(options: AgentOptions) -> tuple[str, ...]:
     return options.command or ("gemini",)
 
 
-async def start(kit: AgentKit, agent: str, spawn: ProcessSpec) -> Process:
+async def start(deps: AgentDeps, agent: str, spawn: ProcessSpec) -> Process:
     """Start the CLI. Raises `ToolMissing` with the way to install it."""
     try:
-        return await kit.launcher.start(spawn)
+        return await deps.launcher.start(spawn)
     except ToolMissing as missing:
         raise _with_cure(agent, missing) from None
 
 
-async def version_of_cli(options: AgentOptions, kit: AgentKit, cwd: str) -> str:
+async def version_of_cli(options: AgentOptions, deps: AgentDeps, cwd: str) -> str:
     """The CLI's version. Read from its package: to ask the program takes more than a second."""
     command = command_of(options)
-    packaged = _packaged_version(command[-1], kit.environ.get("PATH"))
+    packaged = _packaged_version(command[-1], deps.environ.get("PATH"))
     if packaged:
         return packaged
     try:
-        return await version_of(kit.launcher, command, cwd)
+        return await version_of(deps.launcher, command, cwd)
     except ToolMissing as missing:
         raise _with_cure(options.name, missing) from None
 
 
 def _packaged_version(program: str, path: str | None) -> str:
-    found = shutil.which(program, path=path) or program
-    packages = [folder / "package.json" for folder in Path(found).resolve().parents[:3]]
+    executable = shutil.which(program, path=path) or program
+    packages = [folder / "package.json" for folder in Path(executable).resolve().parents[:3]]
     return next((version for version in map(_version_in, packages) if version), "")
 
 
@@ -320,10 +320,10 @@ TOKENS = "oauth_creds.json"
 _REFRESHED = ("access_token", "refresh_token", "id_token", "expiry_date")
 
 
-def logins_for(env: Mapping[str, str], kit: AgentKit) -> tuple[Login, ...]:
+def logins_for(env: Mapping[str, str], deps: AgentDeps) -> tuple[Login, ...]:
     """The files to copy; none when the settings themselves log it in."""
-    configured = kit.environ.get("GEMINI_CLI_HOME")
-    return logins_in(Path(configured) if configured else kit.user_home, env)
+    configured = deps.environ.get("GEMINI_CLI_HOME")
+    return logins_in(Path(configured) if configured else deps.user_home, env)
 
 
 def logins_in(home: Path, env: Mapping[str, str]) -> tuple[Login, ...]:

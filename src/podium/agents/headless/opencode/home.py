@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
-from podium.agents.deps import AgentKit, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import Home, Login
 from podium.agents.headless.opencode.tools import permission_for
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
@@ -72,18 +72,18 @@ def own_options(options: AgentOptions) -> OpencodeOptions:
     try:
         return OpencodeOptions.model_validate(options.options)
     except ValidationError as error:
-        faults = [
-            ConfigProblem(fault["msg"], key=".".join(map(str, fault["loc"])))
-            for fault in error.errors(include_url=False, include_input=False)
+        problems = [
+            ConfigProblem(issue["msg"], key=".".join(map(str, issue["loc"])))
+            for issue in error.errors(include_url=False, include_input=False)
         ]
-        raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None
+        raise ConfigInvalid(f"options of agent {options.name!r}", problems) from None
 
 
-def login_of(options: AgentOptions, kit: AgentKit) -> tuple[Login, ...]:
+def login_of(options: AgentOptions, deps: AgentDeps) -> tuple[Login, ...]:
     """The person's own login, where the model is not one of a server that was named."""
     if options.base_url:
         return ()
-    data = kit.environ.get("XDG_DATA_HOME") or str(kit.user_home / ".local/share")
+    data = deps.environ.get("XDG_DATA_HOME") or str(deps.user_home / ".local/share")
     return (Login(Path(data) / "opencode/auth.json", AUTH, REFRESHED),)
 
 
@@ -92,13 +92,13 @@ def lay_out(
     turn: Turn,
     options: AgentOptions,
     own: OpencodeOptions,
-    kit: AgentKit,
+    deps: AgentDeps,
     door: Mapping[str, str],
     version: str,
 ) -> None:
     """Write settings and plugin of this turn. Nothing older is left."""
     plugin = home.write("door.js", PLUGIN_SOURCE.read_text())
-    home.write_json("door.json", _door_settings(turn, options, own, kit, door))
+    home.write_json("door.json", _door_settings(turn, options, own, deps, door))
     home.write_json(f"{CONFIG}/opencode.json", settings_for(turn, options, own, plugin))
     # It would install this package from npm before it loads a plugin; so it takes it for installed.
     needs = {"dependencies": {PLUGIN_PACKAGE: version}}
@@ -168,11 +168,11 @@ def _door_settings(
     turn: Turn,
     options: AgentOptions,
     own: OpencodeOptions,
-    kit: AgentKit,
+    deps: AgentDeps,
     door: Mapping[str, str],
 ) -> Json:
     return {
-        "command": list(kit.hook_command),
+        "command": list(deps.hook_command),
         "env": {**door, "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS)},
         "seconds": ANSWER_SECONDS + 5,
         "permission": permission_for(turn),
@@ -221,27 +221,27 @@ def refuse_what_it_would_obey(agent: str, workspace: Path) -> None:
     """Raise `NotPossibleNow` when opencode would run something of the workspace unasked."""
     # It looks upwards as far as the repository's root, and without a repository as far as it goes.
     for folder in (workspace.resolve(), *workspace.resolve().parents):
-        for place, problem in _found(folder):
+        for path, problem in _obeyed_files(folder):
             raise NotPossibleNow(
                 f"agent {agent!r} cannot work in {str(workspace)!r}: opencode would obey "
-                f"{str(place)!r} before Podium is asked ({problem}); take it away, or let another agent do it"
+                f"{str(path)!r} before Podium is asked ({problem}); take it away, or let another agent do it"
             )
 
 
-def _found(folder: Path) -> Iterator[tuple[Path, str]]:
+def _obeyed_files(folder: Path) -> Iterator[tuple[Path, str]]:
     for name in CODE:
-        place = folder / name
-        if _has_entries(place):
-            yield place, "it holds plugins"
+        path = folder / name
+        if _has_entries(path):
+            yield path, "it holds plugins"
     for name in DOCUMENTS:
-        place = folder / name
-        if problem := _problem_of(place):
-            yield place, problem
+        path = folder / name
+        if problem := _problem_of(path):
+            yield path, problem
 
 
-def _has_entries(place: Path) -> bool:
+def _has_entries(folder: Path) -> bool:
     try:
-        return next(place.iterdir(), None) is not None
+        return next(folder.iterdir(), None) is not None
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

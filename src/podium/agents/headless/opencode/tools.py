@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from podium.agents.deps import AgentOptions
-from podium.agents.headless.native_tools import change_in_words, whole_edit
+from podium.agents.headless.native_tools import change_text, whole_edit
 from podium.core.model import Json
 from podium.core.turns import Turn, granted_words
 
@@ -36,7 +36,7 @@ SEARCHES = (
 def permission_for(turn: Turn) -> Arguments:
     """What opencode itself lets through to the door: files and shell, and what the role was given."""
     granted = granted_words(turn.own_tools)
-    own = {name: "allow" if granted & set(words) else "deny" for name, words in GRANTS.items()}
+    own = {name: "allow" if granted & set(grants) else "deny" for name, grants in GRANTS.items()}
     # Nobody is there to be asked, and paths outside the workspace are the gate's to judge.
     return {
         "*": "allow",
@@ -49,7 +49,7 @@ def permission_for(turn: Turn) -> Arguments:
     }
 
 
-def words_known(options: AgentOptions) -> tuple[str, ...]:
+def grantable_tools(options: AgentOptions) -> tuple[str, ...]:
     """What a role can be given with these settings."""
     its_own = options.model.startswith("opencode/") and not options.base_url
     searches = its_own or any(options.env.get(name) for name in SEARCHES)
@@ -59,23 +59,23 @@ def words_known(options: AgentOptions) -> tuple[str, ...]:
 
 def translate(tool: str, arguments: Arguments) -> Translated:
     """What a call of opencode is in Podium's words. What nobody knows is an `own_tool`."""
-    known = _TRANSLATIONS.get(tool)
-    if known is None:
+    translation = _TRANSLATIONS.get(tool)
+    if translation is None:
         return "own_tool", {"name": tool, "arguments": arguments}
-    return known(arguments)
+    return translation(arguments)
 
 
 def _bash(arguments: Arguments) -> Translated:
-    wish: Arguments = {"command": arguments.get("command")}
+    command: Arguments = {"command": arguments.get("command")}
     if arguments.get("workdir"):
-        wish["cwd"] = arguments["workdir"]
-    return "run_command", wish
+        command["cwd"] = arguments["workdir"]
+    return "run_command", command
 
 
 def _edit(arguments: Arguments) -> Translated:
-    shown = ("filePath", "oldString", "newString")
-    more = {name: value for name, value in arguments.items() if name not in shown}
-    change = change_in_words(arguments.get("oldString"), arguments.get("newString"), more)
+    judged = ("filePath", "oldString", "newString")
+    more = {name: value for name, value in arguments.items() if name not in judged}
+    change = change_text(arguments.get("oldString"), arguments.get("newString"), more)
     return "edit_file", {"path": arguments.get("filePath"), "change": change}
 
 
@@ -87,9 +87,9 @@ def _patch(arguments: Arguments) -> Translated:
 
 
 def _search(arguments: Arguments) -> Translated:
-    wish = {"pattern": arguments.get("pattern"), "path": _folder(arguments)}
+    query = {"pattern": arguments.get("pattern"), "path": _folder(arguments)}
     named = arguments.get("include")
-    return "search_text", {**wish, "glob": named} if named else wish
+    return "search_text", {**query, "glob": named} if named else query
 
 
 def _task(arguments: Arguments) -> Translated:
@@ -111,19 +111,19 @@ def _folder(arguments: Arguments) -> Json:
 
 _TRANSLATIONS: dict[str, Callable[[Arguments], Translated]] = {
     "bash": _bash,
-    "read": lambda given: ("read_file", {"path": given.get("filePath")}),
-    "write": lambda given: (
+    "read": lambda arguments: ("read_file", {"path": arguments.get("filePath")}),
+    "write": lambda arguments: (
         "write_file",
-        {"path": given.get("filePath"), "content": given.get("content")},
+        {"path": arguments.get("filePath"), "content": arguments.get("content")},
     ),
     "edit": _edit,
     "apply_patch": _patch,
     "glob": _listing,
     "list": _listing,
     "grep": _search,
-    "webfetch": lambda given: ("web_fetch", {"url": given.get("url")}),
-    "websearch": lambda given: ("web_search", {"query": given.get("query")}),
-    "codesearch": lambda given: ("web_search", {"query": given.get("query")}),
+    "webfetch": lambda arguments: ("web_fetch", {"url": arguments.get("url")}),
+    "websearch": lambda arguments: ("web_search", {"query": arguments.get("query")}),
+    "codesearch": lambda arguments: ("web_search", {"query": arguments.get("query")}),
     "task": _task,
     "todowrite": _notes,
     "todoread": _notes,

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiKit
-from podium.agents.tui.adapter import Terms
-from podium.agents.turn_step import Player
+from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiDeps
+from podium.agents.tui.adapter import TuiTimings
+from podium.agents.turn_step import RoleAgent
 from podium.core.model import Json
 from podium.core.turns import Side
 from podium.core.work import Run
@@ -32,7 +32,7 @@ from podium.testing.tui_zoo.answers import beside
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
 """How each kind takes words, where not by a bracketed paste."""
-TERMS = Terms(quiet_seconds=0.5)
+TERMS = TuiTimings(quiet_seconds=0.5)
 
 
 @dataclass
@@ -67,12 +67,12 @@ class ZooSeat:
 class ZooPair:
     """One or two programs, each answering in its own way. Made by `zoo_pair`."""
 
-    def __init__(self, folder: Path, terms: Terms = TERMS) -> None:
+    def __init__(self, folder: Path, terms: TuiTimings = TERMS) -> None:
         """`folder` is private; its path must be short, since it holds a socket."""
         self._folder = folder
-        kit = TuiKit(
+        kit = TuiDeps(
             launcher=ProcessLauncher(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02)),
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),
             clock=SystemClock(),
@@ -80,7 +80,7 @@ class ZooPair:
             user_home=folder,
             environ={},
             end_left=end_left_server,
-            terms=terms,
+            timings=terms,
         )
         settings = TerminalSettings(socket=folder / "s", folder=folder / "own")
         self.terminals = TerminalPair(kit, settings)
@@ -104,7 +104,7 @@ class ZooPair:
 
 
 @asynccontextmanager
-async def zoo_pair(folder: Path, terms: Terms = TERMS) -> AsyncIterator[ZooPair]:
+async def zoo_pair(folder: Path, terms: TuiTimings = TERMS) -> AsyncIterator[ZooPair]:
     """A pair in a new folder, and no trace of its server afterwards. What its programs recorded stays."""
     await asyncio.to_thread(folder.mkdir, mode=0o700)
     pair = ZooPair(folder, terms)
@@ -166,7 +166,7 @@ async def theatre(pair: ZooPair) -> AsyncIterator[Theatre]:
 
 
 def _chair(seat: ZooSeat) -> DuetSide:
-    player = Player(seat.name, seat.agent)
+    player = RoleAgent(seat.name, seat.agent)
     return DuetSide(player, str(seat.record.parent), on_screen=True, keeps_conversation=True)
 
 
@@ -178,7 +178,7 @@ def _kit(store: Store, stage: DuetSides) -> DuetDeps:
     return DuetDeps(
         store=store,
         clock=clock,
-        purse=Purse(store, clock),
+        purse=BudgetTracker(store, clock),
         stage=the_stage,
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),

@@ -29,13 +29,13 @@ from podium.core.events import ChecksRan
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.demo_run import (
     DemoFailed,
+    DemoRun,
     Sample,
-    Story,
     demo_environ,
     done,
     podium_command,
 )
-from podium.jobs.pipeline.event_text import check_words
+from podium.jobs.pipeline.event_text import check_line
 from podium.jobs.pipeline.events import StageEnded
 from podium.jobs.pipeline.run_view import look_back, result_of
 from podium.render.event import about, usage_words
@@ -44,8 +44,8 @@ from podium.render.text import counted
 PHASES = ("0.1", "0.2", "A.1", "A.2", "B", "C", "D")
 
 
-class Told(FrozenModel):
-    """How the run went, as its record and the repository have it."""
+class DemoReport(FrozenModel):
+    """Result of the demo's run, from its record and the repository."""
 
     run: str
     task: str
@@ -57,7 +57,7 @@ class Told(FrozenModel):
     checks: tuple[ChecksRan, ...]
     branch: str
     holds_base: bool
-    """What was committed to the base meanwhile is merged into the branch."""
+    """Commits made to the base meanwhile are merged into the branch."""
     graph: tuple[str, ...]
     workspace: str
     pull_request: str
@@ -70,29 +70,29 @@ class Told(FrozenModel):
     seconds: float
 
     def counts(self) -> Counter[tuple[str, str]]:
-        """How often each role left with each verdict."""
-        return Counter((each.role, each.verdict) for each in self.stages)
+        """Count the verdicts of each role."""
+        return Counter((stage.role, stage.verdict) for stage in self.stages)
 
     def record(self) -> dict[str, object]:
         return {**self.model_dump(mode="json"), "missing": missing(self)}
 
 
-async def look_at(podium: Podium, story: Story, sample: Sample, seconds: float) -> Told:
+async def look_at(podium: Podium, demo_run: DemoRun, sample: Sample, seconds: float) -> DemoReport:
     """Gather it while Podium is open."""
     store = await podium.store()
-    run = (await show_run(store, story.run_id, last_events=0)).run
+    run = (await show_run(store, demo_run.run_id, last_events=0)).run
     back = await look_back(podium, run)
     request = result_of(run).get("pull_request")
     request = request if isinstance(request, Mapping) else {}
-    return Told(
+    return DemoReport(
         run=run.id,
         task=run.task,
         status=run.status.value,
-        kills=story.kills,
-        approved=tuple(story.approvals),
-        denied=tuple(f"{each.tool} {about(each.arguments)}" for each in story.denied),
-        stages=back.passage.stages,
-        checks=tuple({each.commit: each for each in story.checks}.values()),
+        kills=demo_run.kills,
+        approved=tuple(demo_run.approvals),
+        denied=tuple(f"{refusal.tool} {about(refusal.arguments)}" for refusal in demo_run.denied),
+        stages=back.history.stages,
+        checks=tuple({check.commit: check for check in demo_run.checks}.values()),
         branch=back.branch,
         holds_base=sample.holds_base(back.branch),
         graph=sample.graph(back.branch),
@@ -107,62 +107,62 @@ async def look_at(podium: Podium, story: Story, sample: Sample, seconds: float) 
     )
 
 
-def missing(told: Told) -> list[str]:
-    """What was to be shown and was not; empty when all of it happened."""
-    counts, phases = told.counts(), {each.phase for each in told.stages}
+def missing(report: DemoReport) -> list[str]:
+    """List the events that the demo promises and that did not happen."""
+    counts, phases = report.counts(), {stage.phase for stage in report.stages}
     happened = {
-        "the run succeeded": told.status == "succeeded",
+        "the run succeeded": report.status == "succeeded",
         f"every phase of {', '.join(PHASES)}": phases >= set(PHASES),
         "a REJECT of the lead analyst": bool(counts["lead_analyst", "REJECT"]),
         "a FAIL of the auditor": bool(counts["auditor", "FAIL"]),
         "a conflict solved by the integration specialist": bool(
-            counts["integration_specialist", "DONE"] and told.holds_base
+            counts["integration_specialist", "DONE"] and report.holds_base
         ),
-        "a call that is denied": bool(told.denied),
-        "a person's approval": bool(told.approved),
-        "a process killed with kill -9": told.kills == 1,
-        "green checks": bool(told.checks) and told.checks[-1].passed,
-        "receipts that can be verified": bool(told.receipts) and told.verdict.sound,
-        "a file that stands for the pull request": Path(told.pull_request).is_file(),
+        "a call that is denied": bool(report.denied),
+        "a person's approval": bool(report.approved),
+        "a process killed with kill -9": report.kills == 1,
+        "green checks": bool(report.checks) and report.checks[-1].passed,
+        "receipts that can be verified": bool(report.receipts) and report.verdict.sound,
+        "a file that stands for the pull request": Path(report.pull_request).is_file(),
     }
     return [what for what, is_so in happened.items() if not is_so]
 
 
-def show(screen: Screen, told: Told, *, kept: bool) -> None:
+def show(screen: Screen, report: DemoReport, *, keeps_sample: bool) -> None:
     """The end of the demo, in words."""
-    screen.line(f"\n  $ git log --oneline --graph {told.branch}\n")
-    for line in told.graph:
+    screen.line(f"\n  $ git log --oneline --graph {report.branch}\n")
+    for line in report.graph:
         screen.line(f"  {line}")
     screen.line()
-    sound = "every one is in place" if told.verdict.sound else "NOT SOUND"
-    gone = "" if kept else " (gone with the sample; `podium demo --keep DIR` keeps it)"
+    sound = "every one is in place" if report.verdict.sound else "NOT SOUND"
+    gone = "" if keeps_sample else " (gone with the sample; `podium demo --keep DIR` keeps it)"
     screen.facts(
         [
-            *((f"checks on {ran.commit[:7]}", _checks(ran)) for ran in told.checks),
-            ("receipts", f"{told.verdict.receipts} verified, chained and sealed: {sound}"),
-            ("cost", usage_words(told.usage)),
-            ("pull request", f"{told.pull_request}{gone}"),
-            ("to merge", told.merge_command),
+            *((f"checks on {ran.commit[:7]}", _checks(ran)) for ran in report.checks),
+            ("receipts", f"{report.verdict.receipts} verified, chained and sealed: {sound}"),
+            ("cost", usage_words(report.usage)),
+            ("pull request", f"{report.pull_request}{gone}"),
+            ("to merge", report.merge_command),
         ]
     )
-    screen.line(f"\n{_summary(told)}")
+    screen.line(f"\n{_summary(report)}")
 
 
 def _checks(ran: ChecksRan) -> str:
-    return ", ".join(check_words(each) for each in ran.results) or "none were found"
+    return ", ".join(check_line(result) for result in ran.results) or "none were found"
 
 
-def _summary(told: Told) -> str:
-    counts = told.counts()
+def _summary(report: DemoReport) -> str:
+    counts = report.counts()
     met = [
         counted(sum(n for (_, verdict), n in counts.items() if verdict == "REJECT"), "REJECT"),
         counted(sum(n for (_, verdict), n in counts.items() if verdict == "FAIL"), "FAIL"),
         counted(counts["integration_specialist", "DONE"], "conflict") + " resolved",
-        counted(len(told.denied), "call") + " denied",
-        counted(len(told.approved), "call") + " approved",
-        f"{told.kills} kill -9",
+        counted(len(report.denied), "call") + " denied",
+        counted(len(report.approved), "call") + " approved",
+        f"{report.kills} kill -9",
     ]
-    return f"{', '.join(met)}; delivered all the same, in {told.seconds} s."
+    return f"{', '.join(met)}; delivered all the same, in {report.seconds} s."
 
 
 app = command_app()
@@ -191,21 +191,21 @@ def demo(
         raise ToolMissing("the demo needs git; install it and run this again")
     screen = Screen(json=context.obj.json)
     folder = _folder(keep)
-    kept = keep is not None
+    keeps_sample = keep is not None
     try:
-        told = run_to_end(_perform(folder, screen, kept=kept))
-        if lacks := missing(told):
+        report = run_to_end(_perform(folder, screen, keeps_sample=keeps_sample))
+        if lacks := missing(report):
             raise DemoFailed(f"it did not show {', '.join(lacks)}")
-        screen.answer(told.record(), lambda: show(screen, told, kept=kept))
+        screen.answer(report.record(), lambda: show(screen, report, keeps_sample=keeps_sample))
     except DemoFailed as error:
-        kept = True
+        keeps_sample = True
         raise DemoFailed(f"{error}; the sample project is kept in {folder}") from error
     finally:
-        if not kept:
+        if not keeps_sample:
             shutil.rmtree(folder, ignore_errors=True)
     if keep is not None and not screen.json:
         there = shlex.quote(str(keep))
-        screen.line(f"\nLook around: cd {there} && {_program()} show {told.run}")
+        screen.line(f"\nLook around: cd {there} && {_program()} show {report.run}")
 
 
 def _folder(keep: Path | None) -> Path:
@@ -222,21 +222,21 @@ def _folder(keep: Path | None) -> Path:
     return keep.resolve()
 
 
-async def _perform(folder: Path, screen: Screen, *, kept: bool) -> Told:
+async def _perform(folder: Path, screen: Screen, *, keeps_sample: bool) -> DemoReport:
     began = time.monotonic()
     # What is thrown away lies in one folder, worktrees and home included. What is kept must still be
     # proved later, so its key lies where the person's own do.
-    project = folder if kept else folder / "shop"
-    environ = demo_environ(os.environ, None if kept else folder / "home")
-    tell = screen.aside if screen.json else screen.line
+    project = folder if keeps_sample else folder / "shop"
+    environ = demo_environ(os.environ, None if keeps_sample else folder / "home")
+    log = screen.aside if screen.json else screen.line
     sample = Sample(project, environ)
     await asyncio.to_thread(sample.make)
-    tell(f"A sample project in {project}; scripted agents play every role.")
+    log(f"A sample project in {project}; scripted agents play every role.")
     await asyncio.to_thread(_trust_where_nothing_confines, project, environ)
-    story = Story(sample, environ, tell)
+    demo_run = DemoRun(sample, environ, log)
     async with open_podium(load_configuration(environ, project=project), environ) as podium:
-        await story.play(await podium.journal())
-        return await look_at(podium, story, sample, time.monotonic() - began)
+        await demo_run.play(await podium.journal())
+        return await look_at(podium, demo_run, sample, time.monotonic() - began)
 
 
 def _trust_where_nothing_confines(project: Path, environ: Mapping[str, str]) -> None:
@@ -246,6 +246,6 @@ def _trust_where_nothing_confines(project: Path, environ: Mapping[str, str]) -> 
 
 
 def _program() -> str:
-    """How Podium is started here: by its name when a shell would find it, else by its path."""
+    """Name of the `podium` program if a shell would find it, else its path."""
     beside = Path(sys.executable).with_name("podium")
     return "podium" if shutil.which("podium") or not beside.exists() else str(beside)

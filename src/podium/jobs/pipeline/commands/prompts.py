@@ -40,9 +40,9 @@ class Prompt(FrozenModel):
     parts: dict[str, int] = Field(default_factory=dict)
     """Characters by part of the prompt."""
     inputs: tuple[str, ...] = ()
-    """What is put in when it is sent."""
+    """Material that is put in when it is sent."""
     requests: int = 0
-    """How often the model was asked in this turn, where the agent is one of Podium's own."""
+    """Number of model requests in this turn, for agents of Podium's own."""
     sent: dict[str, int] = Field(default_factory=dict)
     """Characters of all these requests together, by part."""
 
@@ -77,18 +77,18 @@ def prompts(
     door = Door(context.obj, lenient=bool(run))
     if run:
         door.must_have_state("run", run)
-        found = door.run(lambda podium: _sent(podium, run))
+        selected = door.run(lambda podium: _sent(podium, run))
     else:
-        found = _set_up(door, mode)
+        selected = _set_up(door, mode)
     if stage:
-        known = list(dict.fromkeys(each.stage for each in found))
-        found = [each for each in found if each.stage.partition(" ")[0] == stage]
-        if not found:
+        stages = list(dict.fromkeys(prompt.stage for prompt in selected))
+        selected = [prompt for prompt in selected if prompt.stage.partition(" ")[0] == stage]
+        if not selected:
             raise BadInput(
-                f"there is no stage {stage!r} here; stages: {', '.join(known) or 'none'}"
+                f"there is no stage {stage!r} here; stages: {', '.join(stages) or 'none'}"
             )
-    record: dict[str, Json] = {"prompts": [each.model_dump(mode="json") for each in found]}
-    door.screen.answer(record, lambda: _tell(door.screen, found, bool(run), bool(stage)))
+    record: dict[str, Json] = {"prompts": [prompt.model_dump(mode="json") for prompt in selected]}
+    door.screen.answer(record, lambda: _render(door.screen, selected, bool(run), bool(stage)))
 
 
 def _set_up(door: Door, mode: str) -> list[Prompt]:
@@ -115,14 +115,14 @@ def _set_up(door: Door, mode: str) -> list[Prompt]:
 
 async def _sent(podium: Podium, run: str) -> list[Prompt]:
     store = await podium.store()
-    known = (await show_run(store, run, last_events=0)).run
-    query = EventQuery(run_id=known.id, types=_TYPES, limit=_MAX_EVENTS)
+    stored = (await show_run(store, run, last_events=0)).run
+    query = EventQuery(run_id=stored.id, types=_TYPES, limit=_MAX_EVENTS)
     return prompts_of(await store.read(lambda view: view.events(query)))
 
 
 def prompts_of(events: Iterable[Event]) -> list[Prompt]:
     """Every prompt that was sent, in order, with what its turn's requests came to."""
-    found: dict[str, Prompt] = {}
+    by_step: dict[str, Prompt] = {}
     parts: Mapping[str, int] = {}
     for event in events:
         match event.body:
@@ -130,18 +130,22 @@ def prompts_of(events: Iterable[Event]) -> list[Prompt]:
                 parts = sizes
             case AgentAsked(step=step, role=role, prompt=text):
                 made_of = dict(parts) if sum(parts.values()) == len(text) else {}
-                found[step] = Prompt(
-                    stage=_shown(step), role=role, text=text, characters=len(text), parts=made_of
+                by_step[step] = Prompt(
+                    stage=_stage_label(step),
+                    role=role,
+                    text=text,
+                    characters=len(text),
+                    parts=made_of,
                 )
-            case ModelAnswered(step=step, answer=answer) if step in found:
-                asked = found[step]
+            case ModelAnswered(step=step, answer=answer) if step in by_step:
+                asked = by_step[step]
                 total = Counter(asked.sent) + Counter(answer.sizes)
                 change = {"requests": asked.requests + 1, "sent": dict(total)}
-                found[step] = asked.model_copy(update=change)
-    return list(found.values())
+                by_step[step] = asked.model_copy(update=change)
+    return list(by_step.values())
 
 
-def _shown(step: str) -> str:
+def _stage_label(step: str) -> str:
     """`develop-2` is round 2 of develop; `develop-2#1` its second turn, after an approval."""
     turn, _, again = step.partition("#")
     stage, _, number = turn.rpartition("-")
@@ -149,19 +153,21 @@ def _shown(step: str) -> str:
     return f"{stage} (round {number}{more})" if stage and number.isdigit() else step
 
 
-def _tell(screen: Screen, found: list[Prompt], sent: bool, whole: bool) -> None:
+def _render(screen: Screen, selected: list[Prompt], sent: bool, whole: bool) -> None:
     if whole:
-        for each in found:
-            screen.line(f"--- {each.stage}, {each.role}: {counted(each.characters, 'character')}")
-            screen.line(safe_text(each.text))
+        for prompt in selected:
+            screen.line(
+                f"--- {prompt.stage}, {prompt.role}: {counted(prompt.characters, 'character')}"
+            )
+            screen.line(safe_text(prompt.text))
         return
-    if not found:
+    if not selected:
         screen.line("no prompts were sent")
         return
     if not sent:
         screen.table(
             ("STAGE", "ROLE", "CHARACTERS", "INPUTS"),
-            [(e.stage, e.role, str(e.characters), ", ".join(e.inputs)) for e in found],
+            [(e.stage, e.role, str(e.characters), ", ".join(e.inputs)) for e in selected],
         )
         screen.line(
             "`podium prompts --stage NAME` prints one; `podium prompts RUN` what a run sent."
@@ -176,11 +182,11 @@ def _tell(screen: Screen, found: list[Prompt], sent: bool, whole: bool) -> None:
             str(e.requests or ""),
             _listed(e.sent),
         )
-        for e in found
+        for e in selected
     ]
     screen.table(("STAGE", "ROLE", "CHARACTERS", "PARTS", "REQUESTS", "SENT"), rows)
-    total = sum(sum(each.sent.values()) for each in found)
-    asked = sum(each.requests for each in found)
+    total = sum(sum(prompt.sent.values()) for prompt in selected)
+    asked = sum(prompt.requests for prompt in selected)
     if asked:
         screen.line(f"{counted(asked, 'request')}, {counted(total, 'character')} sent in all")
 

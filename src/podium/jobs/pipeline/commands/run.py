@@ -85,33 +85,33 @@ def run(
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """
     door = Door(context.obj)
-    place = _place(queue, priority, delay) if detach or queue else None
-    if wait and place:
+    slot = _queue_slot(queue, priority, delay) if detach or queue else None
+    if wait and slot:
         raise BadInput("--wait cannot be combined with --detach or --queue")
-    if (priority or delay) and not place:
+    if (priority or delay) and not slot:
         raise BadInput("--priority and --delay are for runs in a queue; add --detach or --queue")
-    words = _words(task)
+    text = _task_text(task)
 
     async def begin(podium: Podium, place: Place | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
 
         # Before the store is opened: what is refused leaves nothing behind.
-        job = await pipeline_job(podium, words, mode=mode, agent=agent, base=base)
+        job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
         engine = await podium.hosting_engine()
-        terms = door.configuration.terms()
-        told = job.model_dump(mode="json")
+        settings = door.configuration.terms()
+        job_input = job.model_dump(mode="json")
         where = place.model_dump() if place else {}
-        return await engine.start(FLOW, told, task=job.task, settings=terms, **where)
+        return await engine.start(FLOW, job_input, task=job.task, settings=settings, **where)
 
-    if place:
+    if slot:
         from podium.cli.detached_run import hand_over
 
-        hand_over(door, begin, place)
+        hand_over(door, begin, slot)
     else:
         host(door, begin, wait=wait)
 
 
-def _place(queue: str, priority: int, delay: str) -> Place:
+def _queue_slot(queue: str, priority: int, delay: str) -> Place:
     from podium.app.work_request import MAX_PRIORITY, QUEUE, Place
     from podium.cli.commands.workspaces import span
 
@@ -121,7 +121,7 @@ def _place(queue: str, priority: int, delay: str) -> Place:
     return Place(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
 
 
-def _words(task: str) -> str:
+def _task_text(task: str) -> str:
     from podium.app.submission import plain_text
 
     return plain_text(_from_stdin() if task == STDIN else task)

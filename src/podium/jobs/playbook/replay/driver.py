@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.agents.budget_tracker import Purse
+from podium.agents.budget_tracker import BudgetTracker
 from podium.app.app import Podium
 from podium.app.approvals import approve, reject
 from podium.app.run_control import resolve_call
@@ -312,7 +312,7 @@ class ReplayDriver:
         return PlaybookDeps(
             store=store,
             clock=stage.clock,
-            purse=Purse(store, stage.clock, budgets),
+            purse=BudgetTracker(store, stage.clock, budgets),
             grounds=RecordedGrounds(self._tape.recording),
             off_limits=off_limits,
             bench=bench,

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from podium.core.errors import BadInput
-from podium.core.events import AnyEvent, Event, RunQueued, read_body
+from podium.core.events import AnyEvent, Event, RunQueued, UnknownEvent, read_body
 from podium.core.model import Json
 from podium.jobs.playbook.events import PlaybookBegan
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
@@ -137,6 +137,8 @@ def _recorded(traced: TraceEntry, name: str) -> RecordedEvent:
         raise BadInput(
             f"{place} ({str(data['type'])[:40]!r}) is none that this Podium knows: {_first_fault(error)}"
         ) from None
+    if isinstance(body, UnknownEvent):
+        raise BadInput(f"{place} ({body.type[:40]!r}) is none that this Podium knows")
     if body.version > type(body).model_fields["version"].default:
         raise BadInput(f"{place} was written by a newer Podium (version {body.version})")
     line = event.line()

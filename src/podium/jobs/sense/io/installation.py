@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
-from podium.core.errors import BadInput, NotPossibleNow
+from podium.app.inventory import Blocker, UninstallCheck
+from podium.config.folders import STATE_FOLDER
+from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.jobs.sense.io.safe_files import placed
 from podium.jobs.sense.io.schedulers import (
@@ -148,3 +151,36 @@ def _no_plan(memory: _Remembered) -> str:
 def _fault(fault: Mapping[str, Any]) -> str:
     message = str(fault["msg"]).removeprefix("Value error, ")
     return f"{'.'.join(map(str, fault['loc']))}: {message}"
+
+
+class ScheduledLoops(UninstallCheck):
+    """Schedulers of this machine that start the sense loop keep its project from being removed."""
+
+    async def look_at(self, project: Path) -> tuple[Sequence[Blocker], Sequence[str]]:
+        try:
+            schedule = schedule_of(root=str(project), program="/bin/true")
+        except PodiumError:  # a folder that no scheduler can take
+            return (), ()
+        machine = machine_in(self.podium.environ, self.podium.launcher)
+        schedulers = await standings(schedule, machine)
+        is_there = await asyncio.to_thread(project.is_dir)
+        where = "there" if is_there else "there, in an empty folder that you make for it"
+        blockers = [
+            Blocker(
+                what=str(project),
+                why=f"{found.scheduler} starts its sense loop; run `podium sense uninstall {found.scheduler}` {where}",
+                busy=True,
+            )
+            for found in schedulers
+            if found.installed
+        ]
+        return blockers, _cron_notes(project, schedulers)
+
+
+def _cron_notes(project: Path, schedulers: Sequence[Standing]) -> list[str]:
+    """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
+    problems = [found.why for found in schedulers if found.scheduler == "cron"]
+    unread = any(problem and "not installed" not in problem for problem in problems)
+    if not (unread and (project / STATE_FOLDER / "sense").is_dir()):
+        return []
+    return [f"cron: its table cannot be read; remove a line with {project} by `crontab -e`"]

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from podium.agents.budget_tracker import Purse
-from podium.agents.turn_step import Player, ask
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent, ask
 from podium.core.errors import StepFailed
 from podium.core.model import FrozenModel, Json
 from podium.jobs.sense.deps import OpsReply, SenseJob, recorded_without
@@ -176,9 +176,9 @@ async def with_ops(
     ctx: FlowContext,
     order: WorkOrder,
     *,
-    writer: Player | None,
+    writer: RoleAgent | None,
     store: Store,
-    purse: Purse,
+    purse: BudgetTracker,
     desk: str,
     options: SenseOptions,
     show: ShowFile,
@@ -190,7 +190,7 @@ async def with_ops(
     sources = (*order.provenance, *((FILES,) if shown.files else ()))
     try:
         reply = await ask(
-            ctx, writer, writing_prompt(order, shown, options), purse=purse, name=OPERATIONS,
+            ctx, writer, writing_prompt(order, shown, options), budget=purse, name=OPERATIONS,
             workspace=desk, contract=OpsReply, provenance=sources,
         )  # fmt: skip
         made = OpsReply.model_validate(reply.payload)

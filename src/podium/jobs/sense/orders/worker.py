@@ -28,7 +28,7 @@ from podium.jobs.sense.source_factory import own_paths
 from podium.ports import FlowBody, Toolbox
 
 if TYPE_CHECKING:
-    from podium.agents.turn_step import Player
+    from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
     from podium.policy import RuleGate
     from podium.tools import Registry
@@ -90,7 +90,7 @@ async def build_work_order(podium: Podium) -> FlowBody:
     return work_order_flow(kit)
 
 
-async def writer_of(podium: Podium, options: SenseOptions) -> Player | None:
+async def writer_of(podium: Podium, options: SenseOptions) -> RoleAgent | None:
     """Who makes operations of words; None: nobody."""
     if not options.writer:
         return None

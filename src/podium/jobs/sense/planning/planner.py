@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podium.agents.turn_step import Player, ask
+from podium.agents.turn_step import RoleAgent, ask
 from podium.core.decisions import Usage, canonical_json
 from podium.core.errors import (
     AgentNotLoggedIn,
@@ -164,9 +164,9 @@ async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
 
 
 async def _asked(
-    ctx: FlowContext, kit: SenseKit, job: SenseJob, player: Player, profile: Profile
+    ctx: FlowContext, kit: SenseKit, job: SenseJob, player: RoleAgent, profile: Profile
 ) -> Planned:
-    sheltered = Player(
+    sheltered = RoleAgent(
         role=player.role,
         agent=_Sheltered(player.agent),
         allowed_tools=(),
@@ -177,7 +177,7 @@ async def _asked(
     seen = await situation(ctx, kit, before=PLAN)
     reply = await ask(
         ctx, sheltered, planning_prompt(profile, job.bundle, seen, kit.options),
-        purse=kit.purse, name=PLAN, workspace=kit.planner.desk,
+        budget=kit.purse, name=PLAN, workspace=kit.planner.desk,
         contract=PlanReply, provenance=job.bundle.provenance,
     )  # fmt: skip
     now = await ctx.now("planning")
