@@ -71,7 +71,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
         store, engine = await podium.store(), await podium.hosting_engine()
         async with _live_view(door, store, run, view):
             run = await see_through(engine, run, wait=wait)
-        full = engine.out_of_room()
+        full = engine.disk_full_error()
         await view.look_back(podium, run)
         return run
 
@@ -148,7 +148,7 @@ async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> Async
         finally:
             # A waiting run's events never end, and those of an ended one may lag behind.
             await listening.close()
-    for problem in listening.faults:
+    for problem in listening.problems:
         door.screen.stderr_line(f"podium: {problem}; see all with `podium logs {short_id(run.id)}`")
     if isinstance(listening.error, AnswerLost):
         raise listening.error

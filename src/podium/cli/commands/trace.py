@@ -283,9 +283,9 @@ def _show_file(
     reading = TraceReader(file, name)
     with file:
         view.read(reading, after)
-    for problem in reading.faults:
+    for problem in reading.problems:
         door.screen.stderr_line(f"podium: {problem}")
-    if (others := reading.fault_count - len(reading.faults)) > 0:
+    if (others := reading.problem_count - len(reading.problems)) > 0:
         door.screen.stderr_line(f"podium: {name}: {others} more")
     # Of a run it is what another process is writing just now: what a crash tore has been mended.
     if reading.torn and not growing:
