@@ -123,7 +123,7 @@ def test_a_queue_without_workers_says_what_to_start(desk: Desk) -> None:
     }
     assert "gpu  2 at once, 4 a worker, 10 starts in 60 s\n" in said.out
     assert "nobody serves `gpu`: start `podium worker --queue gpu`\n" in said.err
-    assert "1 run for a person: `podium runs --status needs_human` lists them\n" in said.err
+    assert "1 run needs a person; list them with `podium runs --status needs_human`\n" in said.err
     [record] = desk.run("queues", "--json").json["queues"]
     assert (record["name"], record["queued"], record["served_by"]) == ("gpu", 1, [])
     assert record["trouble"].startswith("nobody serves `gpu`")

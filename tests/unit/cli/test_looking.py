@@ -82,7 +82,7 @@ async def test_a_look_that_takes_long_is_told_and_gone_on_with(
     trouble.back.clear()
     for _ in range(2):
         await eye.look(unless=asyncio.Event())
-        assert eye.away.startswith("the database does not answer; this is from 20")
+        assert eye.away.startswith("the database does not respond; data is from 20")
     trouble.back.set()
 
     async def is_new() -> bool:
