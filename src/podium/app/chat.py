@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
+from podium.app.inbox import resolve_approval
 from podium.app.run_continuation import how_it_continues
 from podium.app.run_list import how_they_stand, list_runs
 from podium.app.submission import submit
@@ -22,7 +23,6 @@ from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.submission import ask
-from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.ports import RunQuery, StoreView
 from podium.render.approval import what_line
 from podium.render.text import shown_line, shown_text
@@ -151,7 +151,7 @@ class ChatDesk:
 
     async def _approved(self, by: Approver, wish: ChatWish) -> str:
         podium, store = self._podium, await self._podium.store()
-        meant = await store.read(lambda view: approval_meant(view, wish.target))
+        meant = await store.read(lambda view: resolve_approval(view, wish.target))
         granted = await approve(
             store,
             podium.clock,
@@ -172,7 +172,7 @@ class ChatDesk:
 
     async def _rejected(self, by: Approver, wish: ChatWish) -> str:
         podium, store = self._podium, await self._podium.store()
-        meant = await store.read(lambda view: approval_meant(view, wish.target))
+        meant = await store.read(lambda view: resolve_approval(view, wish.target))
         refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=wish.words)
         return f"Rejected {short_id(refused.id)}: {_cut(what_line(refused))}{await self._next(refused)}"
 
@@ -213,7 +213,7 @@ def _meant(view: StoreView, target: str) -> tuple[Run, list[Approval]]:
     try:
         run_id = find_id(view, "run", target)
     except UnknownId:
-        approval = view.approval(find_id(view, "approval", approval_meant(view, target)))
+        approval = view.approval(find_id(view, "approval", resolve_approval(view, target)))
         run_id = approval.run_id if approval else ""
     run = view.run(run_id)
     if run is None:

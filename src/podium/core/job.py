@@ -81,6 +81,8 @@ class Job(NamedTuple):
     """(type, version) → `(data) -> data`: lifts a stored event of that version to the next one."""
     event_view: ImportPath = ""
     """`(body) -> EventView`: how its events are shown; see `podium.render.event_view`."""
+    approvals: ImportPath = ""
+    """Class of how approvals that its runs ask for are named, shown and edited; see `podium.app.inbox.JobApprovals`."""
     uninstall: ImportPath = ""
     """Class that looks for what keeps a project from being removed; see `podium.app.inventory.UninstallCheck`."""
     metrics: ImportPath = ""

@@ -38,20 +38,17 @@ def find_candidate(view: StoreView, text: str) -> Run:
     return found
 
 
-def approval_meant(view: StoreView, text: str) -> str:
-    """The id of the approval for which a work order's id stands; any other text as it is.
+def find_approval(view: StoreView, text: str) -> str:
+    """The id of the approval for which a work order's id stands; empty when there is none.
 
     Raises `AmbiguousId` for a beginning of several.
     """
-    wanted = text.strip()
-    if view.find_ids("approval", wanted):
-        return text
-    found = _by_order(view, wanted)
-    if len(found) > 1:
-        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in found])
-    asked = view.approvals(run_id=found[0].id) if found else []
-    pending = [each for each in asked if each.status is ApprovalStatus.PENDING]
-    return next((each.id for each in (*pending, *asked)), text)
+    runs = _by_order(view, text.strip())
+    if len(runs) > 1:
+        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in runs])
+    approvals = view.approvals(run_id=runs[0].id) if runs else []
+    pending = [approval for approval in approvals if approval.status is ApprovalStatus.PENDING]
+    return next((approval.id for approval in (*pending, *approvals)), "")
 
 
 def _by_order(view: StoreView, wanted: str) -> list[Run]:

@@ -23,6 +23,7 @@ JOB = Job(
     },
     options="podium.jobs.sense.options:SenseOptions",
     queues="podium.jobs.sense.effective_options:order_queues",
+    approvals="podium.jobs.sense.candidate_approvals:CandidateApprovals",
     uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
