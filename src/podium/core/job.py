@@ -71,6 +71,8 @@ class Job(NamedTuple):
     """Router of its part of the API, below `/api/v1`."""
     sockets: ImportPath = ""
     """Router of its websockets, below `/api/v1` and not in the API's description."""
+    mcp_tools: ImportPath = ""
+    """Tools of its own in Podium's MCP server; see `podium.mcp.run_tools`."""
     guarded_files: ImportPath = ""
     """Tuple of paths in a repository that steer the job: an agent's change of them needs an approval."""
     planned_call: ImportPath = ""

@@ -15,6 +15,7 @@ JOB = Job(
     run_view="podium.jobs.operator.run_view:OperatorTelling",
     api="podium.jobs.operator.api:router",
     pages="podium.jobs.operator.page:router",
+    mcp_tools="podium.jobs.operator.mcp_tools:TOOLS",
     approvals="podium.jobs.operator.plan_edit:PlanApprovals",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},
