@@ -30,6 +30,16 @@ class Command(NamedTuple):
     """One of `podium.cli.app.GROUPS`; any other stands after them."""
 
 
+class ChatVerb(NamedTuple):
+    """A word with which people in a chat ask the job for something."""
+
+    answer: ImportPath
+    """`async (app, text, by) -> str`: does it and says what came of it. Raises `PodiumError`."""
+    argument: str
+    """What follows the word, such as TASK."""
+    help: str
+
+
 class FlowSpec(NamedTuple):
     """A flow whose parts are loaded by the first run of it."""
 
@@ -71,6 +81,8 @@ class Job(NamedTuple):
     """Router of its part of the API, below `/api/v1`."""
     sockets: ImportPath = ""
     """Router of its websockets, below `/api/v1` and not in the API's description."""
+    chat: Mapping[str, ChatVerb] = MappingProxyType({})
+    """Word → what people in a chat can ask with it, if they have the role operator."""
     mcp_tools: ImportPath = ""
     """Tools of its own in Podium's MCP server; see `podium.mcp.run_tools`."""
     guarded_files: ImportPath = ""
@@ -142,7 +154,7 @@ def find_installed_jobs() -> InstalledJobs:
 
 def _names_of(job: Job) -> set[str]:
     """Names that no other job may have."""
-    return {job.name, *job.flows, *job.commands, *job.events}
+    return {job.name, *job.flows, *job.commands, *job.events, *job.chat}
 
 
 def installed_jobs() -> tuple[Job, ...]:

@@ -1,6 +1,6 @@
 """Pipeline: a task becomes a reviewed, tested branch and a pull request."""
 
-from podium.core.job import Command, FlowSpec, Job
+from podium.core.job import ChatVerb, Command, FlowSpec, Job
 
 JOB = Job(
     name="pipeline",
@@ -22,6 +22,11 @@ JOB = Job(
     report="podium.jobs.pipeline.run_view:look_back",
     request="podium.jobs.pipeline.submission:PipelineRequest",
     submit="podium.jobs.pipeline.submission:submit",
+    chat={
+        "run": ChatVerb(
+            "podium.jobs.pipeline.submission:answer_chat", "TASK", "a task becomes a branch"
+        ),
+    },
     commands={
         "run": Command(
             "podium.jobs.pipeline.commands.run:app",

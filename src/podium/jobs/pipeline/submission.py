@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from podium.app.submission import Submission
+from podium.app.submission import submit as submit_request
+from podium.app.work_request import Wish
+from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.pipeline.composition import pipeline_job
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 
 class PipelineRequest(FrozenModel):
@@ -23,3 +31,10 @@ async def submit(submission: Submission) -> Run:
     queue = submission.queue()
     job = await pipeline_job(submission.podium, submission.text, **submission.options.model_dump())
     return await submission.start(job.model_dump(mode="json"), task=job.task, queue=queue)
+
+
+async def answer_chat(podium: Podium, text: str, by: str) -> str:
+    """Queue the task that somebody writes in a chat."""
+    run = await submit_request(podium, Wish(flow="pipeline", text=text), by=by)
+    run_id = short_id(run.id)
+    return f"Run {run_id} is queued. `status {run_id}` shows how far it is."
