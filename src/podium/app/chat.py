@@ -130,9 +130,7 @@ class ChatDesk:
     ) -> str:
         match request.verb:
             case "status":
-                return await (
-                    self._status_of(request.target) if request.target else self._status()
-                )
+                return await (self._status_of(request.target) if request.target else self._status())
             case "approve" | "answer":
                 return await self._approve(by, request)
             case "reject":

@@ -25,8 +25,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium import __version__
-from podium.core.job import all_jobs, load
 from podium.core.errors import BadInput, Interrupted, PodiumError, UserMustAct
+from podium.core.job import all_jobs, load
 from podium.mcp.context import Desk, DoorTool, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval

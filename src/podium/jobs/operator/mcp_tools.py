@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from podium.app.work_request import Told
-from podium.core.model import FrozenModel, Json, NonEmpty
+from podium.core.model import FrozenModel, NonEmpty
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
 from podium.jobs.operator.submission import ask

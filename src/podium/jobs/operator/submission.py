@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -20,6 +20,7 @@ from podium.core.work import Run
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.render.approval import what_line
 from podium.render.text import shown_line
+from podium.tools.packs import known_packs, shipped_packs
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -127,3 +128,9 @@ def _chat_lines(answer: OperatorAnswer, approval: Approval | None) -> Iterator[s
     reading = answer.classification
     why = (reading.question or reading.reasoning) if reading and not run else ""
     yield from (cut_line(shown_line(text)) for text in (answer.reason, why) if text)
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """Values that options of a request can have."""
+    packs = known_packs(project=podium.folders.project, shipped=shipped_packs())
+    return {"pack": sorted(pack.name for pack in packs)}

@@ -114,7 +114,9 @@ async def reject_candidate(
         raise NotPossibleNow(
             f"candidate {candidate_view.standing.wo_id} asks nobody; it is {candidate_view.state}"
         )
-    meant = await store.read(lambda view: resolve_approval(view, candidate_view.standing.approval_id))
+    meant = await store.read(
+        lambda view: resolve_approval(view, candidate_view.standing.approval_id)
+    )
     return await reject(store, podium.clock, podium.ids, meant, by=person.approver, why=no.why)
 
 
