@@ -12,7 +12,7 @@ JOB = Job(
         ),
     },
     options="podium.jobs.operator.options:OperatorOptions",
-    run_view="podium.jobs.operator.run_view:OperatorTelling",
+    run_view="podium.jobs.operator.run_view:OperatorRunView",
     api="podium.jobs.operator.api:router",
     pages="podium.jobs.operator.page:router",
     chat={
@@ -28,7 +28,7 @@ JOB = Job(
     benches={"operator": "podium.jobs.operator.bench.command:app"},
     request_label="The message to the operator",
     choices="podium.jobs.operator.submission:option_choices",
-    request="podium.jobs.operator.submission:OperatorWords",
+    request="podium.jobs.operator.submission:OperatorRequest",
     submit="podium.jobs.operator.submission:submit",
     commands={
         "ask": Command(
