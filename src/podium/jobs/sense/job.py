@@ -28,7 +28,7 @@ JOB = Job(
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
-    request="podium.jobs.sense.submission:SenseWish",
+    request="podium.jobs.sense.submission:TickRequest",
     submit="podium.jobs.sense.submission:submit",
     commands={
         "sense": Command(

@@ -21,7 +21,7 @@ from podium.core.errors import BadInput, PodiumError
 from podium.core.model import FrozenModel, Json
 from podium.jobs.duet.task_control import pairs_in_use
 from podium.jobs.pipeline.spec_files import pipeline_spec
-from podium.tools.packs import known_packs, shipped_packs
+from podium.tools.packs import list_packs, shipped_packs
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.context import CurrentContext
@@ -40,7 +40,7 @@ def choices_of(podium: Podium) -> Choices:
     fixed = _FIXED.get(podium)
     if fixed is None:
         fixed = _FIXED[podium] = _of_configuration(podium)
-    packs = known_packs(project=podium.folders.project, shipped=shipped_packs())
+    packs = list_packs(project=podium.folders.project, shipped=shipped_packs())
     return {**fixed, ("operator", "pack"): tuple(sorted(pack.name for pack in packs))}
 
 
