@@ -69,7 +69,7 @@ async def test_what_was_seen_last_stays_with_the_reason_while_an_error_passes(
     trouble.error = StoreBusy("locked for 20 s")
     await eye.look(unless=asyncio.Event())
     assert eye.snapshot is EARLIER
-    assert eye.away.startswith("locked for 20 s; this is from 20")
+    assert eye.away.startswith("locked for 20 s; data is from 20")
     trouble.error = None
     await eye.look(unless=asyncio.Event())
     assert (eye.snapshot.at, eye.away) == (FIRST_MOMENT, "")
