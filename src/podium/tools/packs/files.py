@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from podium.core.decisions import digest_of
 from podium.core.errors import PackInvalid, PackProblem, ToolBroke
-from podium.tools.packs.shipped import is_shipped
+from podium.tools.packs.pack_folders import is_shipped
 
-REGISTRY_FILE = "tools.registry.json"
 _COMPILED = "__pycache__"
 _REFUSED = {
     _COMPILED: "holds compiled code, which nobody can read before trusting it; remove this folder",

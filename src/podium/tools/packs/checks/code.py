@@ -15,7 +15,7 @@ from podium.tools.packs.handlers import (
     python_handler,
     settings_in,
 )
-from podium.tools.packs.shipped import is_shipped
+from podium.tools.packs.pack_folders import is_shipped
 
 Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None]
 """Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""

@@ -1,12 +1,27 @@
-"""Finds packs: by path, in the project, or among those that come with Podium."""
+"""Folders of packs: those that come with Podium, packs found by path or name, and new ones."""
 
 from __future__ import annotations
 
+import re
+from importlib import resources
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from podium.core.errors import BadInput
-from podium.tools.packs.files import REGISTRY_FILE
+from podium.platform import shipped_folder
+
+REGISTRY_FILE = "tools.registry.json"
+
+
+def shipped_packs() -> Path:
+    """The folder of the packs that come with Podium: in the package, or beside it in a checkout."""
+    return shipped_folder("packs")
+
+
+def is_shipped(folder: Path) -> bool:
+    """Check that a folder lies there. Whoever can write there could change Podium itself."""
+    return folder.resolve().is_relative_to(shipped_packs().resolve())
+
 
 _MAX_EXCERPT_CHARACTERS = 200
 Origin = Literal["project", "shipped"]
@@ -56,3 +71,28 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_PLACEHOLDER = "PACK_NAME"
+FILES = ("tools.registry.json", "handlers.py")
+
+
+def write_new_pack(folder: Path) -> list[str]:
+    """Write a pack, named after its folder, that loads and works. Gives the names of its files.
+
+    Raises `BadInput` when something is there already, or the name is none for a pack.
+    """
+    name = folder.resolve().name
+    if not _NAME.fullmatch(name):
+        raise BadInput(
+            f"{name!r} cannot be a pack's name; take lower-case letters, digits, `_` and `-`"
+        )
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
+        raise BadInput(f"{str(folder)!r} is there already; name a folder that is not")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        template = resources.files("podium.tools.packs") / "sample" / f"{file}.txt"
+        text = template.read_text("utf-8").replace(_PLACEHOLDER, name)
+        (folder / file).write_text(text, encoding="utf-8")
+    return list(FILES)
