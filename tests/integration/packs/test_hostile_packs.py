@@ -210,7 +210,7 @@ def test_what_an_installer_compiles_beside_shipped_packs_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real folder of shipped packs is not written to by tests.
-    monkeypatch.setattr("podium.tools.packs.pack_folders.shipped_packs", lambda: tmp_path)
+    monkeypatch.setattr("podium.tools.packs.files.shipped_packs", lambda: tmp_path)
     folder = write_pack(tmp_path / "bikes")
     before = pack_digest(folder)
     (folder / "desk/__pycache__").mkdir()

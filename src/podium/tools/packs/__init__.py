@@ -5,21 +5,26 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.tools.packs.files import pack_digest
-    from podium.tools.packs.handlers import performer, python_handler
-    from podium.tools.packs.pack_code import PackCode
-    from podium.tools.packs.pack_folders import (
+    from podium.tools.packs.files import (
         REGISTRY_FILE,
         PackFolder,
         find_pack,
         list_packs,
+        pack_digest,
         shipped_packs,
         write_new_pack,
     )
+    from podium.tools.packs.handlers import (
+        PackFunction,
+        PackScope,
+        RowReader,
+        performer,
+        python_handler,
+    )
+    from podium.tools.packs.pack_code import PackCode
     from podium.tools.packs.pack_handler import pack_tools
     from podium.tools.packs.pack_loader import load_pack
     from podium.tools.packs.registry_schema import published_schema
-    from podium.tools.packs.scope import PackFunction, PackScope, RowReader
 
 __all__ = [
     "REGISTRY_FILE",
@@ -43,21 +48,21 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "write_new_pack": "pack_folders",
+        "write_new_pack": "files",
         "PackCode": "pack_code",
-        "REGISTRY_FILE": "pack_folders",
+        "REGISTRY_FILE": "files",
         "pack_digest": "files",
-        "PackFolder": "pack_folders",
-        "find_pack": "pack_folders",
-        "list_packs": "pack_folders",
+        "PackFolder": "files",
+        "find_pack": "files",
+        "list_packs": "files",
         "performer": "handlers",
         "python_handler": "handlers",
         "load_pack": "pack_loader",
         "pack_tools": "pack_handler",
         "published_schema": "registry_schema",
-        "PackFunction": "scope",
-        "PackScope": "scope",
-        "RowReader": "scope",
-        "shipped_packs": "pack_folders",
+        "PackFunction": "handlers",
+        "PackScope": "handlers",
+        "RowReader": "handlers",
+        "shipped_packs": "files",
     },
 )

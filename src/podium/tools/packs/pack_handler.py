@@ -33,13 +33,16 @@ from podium.tools.packs.handlers import (
     AnyHandler,
     HttpHandler,
     McpHandler,
+    PackFunction,
+    PackScope,
+    RowReader,
     ServiceHandler,
     handler_of,
     python_handler,
+    settings_of,
 )
 from podium.tools.packs.pack_code import PackCode
 from podium.tools.packs.remote_calls import call_http, call_mcp
-from podium.tools.packs.scope import PackFunction, PackScope, RowReader, settings_of
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope
 

@@ -10,8 +10,7 @@ from podium.core.packs import Pack
 from podium.tools.packs.checks import CHECKS, RegistryCheck
 from podium.tools.packs.checks.registry_check import CheckTooLong
 from podium.tools.packs.checks.schemas import schema_problems
-from podium.tools.packs.files import PackSnapshot, snapshot_of
-from podium.tools.packs.pack_folders import REGISTRY_FILE
+from podium.tools.packs.files import REGISTRY_FILE, PackSnapshot, snapshot_of
 from podium.tools.packs.registry_file import pointer, read_json, read_text, registry_of
 
 _LOADED: dict[str, Pack] = {}

@@ -18,8 +18,7 @@ from podium.tools.packs.checks.registry_check import (
     properties_of,
     required_of,
 )
-from podium.tools.packs.files import pack_digest
-from podium.tools.packs.pack_folders import REGISTRY_FILE, is_shipped, shipped_packs
+from podium.tools.packs.files import REGISTRY_FILE, is_shipped, pack_digest, shipped_packs
 from podium.tools.packs.registry_file import pointer
 
 _PATTERN = re.compile(r"[a-z0-9_.*?]+")
