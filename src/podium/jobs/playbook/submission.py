@@ -16,7 +16,7 @@ from podium.jobs.playbook.composition import job_of_files
 
 
 class PlaybookRequest(FrozenModel):
-    """What may be said of a run of a playbook. Paths are beneath the project."""
+    """Options of a playbook run. Paths are relative to the project."""
 
     profile: str = ""
     """The plugin's profile. Empty: the nearest one upwards from the root."""
@@ -35,9 +35,9 @@ async def submit(submission: Submission) -> Run:
     project = submission.podium.folders.project
     job = job_of_files(
         submission.podium,
-        _beneath(project, submission.text, "the playbook"),
-        profile=_beneath(project, options.profile, "profile") if options.profile else None,
-        root=_beneath(project, options.root, "root") if options.root else None,
+        _project_path(project, submission.text, "the playbook"),
+        profile=_project_path(project, options.profile, "profile") if options.profile else None,
+        root=_project_path(project, options.root, "root") if options.root else None,
         agent=options.agent,
         inputs=options.inputs,
         dry_run=options.dry_run,
@@ -47,8 +47,8 @@ async def submit(submission: Submission) -> Run:
     )
 
 
-def _beneath(project: Path, written: str, what: str) -> Path:
-    """A path of the project. Who is not at this machine's command line reads no file beside it."""
+def _project_path(project: Path, written: str, what: str) -> Path:
+    """Resolve a path of the project. Remote requests read no file outside of it."""
     if not written.strip():
         raise BadInput(f"{what} is not named; name a file of the project")
     path = project / written
