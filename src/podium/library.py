@@ -112,7 +112,7 @@ async def _seen_through(podium: Podium, run: Run, on_event: Callable[[Event], No
     finally:
         await listening.close()
         for fault in listening.faults:
-            podium.tell(fault)
+            podium.notify(fault)
 
 
 async def _result(podium: Podium, run: Run) -> PlaybookResult:

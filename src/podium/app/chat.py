@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
 from podium.app.run_continuation import how_it_continues
-from podium.app.run_list import how_they_stand, list_runs
+from podium.app.run_list import list_runs, with_host_status
 from podium.app.submission import submit
-from podium.app.work_request import Wish
+from podium.app.work_request import WorkRequest
 from podium.config.chat_settings import SenderSettings
 from podium.core.approvals import Approver, Authentication
 from podium.core.decisions import Approval, ApprovalStatus
@@ -43,7 +43,7 @@ NEEDED_ROLE: dict[Verb, Needs] = {
     "reject": "approver",
     "help": "",
 }
-"""What somebody must be for each; everybody who is heard may look."""
+"""Role that each command needs; everybody who is admitted may look."""
 
 HELP = """run TASK: a task becomes a branch
 ask MESSAGE: the operator plans it, and asks before it acts
@@ -57,44 +57,44 @@ _FIRST_WORD = re.compile(r"^\s*/?(?P<verb>[A-Za-z]+)(?:@\w+)?:?(?:\s+(?P<rest>.*
 _WITH_AN_ID: tuple[Verb, ...] = ("approve", "answer", "reject")
 
 
-class ChatWish(FrozenModel):
-    """What is wished for."""
+class ChatCommand(FrozenModel):
+    """A parsed chat message."""
 
     verb: Verb
     target: str = ""
     """The id of what it is about."""
-    words: str = ""
+    text: str = ""
 
 
-def understood(text: str) -> ChatWish | str:
+def understood(text: str) -> ChatCommand | str:
     """The wish, or words that say what is missing of it."""
-    found = _FIRST_WORD.match(text)
-    verb = next((each for each in NEEDED_ROLE if found and found["verb"].lower() == each), None)
-    if found is None or verb is None:
+    match = _FIRST_WORD.match(text)
+    verb = next((name for name in NEEDED_ROLE if match and match["verb"].lower() == name), None)
+    if match is None or verb is None:
         return f"This is none of what can be said here.\n{HELP}"
-    rest = (found["rest"] or "").strip()
+    rest = (match["rest"] or "").strip()
     if verb in ("run", "ask"):
         what = "a task" if verb == "run" else "a message"
-        return ChatWish(verb=verb, words=rest) if rest else f"Say {what} behind `{verb}`."
+        return ChatCommand(verb=verb, text=rest) if rest else f"Say {what} behind `{verb}`."
     if verb not in _WITH_AN_ID:
-        return ChatWish(verb=verb, target=rest)
-    target, _, words = rest.partition(" ")
-    return _about(verb, target, words.strip())
+        return ChatCommand(verb=verb, target=rest)
+    target, _, text_after = rest.partition(" ")
+    return _about(verb, target, text_after.strip())
 
 
-def _about(verb: Verb, target: str, words: str) -> ChatWish | str:
+def _about(verb: Verb, target: str, text: str) -> ChatCommand | str:
     if not target:
         return f"Say the id of what waits behind `{verb}`; `status` lists it."
-    if verb == "approve" and words:
+    if verb == "approve" and text:
         return "A yes is `APPROVE: ID` and nothing behind it; `answer ID WORDS` answers a question."
-    if verb != "approve" and not words:
+    if verb != "approve" and not text:
         what = "a reason" if verb == "reject" else "the answer"
         return f"Say {what} behind the id."
-    return ChatWish(verb=verb, target=target, words=words)
+    return ChatCommand(verb=verb, target=target, text=text)
 
 
-HEARD_FOR = timedelta(days=3)
-"""How long a message is known again: services try on for about a day."""
+DEDUP_WINDOW = timedelta(days=3)
+"""Time for which a repeated message is recognised: services retry for about a day."""
 MAX_TEXT = 20_000
 MAX_ANSWER = 1_800
 """Below the 2,000 characters that Discord takes."""
@@ -103,7 +103,7 @@ MAX_LISTED = 8
 GOING_ON = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 
 
-class ChatDesk:
+class ChatService:
     """Answers people of chats. Who they are, their service has proved."""
 
     def __init__(self, podium: Podium) -> None:
@@ -113,45 +113,47 @@ class ChatDesk:
         """`credential` names what proved who speaks. What came of it, in words without secrets. What cannot be done is said, never raised."""
         if len(text) > MAX_TEXT:
             return f"{len(text)} characters are too many for a chat; {MAX_TEXT} are heard."
-        wish = understood(text)
-        if isinstance(wish, str):
-            return wish
-        needed = NEEDED_ROLE[wish.verb]
+        command = understood(text)
+        if isinstance(command, str):
+            return command
+        needed = NEEDED_ROLE[command.verb]
         if needed and needed not in sender.roles:
             return (
                 f"Not done: {sender.person} is no {needed}. `chat` in podium.yaml names the roles."
             )
         try:
-            said = await self._done(_approver(sender, credential), wish)
+            reply = await self._done(_approver(sender, credential), command)
         except PodiumError as error:
-            said = f"Not done: {error}"
-        return self._safe(said)
+            reply = f"Not done: {error}"
+        return self._safe(reply)
 
-    async def _done(self, by: Approver, wish: ChatWish) -> str:
-        match wish.verb:
+    async def _done(self, by: Approver, command: ChatCommand) -> str:
+        match command.verb:
             case "run":
-                run = await submit(self._podium, Wish(flow="pipeline", text=wish.words), by=by.name)
+                run = await submit(
+                    self._podium, WorkRequest(flow="pipeline", text=command.text), by=by.name
+                )
                 return f"Run {short_id(run.id)} is queued. `status {short_id(run.id)}` tells how it goes."
             case "ask":
-                return await self._asked(by.name, wish.words)
+                return await self._asked(by.name, command.text)
             case "status":
-                return await (self._status_of(wish.target) if wish.target else self._status())
+                return await (self._status_of(command.target) if command.target else self._status())
             case "approve" | "answer":
-                return await self._approved(by, wish)
+                return await self._approved(by, command)
             case "reject":
-                return await self._rejected(by, wish)
+                return await self._rejected(by, command)
             case "help":
                 return HELP
 
-    async def _asked(self, by: str, words: str) -> str:
-        answer = await ask(self._podium, words, mode=OperatorMode.ENQUEUE, by=by)
+    async def _asked(self, by: str, text: str) -> str:
+        answer = await ask(self._podium, text, mode=OperatorMode.ENQUEUE, by=by)
         store, action = await self._podium.store(), answer.action_id or ""
         asked = await store.read(lambda view: view.approval(action))
         return "\n".join(_operator_lines(answer, asked))
 
-    async def _approved(self, by: Approver, wish: ChatWish) -> str:
+    async def _approved(self, by: Approver, command: ChatCommand) -> str:
         podium, store = self._podium, await self._podium.store()
-        meant = await store.read(lambda view: approval_meant(view, wish.target))
+        meant = await store.read(lambda view: approval_meant(view, command.target))
         granted = await approve(
             store,
             podium.clock,
@@ -159,21 +161,21 @@ class ChatDesk:
             meant,
             by=by,
             groups=podium.settings.approvers,
-            said=wish.words,
+            comment=command.text,
         )
         if granted.status is not ApprovalStatus.GRANTED:
             return f"Noted. {short_id(granted.id)} still waits for somebody else of its chain."
         return f"Approved {short_id(granted.id)}: {_cut(what_line(granted))}{await self._next(granted)}"
 
     async def _next(self, approval: Approval) -> str:
-        """What is left to a person after an answer, on a line of its own; empty when the run goes on by itself."""
+        """Next step for a person after an answer, on a line of its own; empty when the run continues by itself."""
         goes_on = await how_it_continues(await self._podium.store(), self._podium.engine, approval)
         return f"\n{goes_on.sentence}" if goes_on.next else ""
 
-    async def _rejected(self, by: Approver, wish: ChatWish) -> str:
+    async def _rejected(self, by: Approver, command: ChatCommand) -> str:
         podium, store = self._podium, await self._podium.store()
-        meant = await store.read(lambda view: approval_meant(view, wish.target))
-        refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=wish.words)
+        meant = await store.read(lambda view: approval_meant(view, command.target))
+        refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=command.text)
         return f"Rejected {short_id(refused.id)}: {_cut(what_line(refused))}{await self._next(refused)}"
 
     async def _status(self) -> str:
@@ -181,26 +183,28 @@ class ChatDesk:
         waiting = await list_approvals(store, self._podium.clock)
         runs = await list_runs(store, RunQuery(statuses=GOING_ON, limit=MAX_LISTED + 1))
         lines = [
-            *_listed("waits", [_waiting(each) for each in waiting]),
+            *_listed("waits", [_waiting(approval) for approval in waiting]),
             *_listed("goes on", await self._standings(runs)),
         ]
         return "\n".join(lines) or "Nothing goes on, and nothing waits for a person."
 
     async def _standings(self, runs: list[Run]) -> list[str]:
-        stands = await how_they_stand(runs, self._podium.engine)
-        return [_run_line(each.run, each.shown_status) for each in stands]
+        listings = await with_host_status(runs, self._podium.engine)
+        return [_run_line(listing.run, listing.shown_status) for listing in listings]
 
     async def _status_of(self, target: str) -> str:
         store = await self._podium.store()
         run, asked = await store.read(lambda view: _meant(view, target))
         (line,) = await self._standings([run])
-        waiting = [_waiting(each) for each in asked if each.status is ApprovalStatus.PENDING]
+        waiting = [
+            _waiting(approval) for approval in asked if approval.status is ApprovalStatus.PENDING
+        ]
         why = f"\n{_cut(shown_line(run.failure.message))}" if run.failure else ""
         return "\n".join([line + why, *_listed("waits", waiting)])
 
     def _safe(self, text: str) -> str:
-        shown = shown_text(self._podium.redactor.text(text))
-        return shown if len(shown) <= MAX_ANSWER else shown[: MAX_ANSWER - 1] + "…"
+        visible = shown_text(self._podium.redactor.text(text))
+        return visible if len(visible) <= MAX_ANSWER else visible[: MAX_ANSWER - 1] + "…"
 
 
 def _approver(sender: SenderSettings, credential: str) -> Approver:
@@ -222,15 +226,18 @@ def _meant(view: StoreView, target: str) -> tuple[Run, list[Approval]]:
 
 
 def _operator_lines(answer: OperatorAnswer, asked: Approval | None) -> Iterator[str]:
-    """How the operator took a message: what it wants a yes for, or why it does nothing."""
+    """Render the operator's answer: what it asks approval for, or why it does nothing."""
     run = f", run {short_id(answer.run_id)}" if answer.run_id else ""
     yield f"{answer.status.replace('_', ' ').capitalize()}{run}."
     if asked is not None:
         yield f"{asked.tier}: {_cut(what_line(asked))}"
         yield f"APPROVE: {short_id(asked.id)}"
-    said = answer.classification
-    words = (answer.reason, (said.question or said.reasoning) if said and not run else "")
-    yield from (_cut(shown_line(each)) for each in words if each)
+    classification = answer.classification
+    texts = (
+        answer.reason,
+        (classification.question or classification.reasoning) if classification and not run else "",
+    )
+    yield from (_cut(shown_line(text)) for text in texts if text)
 
 
 def _listed(heading: str, lines: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from podium.app.approvals import QUESTION, list_approvals, show_approval
 from podium.app.run_continuation import left_alone
-from podium.app.run_list import ShownStatus, Standing, list_standings
+from podium.app.run_list import RunListing, ShownStatus, list_by_status
 from podium.core.decisions import (
     Approval,
     ApprovalStatus,
@@ -33,7 +33,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class CardKind(StrEnum):
-    """What is asked about."""
+    """Subject of a request for a person."""
 
     QUESTION = "question"
     CANDIDATE = "candidate"
@@ -42,13 +42,13 @@ class CardKind(StrEnum):
 
 
 class Answer(FrozenModel):
-    """Who ended an approval's waiting, when, and with what words."""
+    """Answer to an approval: by whom, when, and with which comment."""
 
     by: str = ""
     at: UtcDatetime | None = None
     words: str = ""
     how: str = ""
-    """How they were authenticated, in words; empty where that was not recorded."""
+    """Authentication of the person as text; empty where it was not recorded."""
 
 
 class Card(FrozenModel):
@@ -57,11 +57,11 @@ class Card(FrozenModel):
     approval: Approval
     kind: CardKind
     run: Run | None = None
-    """Who asks. None: it was cleared away."""
+    """The run that asks. None: it was deleted."""
     agent: str = ""
     role: str = ""
     spent_usd: float = 0.0
-    """What the run has cost so far."""
+    """Cost of the run so far."""
     answer: Answer = Answer()
 
     @property
@@ -75,7 +75,7 @@ class Blocked(FrozenModel):
     run: Run
     reason: str = ""
     interrupted: bool = False
-    """Whoever hosted it is gone."""
+    """The process that hosted it is gone."""
     in_doubt: tuple[CallRecord, ...] = ()
     """Calls of which nobody knows whether they happened."""
 
@@ -100,16 +100,16 @@ class Inbox(FrozenModel):
 async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
     """Cards by tier and then by deadline, and the runs that are stuck."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
-    stuck = await list_standings(store, engine, STUCK, limit=MAX_BLOCKED)
-    left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
+    stuck = await list_by_status(store, engine, STUCK, limit=MAX_BLOCKED)
+    left = [Blocked(run=run, reason=reason) for run, reason in await left_alone(store, engine)]
 
     def look(view: StoreView) -> Inbox:
         pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MAX_LOOKED_AT)
         first = sorted(pending, key=_urgency)[:MAX_CARDS]
         return Inbox(
-            cards=tuple(card_of(view, each) for each in first),
+            cards=tuple(card_of(view, approval) for approval in first),
             more=len(pending) - len(first),
-            blocked=_by_risk([*(_blocked(view, each) for each in stuck), *left]),
+            blocked=_by_risk([*(_blocked(view, listing) for listing in stuck), *left]),
         )
 
     return await store.read(look)
@@ -117,8 +117,8 @@ async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[E
 
 async def see_card(store: Store, clock: Clock, approval: str) -> Card:
     """One card, answered or not. Raises `UnknownId` or `AmbiguousId`."""
-    found = await show_approval(store, clock, approval)
-    return await store.read(lambda view: card_of(view, found))
+    record = await show_approval(store, clock, approval)
+    return await store.read(lambda view: card_of(view, record))
 
 
 def card_of(view: StoreView, approval: Approval) -> Card:
@@ -168,19 +168,19 @@ def _urgency(approval: Approval) -> tuple[int, datetime]:
     return (-approval.tier, approval.deadline)
 
 
-def _blocked(view: StoreView, standing: Standing) -> Blocked:
-    run = standing.run
+def _blocked(view: StoreView, listing: RunListing) -> Blocked:
+    run = listing.run
     reason = run.failure.message if run.failure else ""
-    if standing.interrupted:
+    if listing.interrupted:
         goes_on = f"; a worker of queue {run.queue!r} goes on with it" if run.queue else ""
         reason = f"whoever hosted it is gone{goes_on}"
     return Blocked(
         run=run,
         reason=reason,
-        interrupted=standing.interrupted,
+        interrupted=listing.interrupted,
         in_doubt=tuple(view.calls(run.id, CallStatus.IN_DOUBT)),
     )
 
 
 def _by_risk(blocked: Sequence[Blocked]) -> tuple[Blocked, ...]:
-    return tuple(sorted(blocked, key=lambda each: -each.tier))
+    return tuple(sorted(blocked, key=lambda run: -run.tier))

@@ -266,7 +266,7 @@ def _launcher(ground: Ground) -> ConfiningLauncher:
         _own_launcher(),
         SANDBOX,
         environ,
-        shown=lambda programs, untrusted, search_path: seen_places(
+        needed_folders=lambda programs, untrusted, search_path: seen_places(
             programs,
             search_path,
             home=environ["HOME"],

@@ -25,7 +25,7 @@ async def build_duet(podium: Podium) -> FlowBody:
     kit = DuetDeps(
         store=await podium.store(),
         clock=podium.clock,
-        purse=await podium.purse(),
+        purse=await podium.budget_tracker(),
         stage=lambda pair: stage_of(podium, pair),
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),
@@ -54,8 +54,8 @@ async def _headless(podium: Podium, side: Side, seat: PairSide) -> DuetSide:
     agent = build_agent(
         podium,
         seat.agent,
-        await podium.hook_doors(enclosures=fence),
-        fence=fence,
+        await podium.hook_doors(confinement_provider=fence),
+        confinement=fence,
         unlisted=None if known else AgentSettings(kind=seat.agent),
         command=seat.command,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.progress import LinesTelling, Progress, result_record
 from podium.cli.run_host import next_words
 from podium.core import events as e
@@ -66,10 +66,10 @@ class DuetRunView(LinesTelling):
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, stands: Standing, exit_code: int) -> None:
+    def end(self, stands: RunListing, exit_code: int) -> None:
         self._screen.answer(result_record(stands, exit_code), lambda: self._words(stands))
 
-    def _words(self, stands: Standing) -> None:
+    def _words(self, stands: RunListing) -> None:
         run = stands.run
         result = run.result if isinstance(run.result, dict) else {}
         if report := str(result.get("report") or ""):
@@ -79,7 +79,7 @@ class DuetRunView(LinesTelling):
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")
 
 
-def _what_now(stands: Standing) -> list[str]:
+def _what_now(stands: RunListing) -> list[str]:
     if stands.run.status is RunStatus.FAILED and stands.run.failure is not None:
         short = short_id(stands.run.id)
         return [

@@ -202,7 +202,7 @@ def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
             lambda: podium.hook_doors(
                 doors,
                 gate=MessagesGate(podium.gate, str(folder)),
-                enclosures=LazyConfinement(fence),
+                confinement_provider=LazyConfinement(fence),
             )
         ),
         transcripts=podium.transcripts,

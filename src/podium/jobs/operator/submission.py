@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from podium.app.submission import Submission
-from podium.app.work_request import Told, queue_named
+from podium.app.work_request import ShallowJson, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
@@ -27,7 +27,7 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 class OperatorWords(FrozenModel):
     """What may be said of a message to the operator."""
 
-    context: Told = Field(default_factory=dict)
+    context: ShallowJson = Field(default_factory=dict)
     """What is known already, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
@@ -37,7 +37,7 @@ class OperatorWords(FrozenModel):
 
 async def submit(submission: Submission) -> Run:
     podium, options = submission.podium, submission.options
-    submission.refuse_place()
+    submission.refuse_queue_slot()
     if options.approve and not submission.may_approve:
         raise CallRefused(f"{submission.by} is no approver; start it without a yes to its plan")
     answer = await ask(

@@ -31,7 +31,7 @@ from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, Tool
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.folder_confinement import PlaybookFence
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.jobs.playbook.profile_gate import ProfileGate
     from podium.tools import LocalToolbox, Registry
 
@@ -73,7 +73,7 @@ def playbook_job(
         dry_run=dry_run,
     )
     # What does not fit is said now, and not by a run that was begun.
-    build_agent(podium, job.agent, NoDoors(), desk=podium.enclosures)
+    build_agent(podium, job.agent, NoDoors(), mcp_only_confinement=podium.confinement_provider)
     build_prompt(profile, playbook, given, facts)
     return job
 
@@ -142,7 +142,7 @@ async def build_playbook(podium: Podium) -> FlowBody:
     kit = PlaybookDeps(
         store=await podium.store(),
         clock=podium.clock,
-        purse=await podium.purse(),
+        purse=await podium.budget_tracker(),
         grounds=grounds_of(podium),
         off_limits=off_limits,
         bench=lambda job, ground: bench_for(podium, job, ground),
@@ -160,7 +160,7 @@ async def bench_for(
 
     `agent_behind` makes another agent than the settings', which needs no socket to come in by.
     """
-    from podium.app.folder_confinement import DeskFence
+    from podium.app.folder_confinement import ReadOnlyConfinement
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
     from podium.sandbox import HookServer
 
@@ -183,8 +183,12 @@ async def bench_for(
     async def behind(
         gate: ProfileGate, fence: ConfinementProvider
     ) -> tuple[ToolDoor, LocalToolbox]:
-        door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=fence)
-        return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=fence)
+        door = await podium.tool_door(
+            root, registry=registry, gate=gate, confinement_provider=fence
+        )
+        return door, podium.toolbox_behind(
+            door, root, registry, gate=gate, confinement_provider=fence
+        )
 
     door, toolbox = await behind(gate, narrow)
     open_gate = profile_gate(podium.configuration, job.profile, closed=False)
@@ -200,11 +204,11 @@ async def bench_for(
     if agent_behind is not None:
         player = RoleAgent(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
         return AgentSession(player, prover)
-    desk = DeskFence(podium.enclosures, ground.root)
+    desk = ReadOnlyConfinement(podium.confinement_provider, ground.root)
     settings = podium.settings.agents.get(job.agent)
     player = RoleAgent(
         role=PLAYBOOK,
-        agent=build_agent(podium, job.agent, doors, desk=desk),
+        agent=build_agent(podium, job.agent, doors, mcp_only_confinement=desk),
         allowed_tools=job.tools,
         own_tools=(),
         limits=settings.limits if settings else TurnLimits(),
@@ -216,12 +220,12 @@ def _fence(
     podium: Podium,
     closed: Callable[[str], bool],
     hidden: Callable[[str], bool] = lambda path: False,
-) -> PlaybookFence:
-    from podium.app.folder_confinement import PlaybookFence
+) -> PlainFolderConfinement:
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.policy import exec_rules
 
     empty = podium.folders.user_state / "empty"
-    return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+    return PlainFolderConfinement(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
 
 
 def _refuse_steering(profile: PluginProfile) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.context import Door
 from podium.cli.progress import LinesTelling, Progress, result_record
 from podium.cli.run_host import next_words
@@ -75,13 +75,13 @@ class PlaybookRunView(LinesTelling):
         if step is not None and step.output is not None:
             self._result = PlaybookResult.model_validate(step.output)
 
-    def end(self, stands: Standing, exit_code: int) -> None:
+    def end(self, stands: RunListing, exit_code: int) -> None:
         record = result_record(stands, exit_code)
         if self._result is not None:
             record["result"] = self._result.model_dump(mode="json")
         self._screen.answer(record, lambda: self._report(stands))
 
-    def _report(self, stands: Standing) -> None:
+    def _report(self, stands: RunListing) -> None:
         run = stands.run
         self._screen.line(f"run {run.id} {stands.shown_status}")
         if self._result is not None:
@@ -89,7 +89,7 @@ class PlaybookRunView(LinesTelling):
         for words in self._next(stands):
             self._screen.aside(words)
 
-    def _next(self, stands: Standing) -> list[str]:
+    def _next(self, stands: RunListing) -> list[str]:
         run = stands.run
         if run.status is not RunStatus.FAILED or self._result is None or run.failure is None:
             return next_words(stands)

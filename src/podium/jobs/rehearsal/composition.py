@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.app.agent_builder import players_by_role
+from podium.app.agent_builder import agents_by_role
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput
@@ -20,7 +20,9 @@ FLOW = "rehearsal"
 
 async def build_rehearsal(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
-    kit = RehearsalDeps(player_for=await players_by_role(podium), purse=await podium.purse())
+    kit = RehearsalDeps(
+        player_for=await agents_by_role(podium), purse=await podium.budget_tracker()
+    )
     return rehearsal(kit)
 
 

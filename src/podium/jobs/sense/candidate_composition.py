@@ -45,7 +45,7 @@ async def build_candidate(podium: Podium) -> FlowBody:
         trust=trust_of(podium),
         writer=await writer_of(podium, options),
         show=await viewer(podium, options),
-        purse=await podium.purse(),
+        purse=await podium.budget_tracker(),
         desk=desk_of(podium),
     )
     return candidate(kit)

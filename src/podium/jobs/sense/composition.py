@@ -271,7 +271,7 @@ async def build_sense(podium: Podium) -> FlowBody:
     kit = SenseKit(
         store=await podium.store(),
         clock=podium.clock,
-        purse=await podium.purse(),
+        purse=await podium.budget_tracker(),
         options=options,
         planner=await _planner(podium, options),
     )

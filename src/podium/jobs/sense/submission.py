@@ -14,7 +14,7 @@ class SenseWish(FrozenModel):
 
 
 async def submit(submission: Submission) -> Run:
-    submission.refuse_place()
+    submission.refuse_queue_slot()
     queue = sense_queue(submission.podium.configuration).name
     kit = await tick_kit(submission.podium)
     return await begin_tick(kit, queue=queue, settings={ASKED_BY: submission.by})

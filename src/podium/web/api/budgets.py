@@ -28,6 +28,6 @@ async def show_budgets(
     context: CurrentContext, person: Viewer, run: NameAsked = ""
 ) -> BudgetsShown:
     """Today's use, and a run's, against the limits in force."""
-    purse = await context.podium.purse()
+    purse = await context.podium.budget_tracker()
     seen = await see_budgets(purse.store, context.podium.clock, purse.budgets, run=run or None)
     return BudgetsShown(today=seen.today, run=seen.of_run, budgets=seen.budgets)

@@ -64,7 +64,7 @@ async def show_health(context: CurrentContext, person: Viewer) -> Health:
         needs_human=sum(each.needs_human for each in tallies),
         workers=len({worker for each in seen.queues for worker in each.served_by}),
         followers=context.hub.followers,
-        troubles=(*troubles, *context.podium.faults),
+        troubles=(*troubles, *context.podium.problems),
     )
 
 

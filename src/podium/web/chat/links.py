@@ -122,7 +122,7 @@ GONE = 410
 
 def link_maker(podium: Podium) -> LinkMaker:
     """The maker of this project's links: all its processes share the key, and what was opened."""
-    folder = podium.vault / "console"
+    folder = podium.key_dir / "console"
     return LinkMaker(folder / "links.key", folder / "links", podium.clock)
 
 

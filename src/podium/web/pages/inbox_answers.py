@@ -165,7 +165,7 @@ async def _approve(
         approval_id,
         by=person.approver,
         groups=podium.settings.approvers,
-        said=said,
+        comment=said,
         digest=digest,
     )
 

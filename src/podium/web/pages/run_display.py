@@ -53,8 +53,8 @@ def evidence(row: RunRow) -> str:
 
 
 def _evidence(row: RunRow) -> str:
-    run = row.stands.run
-    if row.stands.interrupted:
+    run = row.listing.run
+    if row.listing.interrupted:
         return "the process that hosted it is gone; it can be resumed"
     match run.status:
         case RunStatus.QUEUED:
@@ -133,7 +133,7 @@ class Box:
         """All of it in words."""
         bar = self.bar
         parts = [f"{bar.lane}: {shorten(bar.label)}", f"round {bar.round}" if bar.round > 1 else ""]
-        parts += [shorten(bar.said) or WORDS[bar.outcome], f"by {bar.agent}" if bar.agent else ""]
+        parts += [shorten(bar.text) or WORDS[bar.outcome], f"by {bar.agent}" if bar.agent else ""]
         return shown_line(", ".join(part for part in parts if part), 400)
 
     @property
@@ -215,7 +215,7 @@ def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
         x=x,
         y=lanes[bar.lane] + (ROW - BAR_HEIGHT) // 2,
         label=shown_line(label, LABEL_LETTERS - len(turn)) + turn,
-        said=shown_line(bar.said, SAID_LETTERS),
+        said=shown_line(bar.text, SAID_LETTERS),
     )
 
 

@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from podium.app.id_lookup import find_id
-from podium.app.run_overview import RunRow, RunsWish, fits, see_rows
+from podium.app.run_overview import RunFilter, RunRow, fits, see_rows
 from podium.app.run_timeline import RunHead, look_at_run, run_timeline
 from podium.app.submission import asked_by
 from podium.core.events import Event
@@ -106,7 +106,7 @@ def rendered_acts(head: RunHead, *, may_act: bool) -> Markup:
 
 async def rendered_head(context: WebContext, head: RunHead) -> Markup:
     """State, task, cost and branch, as HTML."""
-    run, stands = head.run, head.stands
+    run, stands = head.run, head.listing
     waits = waits_words(run) if run.status is RunStatus.WAITING else ""
     return rendered(
         "run_head.html",
@@ -176,7 +176,7 @@ async def follow_runs(
     text: str = "",
     before: str = "",
 ) -> Response:
-    wish = RunsWish(status=status, flow=flow, text=text, before=before)
+    wish = RunFilter(status=status, flow=flow, text=text, before=before)
     shown = [each for each in rows.split(",") if each][:MAX_ROWS]
     return streamed(_row_parts(context, wish, shown))
 
@@ -208,7 +208,7 @@ async def _run_parts(
 class _List:
     """The rows that one person sees, and which of them may be others now."""
 
-    def __init__(self, context: WebContext, wish: RunsWish, shown: list[str]) -> None:
+    def __init__(self, context: WebContext, wish: RunFilter, shown: list[str]) -> None:
         self._podium = context.podium
         self._wish = wish
         self._visible = dict.fromkeys(shown)
@@ -233,7 +233,7 @@ class _List:
         return [part for row in rows if (part := self._part(row)) is not None]
 
     def _part(self, row: RunRow) -> Part | None:
-        run_id = row.stands.run.id
+        run_id = row.listing.run.id
         if run_id in self._visible:
             return Part(rendered_row(row), "row")
         if self._wish.before or not fits(row, self._wish):
@@ -242,7 +242,7 @@ class _List:
         return Part(rendered_row(row), "new")
 
 
-async def _row_parts(context: WebContext, wish: RunsWish, shown: list[str]) -> AsyncIterator[Part]:
+async def _row_parts(context: WebContext, wish: RunFilter, shown: list[str]) -> AsyncIterator[Part]:
     rows = _List(context, wish, shown)
     types = (*_ROW_TYPES, *job_event_types())
     async for each in with_looks(context.hub, None, None, types):

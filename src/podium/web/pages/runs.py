@@ -14,8 +14,8 @@ from fastapi.responses import RedirectResponse, Response
 from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
 from podium.app.run_list import ShownStatus
-from podium.app.run_overview import RunsPage, RunsWish, see_runs
-from podium.app.submission import Wish, option_schemas, submit
+from podium.app.run_overview import RunFilter, RunsPage, see_runs
+from podium.app.submission import WorkRequest, option_schemas, submit
 from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
 from podium.core.model import FrozenModel, Json
@@ -127,7 +127,7 @@ def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
     ]
 
 
-def wish_of(form: Mapping[str, str]) -> Wish:
+def wish_of(form: Mapping[str, str]) -> WorkRequest:
     """What a filled form wishes for. Raises `BadInput` that names the field."""
     flow = form.get("flow", "")
     schema = option_schemas().get(flow)
@@ -138,7 +138,9 @@ def wish_of(form: Mapping[str, str]) -> Wish:
         written = form.get(f"{OPTION}{field.name}", "").strip()
         if written:
             options[field.name] = _value(field, written)
-    return Wish.model_validate({"flow": flow, "text": form.get("text", ""), "options": options})
+    return WorkRequest.model_validate(
+        {"flow": flow, "text": form.get("text", ""), "options": options}
+    )
 
 
 def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
@@ -215,13 +217,13 @@ router = APIRouter()
 Word = Annotated[str, Query(max_length=200)]
 
 
-def _wish(status: Word = "", flow: Word = "", text: Word = "", before: Word = "") -> RunsWish:
+def _wish(status: Word = "", flow: Word = "", text: Word = "", before: Word = "") -> RunFilter:
     if status and status not in list(ShownStatus):
         raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
-    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+    return RunFilter(status=status, flow=flow, text=text.strip(), before=before)
 
 
-Wished = Annotated[RunsWish, Depends(_wish)]
+Wished = Annotated[RunFilter, Depends(_wish)]
 
 
 @router.get("/runs")
@@ -297,11 +299,11 @@ async def start_run(request: Request, context: CurrentContext, person: Operator)
     return RedirectResponse(place, status_code=303)
 
 
-def _asked(wish: RunsWish) -> dict[str, str]:
+def _asked(wish: RunFilter) -> dict[str, str]:
     return {"status": wish.status, "flow": wish.flow, "text": wish.text}
 
 
-def _older(found: RunsPage, wish: RunsWish, path: str = "/runs") -> str:
+def _older(found: RunsPage, wish: RunFilter, path: str = "/runs") -> str:
     """Where older runs that fit are found. Empty: there are none."""
     before = found.next_before
     return _address(path, **_asked(wish), before=before) if before else ""

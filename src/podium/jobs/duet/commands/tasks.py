@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.app.work_request import Place
+from podium.app.work_request import QueueSlot
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.detached_run import HandedOver, see_that_it_is_served
@@ -170,7 +170,7 @@ def add(
         named = [name.strip() for name in pairs.split(",") if name.strip()]
         job = queued_duet(podium, words[0], named, variables)
         engine = await podium.hosting_engine()
-        where = Place(queue=DUET, priority=priority).model_dump()
+        where = QueueSlot(queue=DUET, priority=priority).model_dump()
         runs = []
         for text in words:
             told = job.model_copy(update={"text": text}).model_dump(mode="json")

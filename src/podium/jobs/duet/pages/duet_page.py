@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from podium.app.submission import Wish, submit
+from podium.app.submission import WorkRequest, submit
 from podium.core.errors import BadInput
 from podium.core.turns import PairName
 from podium.jobs.duet.project_terminals import pair_standing
@@ -93,7 +93,7 @@ async def send_task(
     text: Annotated[str, Form(max_length=1_000_000)] = "",
     pair: Annotated[PairName, Form()] = MAIN,
 ) -> Response:
-    wish = Wish(flow="duet", text=text, options={"pairs": [pair]})
+    wish = WorkRequest(flow="duet", text=text, options={"pairs": [pair]})
     await submit(context.podium, wish, by=person.name)
     return _seen(request, pair)
 

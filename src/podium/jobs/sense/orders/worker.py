@@ -56,7 +56,7 @@ async def inbox_tender(podium: Podium) -> InboxTender:
             mode="json"
         ),
         root=str(podium.folders.project),
-        tell=podium.tell,
+        tell=podium.notify,
         redact=podium.redactor.text,
         paused=f"in {mode} mode nothing is done, so orders stay in the inbox" if looks_only else "",
     )
@@ -84,7 +84,7 @@ async def build_work_order(podium: Podium) -> FlowBody:
         approval_seconds=bench.gate.approval_seconds,
         writer=await writer_of(podium, options),
         show=_viewer(podium, bench, options),
-        purse=await podium.purse(),
+        purse=await podium.budget_tracker(),
         desk=desk_of(podium),
     )
     return work_order_flow(kit)
@@ -153,8 +153,10 @@ async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
         options, podium.configuration.sandbox, exec_rules, podium.folders.user_state / "empty"
     )
     mode = worker_mode(podium)
-    door = await podium.tool_door(registry=registry, gate=gate, enclosures=fence, mode=mode)
-    toolbox = podium.toolbox_behind(door, registry=registry, gate=gate, enclosures=fence)
+    door = await podium.tool_door(
+        registry=registry, gate=gate, confinement_provider=fence, mode=mode
+    )
+    toolbox = podium.toolbox_behind(door, registry=registry, gate=gate, confinement_provider=fence)
     return _Bench(registry, gate, toolbox, fence)
 
 
