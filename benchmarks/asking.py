@@ -170,7 +170,7 @@ def _doors(store: SqlStore, folder: Path) -> HookServer:
         registry,
         door,
         ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinements=FakeEnclosures(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(folder)),
         split_command=lambda text: ((tuple(text.split()),), ""),

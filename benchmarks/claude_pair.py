@@ -26,7 +26,7 @@ from podium.core.turns import (
     block_of,
     section_of,
 )
-from podium.jobs.duet.prompts import plan_words, task_words
+from podium.jobs.duet.prompts import plan_prompt, task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts
@@ -98,13 +98,13 @@ async def _handoff(
 ) -> tuple[float, bool]:
     """Seconds, and whether the other's model got it to the byte."""
     first = _awaited("PLANNER", number)
-    words = task_words(f"do {number}", first, on_screen=False)
+    words = task_prompt(f"do {number}", first, on_screen=False)
     reply = await planner.ask(_turn(first, words, place))
     plan = first.found_in(read_messages(reply.text))
     if plan is None:
         raise RuntimeError(f"no plan in {reply.text!r}")
     second = _awaited("EXECUTER", number)
-    await executer.ask(_turn(second, plan_words(plan, second, on_screen=False), place))
+    await executer.ask(_turn(second, plan_prompt(plan, second, on_screen=False), place))
     ended, _ = told.last(f"do {number}")
     asked, prompt = told.last(plan.id)
     meant = MessageBlock(to="EXECUTER", type="plan", id=plan.id, body=BODY)
@@ -157,7 +157,7 @@ def _kit(place: Path) -> TuiDeps:
         launcher=ProcessLauncher(
             LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
         ),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

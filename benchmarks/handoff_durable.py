@@ -8,7 +8,13 @@ from pathlib import Path
 
 from benchmarks.handoff_stage import LINES, Carrier
 from podium.core.work import RunStatus
-from podium.jobs.duet.bench.fake_pair import Theatre, ZooPair, ZooSeat, theatre, zoo_pair
+from podium.jobs.duet.bench.fake_pair import (
+    FakePair,
+    FakeSide,
+    PairRunner,
+    open_fake_pair,
+    open_runner,
+)
 from podium.testing.tui_zoo import Answers
 
 _SETTLE_SECONDS = 0.0
@@ -21,12 +27,12 @@ _BODY = "\n".join(
 
 async def durable_loop(folder: Path) -> Carrier:
     async with AsyncExitStack() as stack:
-        pair = await stack.enter_async_context(zoo_pair(folder / secrets.token_hex(2)))
+        pair = await stack.enter_async_context(open_fake_pair(folder / secrets.token_hex(2)))
         # It answers only when its message has been seen to leave: that is not part of the handoff.
         answers = Answers(bodies=(_BODY,), think_seconds=0.2)
         for side in ("PLANNER", "EXECUTER"):
-            pair.seat(side, "composer", answers, settle_seconds=_SETTLE_SECONDS)
-        house = await stack.enter_async_context(theatre(pair))
+            pair.add_side(side, "composer", answers, settle_seconds=_SETTLE_SECONDS)
+        house = await stack.enter_async_context(open_runner(pair))
         await pair.terminals.come_up()
         kept = stack.pop_all()
 
@@ -36,15 +42,15 @@ async def durable_loop(folder: Path) -> Carrier:
     return Carrier("durable", handoff, kept.aclose)
 
 
-async def _handoff(house: Theatre, pair: ZooPair) -> float:
+async def _handoff(house: PairRunner, pair: FakePair) -> float:
     """A task is played to its end; its plan's way from the planner to the executer counts."""
     ended = await house.play(rounds=1)
     if ended.status is not RunStatus.SUCCEEDED:
         raise RuntimeError(f"the task did not succeed: {ended.failure}")
-    planner, executer = pair.seats
+    planner, executer = pair.sides
     plan = [each for each in planner.happened() if (each.what, each.type) == ("said", "plan")][-1]
     return _taken_after(executer, plan.at) - plan.at
 
 
-def _taken_after(seat: ZooSeat, at: float) -> float:
-    return next(each.at for each in seat.happened() if each.what == "took" and each.at > at)
+def _taken_after(fake_side: FakeSide, at: float) -> float:
+    return next(each.at for each in fake_side.happened() if each.what == "took" and each.at > at)

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.handoff_stage import Carrier, Ends
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Activity, Panes, Program, TerminalSettings, TmuxServer, history
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.agents.tui.file_watch import watch_folder
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.panes import loading, pasting
@@ -40,7 +40,7 @@ class Line:
             return
         self.carried = heard[-1].id
         paste = f"{loading('handoff', block_of(heard[-1]))} ; {pasting('handoff', self.ear)}"
-        await self.server.control.tell(f"{paste} ; send-keys -t {self.ear} C-m")
+        await self.server.control.run(f"{paste} ; send-keys -t {self.ear} C-m")
 
 
 Carry = Callable[[Line], Coroutine[None, None, None]]
@@ -87,7 +87,7 @@ async def _off_the_screen(line: Line) -> None:
     beats = 0
     while True:
         await line.activity.beyond(line.mouth, beats, float("inf"))
-        beats = line.activity.beats(line.mouth)
+        beats = line.activity.signs(line.mouth)
         if gate.has_opened():
             shown = "\n".join(await history(line.server.control, line.mouth, 0))
             columns = line.server.settings.columns
@@ -105,13 +105,13 @@ class _Tail:
     async def follow(self) -> None:
         kept = NewestFile(self.line.transcripts, "*.jsonl")
         tail = JsonlTail(kept, _said, lambda file: "")
-        self.mark = tail.mark()
+        self.end_position = tail.end_position()
         watch = watch_folder(self.line.transcripts, lambda file: self.rung.set())
         try:
             while True:
                 await self.rung.wait()
                 self.rung.clear()
-                said, self.mark = tail.since(self.mark)
+                said, self.end_position = tail.since(self.end_position)
                 for each in said:
                     await self.line.carry(read_messages(each.text).messages)
         finally:
@@ -122,5 +122,5 @@ async def _from_the_transcript(line: Line) -> None:
     await _Tail(line).follow()
 
 
-def _said(record: Record) -> list[Said]:
-    return [Said("words", str(record.get("text", "")))]
+def _said(record: Record) -> list[TranscriptEntry]:
+    return [TranscriptEntry("words", str(record.get("text", "")))]

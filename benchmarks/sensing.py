@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, median
 from benchmarks.ticking import Idled, idle_tick, idled
-from podium.jobs.sense.io import FileSource, FolderSource, SourceKit
+from podium.jobs.sense.io import FileSource, FolderSource, SourceDeps
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_json, bundle_of
 from podium.jobs.sense.ports import Source
@@ -80,7 +80,7 @@ def sources_of(root: Path) -> list[Source]:
     """As the loop has them."""
     redactor = Redactor({"API_KEY": "sk-not-a-real-one-0123456789"})
     own = {LAYOUT.log, LAYOUT.telemetry, LAYOUT.parser_log}
-    kit = SourceKit(root, SystemClock(), redactor.text, own.__contains__, OPTIONS.file_bytes)
+    kit = SourceDeps(root, SystemClock(), redactor.text, own.__contains__, OPTIONS.file_bytes)
     return [
         FileSource(kit, "health", LAYOUT.health, stale_seconds=OPTIONS.health_stale_seconds),
         FolderSource(kit, "acks", LAYOUT.acks, pattern="*.ack.json", newest=OPTIONS.newest_acks),
@@ -122,7 +122,7 @@ async def _bare(root: Path) -> None:
 
 async def _marked(sources: list[Source]) -> None:
     for source in sources:
-        await source.mark()
+        await source.etag()
 
 
 async def _looked(sources: list[Source]) -> None:

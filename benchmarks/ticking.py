@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks.metering import resident_bytes
 from podium.app.app import Podium
 from podium.config.configuration import load_configuration
-from podium.jobs.sense import SENSE, TickKit, tick
-from podium.jobs.sense.composition import tick_kit
+from podium.jobs.sense import SENSE, TickDeps, tick
+from podium.jobs.sense.composition import tick_deps
 from podium.jobs.sense.models import PlannerStatus, TickOutcome
 from podium.ports import RunQuery
 
@@ -69,7 +69,7 @@ async def idle_tick(root: Path) -> AsyncIterator[Callable[[], Awaitable[None]]]:
 
 
 @asynccontextmanager
-async def loop_at(root: Path) -> AsyncIterator[tuple[Podium, TickKit]]:
+async def loop_at(root: Path) -> AsyncIterator[tuple[Podium, TickDeps]]:
     """A loop as the command line has it, with rules for a planner, after its first tick."""
     home = root.with_name(f"{root.name}-home")
     environ = {"PODIUM_HOME": str(home), "PATH": os.environ.get("PATH", os.defpath)}
@@ -77,7 +77,7 @@ async def loop_at(root: Path) -> AsyncIterator[tuple[Podium, TickKit]]:
     podium = Podium(load_configuration(environ, project=root), environ)
     try:
         async with AsyncExitStack() as stack:
-            kit = await tick_kit(podium, stack)
+            kit = await tick_deps(podium, stack)
             first = await tick(kit, manual=False)
             if first.status is not PlannerStatus.OK:
                 raise AssertionError(f"the first tick did not plan: {first.summary()}")
@@ -91,7 +91,7 @@ def _configure(home: Path) -> None:
     (home / "config.yaml").write_text(RULES)
 
 
-async def _idle(kit: TickKit, ticks: int) -> TickOutcome:
+async def _idle(kit: TickDeps, ticks: int) -> TickOutcome:
     for _ in range(ticks):
         outcome = await tick(kit, manual=False)
         if outcome.status is not PlannerStatus.SKIPPED:

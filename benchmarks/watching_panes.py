@@ -20,7 +20,7 @@ from podium.agents.tui import (
     TuiDeps,
 )
 from podium.core.turns import AwaitedMessage, Turn, TurnLimits
-from podium.jobs.duet.prompts import task_words
+from podium.jobs.duet.prompts import task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts, retry_until
@@ -93,7 +93,7 @@ def _command(folder: Path, number: int) -> tuple[str, ...]:
 def _kit(folder: Path) -> TuiDeps:
     return TuiDeps(
         launcher=ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),
@@ -119,7 +119,7 @@ def _turn(number: int, folder: Path) -> Turn:
         run_id="run_bench",
         step_key=f"turn-{number}",
         role="planner",
-        prompt=task_words("wait", awaited, on_screen=True),
+        prompt=task_prompt("wait", awaited, on_screen=True),
         workspace=str(folder),
         limits=TurnLimits(seconds=None),
         awaits=awaited,

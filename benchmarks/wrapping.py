@@ -231,7 +231,7 @@ def _doors(store: SqlStore, place: Path, redactor: Redactor, acts: list[Spent]) 
         registry,
         door,
         ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinements=FakeEnclosures(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(place)),
         split_command=split_command,

@@ -54,7 +54,7 @@ def playing(script: object) -> AgentMaker:
     def make(kit: AgentDeps) -> Agent:
         part = AgentScript.model_validate(script)
         return ScriptedAgent(
-            "script", part, kit.launcher, kit.doors, confinement_provider=kit.enclosures
+            "script", part, kit.launcher, kit.doors, confinement_provider=kit.confinement_provider
         )
 
     return make

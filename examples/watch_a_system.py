@@ -13,7 +13,7 @@ from podium.app.app import Podium, open_podium
 from podium.app.approvals import approve
 from podium.config.configuration import load_configuration
 from podium.jobs.sense import ORDERS, SENSE, tick
-from podium.jobs.sense.composition import tick_kit
+from podium.jobs.sense.composition import tick_deps
 from podium.jobs.sense.effective_options import order_queues
 from podium.jobs.sense.models import TickOutcome
 from podium.jobs.sense.orders.worker import inbox_tender
@@ -51,7 +51,7 @@ def report(health: Path, status: str) -> None:
 
 async def watch(podium: Podium, health: Path) -> None:
     async with AsyncExitStack() as stack:
-        kit = await tick_kit(podium, stack)
+        kit = await tick_deps(podium, stack)
         report(health, "ok")
         tell(await tick(kit, manual=True))
         tell(await tick(kit, manual=False))  # nothing changed: nobody is asked

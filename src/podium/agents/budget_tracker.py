@@ -76,7 +76,7 @@ class BudgetTracker:
         )
         for measure, limit, amount in _limits(budget, used):
             if amount >= limit:
-                return _in_words(run_id, budget.scope, measure, amount, limit)
+                return _budget_error(run_id, budget.scope, measure, amount, limit)
         return None
 
     def _lift_recorded(self, tx: Transaction, run: Run, step_key: str) -> None:
@@ -110,7 +110,7 @@ def _plain(amount: float) -> str:
     return f"{amount:.0f}" if amount == int(amount) else f"{amount:g}"
 
 
-def _in_words(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
+def _budget_error(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
     return BudgetSpent(
         f"the {scope}'s budget is spent: {_plain(used)} of {_plain(limit)} {measure} are used; raise "
         f"`budgets: {scope}: {measure}:` in your own settings, which a project's only lower, then "

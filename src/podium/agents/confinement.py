@@ -32,12 +32,12 @@ class Needs:
     """How it is started, as a person configured it."""
 
 
-async def fence_for(deps: AgentDeps, turn: Turn, door: HookDoor, needs: Needs) -> Confinement:
+async def confinement_for(deps: AgentDeps, turn: Turn, door: HookDoor, needs: Needs) -> Confinement:
     """What the agent's program may reach in this turn: its workspace's fence, its needs, and the door."""
-    return fenced(await deps.enclosures.confinement(turn.workspace), needs, door)
+    return with_needs(await deps.confinement_provider.confinement(turn.workspace), needs, door)
 
 
-def fenced(confinement: Confinement, needs: Needs, door: HookDoor | None = None) -> Confinement:
+def with_needs(confinement: Confinement, needs: Needs, door: HookDoor | None = None) -> Confinement:
     """The fence with these needs let through, and the way to the turn's door. One that confines nothing stays as it is.
 
     Raises `BadInput` where the network policy leaves no way to the model.
@@ -48,7 +48,7 @@ def fenced(confinement: Confinement, needs: Needs, door: HookDoor | None = None)
         raise BadInput(
             "`sandbox.network: none` leaves an agent without its model; set it to `model-only`"
         )
-    hosts, ports = _model_place(needs)
+    hosts, ports = _model_endpoint(needs)
     readable = (*needs.readable, *([Path(door.env["PODIUM_DOOR"]).parent] if door else []))
     return confinement.model_copy(
         update={
@@ -77,7 +77,7 @@ def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def _model_place(needs: Needs) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _model_endpoint(needs: Needs) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Hosts to list and loopback ports to forward, so that the model is reached."""
     if not needs.base_url:
         return needs.hosts, ()
@@ -100,7 +100,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def kept_out(agent: str, ended: ProcessExit) -> tuple[str, ...]:
+def confinement_warnings(agent: str, ended: ProcessExit) -> tuple[str, ...]:
     """What a person should know of what the fence kept the agent's processes from."""
     warnings = []
     if ended.refused_hosts:

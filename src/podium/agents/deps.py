@@ -33,7 +33,7 @@ class AgentDeps:
     """The ports and places an agent's program is run with."""
 
     launcher: Launcher
-    enclosures: ConfinementProvider
+    confinement_provider: ConfinementProvider
     doors: HookServers
     transcripts: Transcripts
     clock: Clock

@@ -172,12 +172,12 @@ class ExplainedAgent:
 
     def _address(self) -> str:
         url = self._options.base_url or _address_in(self._options.env)
-        return f"it was tried at {shown_address(url)}" if url else ""
+        return f"it was tried at {public_address(url)}" if url else ""
 
     def _login(self) -> str:
         env = self._options.env
         if (name := self._about.key_in(env)) is not None:
-            return key_words(name, env[name])
+            return key_hint(name, env[name])
         if self._login_file is not None and self._login_file.is_file():
             return f"it was asked with a copy of {self._login_file}; log in anew with its program"
         return "it was asked with no key and no login"
@@ -188,7 +188,7 @@ class ExplainedAgent:
         return f"or say where it is with `command: [/path/to/it]` for agent {self.name!r} in podium.yaml"
 
 
-def key_words(variable: str, value: str) -> str:
+def key_hint(variable: str, value: str) -> str:
     """Which key was used and where to set another. The value itself is said only as a reference."""
     if not value.startswith(SECRET_PREFIX):
         return f"the key was {variable} in the agent's `env`; put one there that is valid"
@@ -196,7 +196,7 @@ def key_words(variable: str, value: str) -> str:
     return f"the key was {variable} from {value}; set {name} in Podium's environment to one that is valid"
 
 
-def shown_address(url: str) -> str:
+def public_address(url: str) -> str:
     """The address without a name, a password or a query, which may be secrets."""
     try:
         parts = urlsplit(url)

@@ -21,7 +21,7 @@ from podium.core.errors import (
 from podium.core.processes import ProcessExit
 from podium.core.turns import Finish, Reply, Turn, TurnLimits
 
-MAX_WORDS = 500
+MAX_LINE_CHARACTERS = 500
 
 _OVERFLOW = re.compile(
     r"context[ _](window|length)|prompt is too long|maximum context|too many (input )?tokens|"
@@ -31,7 +31,7 @@ _OVERFLOW = re.compile(
 _MAX_WAIT = timedelta(days=31)
 
 
-def plain_words(text: str, longest: int = MAX_WORDS) -> str:
+def plain_line(text: str, longest: int = MAX_LINE_CHARACTERS) -> str:
     """Words of a program on one line, without escapes and control characters, cut."""
     without = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text[: longest * 20])
     line = " ".join(without.split())
@@ -39,10 +39,10 @@ def plain_words(text: str, longest: int = MAX_WORDS) -> str:
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
-def last_words(ended: ProcessExit) -> str:
+def stderr_end(ended: ProcessExit) -> str:
     """The end of what it wrote to stderr, to be put behind a message; empty when there is nothing."""
     tail = ended.stderr[-4_000:].decode(errors="replace").strip()
-    line = plain_words(tail.rpartition("\n")[2])
+    line = plain_line(tail.rpartition("\n")[2])
     return f": {line}" if line else ""
 
 
@@ -55,10 +55,10 @@ def lost(agent: str, ended: ProcessExit) -> AgentLost:
     how = f"signal {ended.signal}" if ended.exit_code is None else f"exit {ended.exit_code}"
     if ended.breaches:
         return AgentLost(f"agent {agent!r} ended without an answer: {'; '.join(ended.breaches)}")
-    return AgentLost(f"agent {agent!r} ended without an answer ({how}){last_words(ended)}")
+    return AgentLost(f"agent {agent!r} ended without an answer ({how}){stderr_end(ended)}")
 
 
-def trouble_of_status(
+def error_of_status(
     agent: str,
     status: int | None,
     message: str,
@@ -72,7 +72,7 @@ def trouble_of_status(
 
     `address` is where it was tried, if that is known.
     """
-    detail = plain_words(message)
+    detail = plain_line(message)
     detail = f": {detail}" if detail else ""
     if is_overflow(message):
         return ContextOverflow(f"the conversation is too long for agent {agent!r}{detail}")
@@ -110,13 +110,13 @@ _UNIT_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 def reset_time(text: str, now: datetime) -> datetime | None:
     """When a limit is lifted, as providers put it in words: a moment, or how long from now on."""
     try:
-        reset = _told_reset(text[:20_000], now)
+        reset = _reset_in(text[:20_000], now)
     except (ValueError, OverflowError, OSError):
         return None  # a date there is none of
     return reset if reset is not None and now <= reset <= now + _MAX_WAIT else None
 
 
-def _told_reset(text: str, now: datetime) -> datetime | None:
+def _reset_in(text: str, now: datetime) -> datetime | None:
     if (epoch := _RESET_EPOCH.search(text)) is not None:
         return datetime.fromtimestamp(int(epoch[1]), UTC)
     if (timestamp := _RESET_ISO.search(text)) is not None:
@@ -141,7 +141,7 @@ def may_end_with(text: str, waiting_approvals: tuple[str, ...]) -> bool:
     return bool(text.strip() or waiting_approvals)
 
 
-def not_given(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def missing_tools(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Warnings for tools of its own that a role grants and the agent does not have."""
     return tuple(
         f"agent {agent!r} has no tool {name!r} of its own; it is not given" for name in names
@@ -161,7 +161,7 @@ def accounted(agent: str, used: Callable[[], Usage]) -> Iterator[None]:
     try:
         yield
     except _UNFORESEEN as error:
-        description = plain_words(f"{type(error).__name__}: {error}")
+        description = plain_line(f"{type(error).__name__}: {error}")
         lost = AgentLost(f"agent {agent!r} was lost by what nobody foresaw ({description})")
         lost.usage = used()
         raise lost from error

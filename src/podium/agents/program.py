@@ -49,7 +49,7 @@ def sent_line(line: str) -> str:
     return f'{{"sent": {line}}}'
 
 
-def heard_line(line: str) -> str:
+def received_line(line: str) -> str:
     """A line that the program wrote. What is no JSON is kept as the text it is."""
     try:
         json.loads(line)
@@ -65,15 +65,15 @@ def printed_line(line: str) -> str:
 
 _VERSION = re.compile(r"\b(\d+(?:\.\d+){1,3})\b")
 _SECONDS = 30.0
-_known: dict[tuple[str, ...], tuple[float, str]] = {}
+_versions: dict[tuple[str, ...], tuple[float, str]] = {}
 """argv → when its program was last changed, and the version it gave then."""
 
 
 async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str:
     """What `argv --version` says; empty when it says nothing of use. Raises `ToolMissing`."""
     changed = _changed(argv)
-    if argv in _known and _known[argv][0] == changed:
-        return _known[argv][1]
+    if argv in _versions and _versions[argv][0] == changed:
+        return _versions[argv][1]
     # Some make folders in the home even for this.
     with tempfile.TemporaryDirectory(prefix="podium-version-") as home:
         ended = await launcher.run(
@@ -87,7 +87,7 @@ async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str
     match = _VERSION.search(ended.stdout.decode(errors="replace"))
     version = match[1] if match else ""
     if version:
-        _known[argv] = (changed, version)
+        _versions[argv] = (changed, version)
     return version
 
 

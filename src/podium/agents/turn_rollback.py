@@ -157,7 +157,7 @@ async def _check(ctx: FlowContext, workspace: Workspace, refs: RepositoryRefs) -
     end = await workspace.end_turn(refs)
     ctx.note(_checked(workspace.record.id, refs, end))
     if end.violations:
-        raise WorkspaceTampered(_words(end))
+        raise WorkspaceTampered(_violations_text(end))
 
 
 def _checked(workspace_id: str, refs: RepositoryRefs, end: TurnEnd) -> WorkspaceChecked:
@@ -171,7 +171,7 @@ def _checked(workspace_id: str, refs: RepositoryRefs, end: TurnEnd) -> Workspace
     )
 
 
-def _words(end: TurnEnd) -> str:
+def _violations_text(end: TurnEnd) -> str:
     changes = ", ".join(
         f"{violation.what} ({'put back' if violation.restored else 'could not be put back'})"
         for violation in end.violations

@@ -149,7 +149,7 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
 
 
 def _within(deps: AgentDeps, confinement: ConfinementProvider | None) -> AgentDeps:
-    return deps if confinement is None else replace(deps, enclosures=confinement)
+    return deps if confinement is None else replace(deps, confinement_provider=confinement)
 
 
 def _mcp_only(options: AgentOptions) -> AgentOptions:
@@ -163,7 +163,7 @@ def agent_deps(podium: Podium, doors: HookServers) -> AgentDeps:
 
     return AgentDeps(
         launcher=podium.launcher,
-        enclosures=podium.confinement_provider,
+        confinement_provider=podium.confinement_provider,
         doors=doors,
         transcripts=podium.transcripts,
         clock=podium.clock,
@@ -195,7 +195,7 @@ def _scripted(
         env=options.env,
         model=options.model or "script",
         transcripts=deps.transcripts,
-        confinement_provider=deps.enclosures,
+        confinement_provider=deps.confinement_provider,
     )
 
 

@@ -454,7 +454,7 @@ class Podium:
             secrets_in=secret_finder(self.redactor),
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
-            tell=lambda text: self.notify(self.redactor.text(text)),
+            report=lambda text: self.notify(self.redactor.text(text)),
             guarded=self._guarded_paths,
         )
 
@@ -568,11 +568,11 @@ class Podium:
             registry or self.registry,
             door,
             launcher or self.launcher,
-            enclosures=confinement_provider or self.confinement_provider,
+            confinements=confinement_provider or self.confinement_provider,
             clock=self.clock,
             settings=ToolboxSettings(
                 root=str((root or self.folders.project).resolve()),
-                kept_folder=str(self.folders.state / "kept"),
+                undo_folder=str(self.folders.state / "kept"),
             ),
             split_command=split_command,
             looks_secret=self.looks_secret,

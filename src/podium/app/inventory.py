@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from podium.app.workspaces import survey_workspaces
 from podium.config.folders import STATE_FOLDER, Folders, project_id_in
@@ -23,6 +23,9 @@ from podium.platform.file_lock import is_locked
 from podium.ports import Workspaces
 from podium.render.text import counted
 from podium.store import DATABASE_NAME, run_statuses
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 REMOVED_PREFIX = ".podium-removed-"
 """Beginning of the name of a state folder that is being removed; the project's id follows, or `none` where its keys stay."""
@@ -65,6 +68,21 @@ class Blocker(FrozenModel):
     """The problem, and what to do."""
     busy: bool = False
     """A process is using it; else something would be lost."""
+
+
+class UninstallCheck:
+    """Looks, for one job, for what keeps projects from being removed. By itself it finds nothing."""
+
+    def __init__(self, podium: Podium) -> None:
+        self.podium = podium
+
+    def running(self, *, everywhere: bool) -> Iterable[Blocker]:
+        """What of the project, or of all projects, runs now."""
+        return ()
+
+    async def look_at(self, project: Path) -> tuple[Sequence[Blocker], Sequence[str]]:
+        """What keeps this project from being removed, and lines on what would remain of it elsewhere."""
+        return (), ()
 
 
 class ProjectData(FrozenModel):

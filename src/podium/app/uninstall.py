@@ -9,10 +9,8 @@ folder, and last the note where the project was. What all projects share goes af
 
 from __future__ import annotations
 
-import hashlib
 import os
-import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +25,7 @@ from podium.app.inventory import (
     ProjectData,
     ProjectLocation,
     SharedData,
+    UninstallCheck,
     entries,
     find_projects,
     foreign_contents,
@@ -48,13 +47,13 @@ from podium.config.folders import (
 )
 from podium.config.project_identity import LOCATION, is_copy, noted_path
 from podium.core.errors import PodiumError
+from podium.core.job import all_jobs, load
 from podium.core.workspaces import WorkLocation
 from podium.platform.file_lock import is_locked, take_folder_lock
 from podium.store import DATABASE_NAME, run_statuses
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.jobs.sense.io.schedulers import Standing
 
 
 COMMAND = "podium uninstall"
@@ -88,6 +87,9 @@ class Uninstaller:
         self._podium = podium
         self._folders = podium.folders
         self._locks: ExitStack | None = None
+        self._checks: list[UninstallCheck] = [
+            load(job.uninstall)(podium) for job in all_jobs() if job.uninstall
+        ]
 
     async def survey(self, *, everywhere: bool) -> Inventory:
         """Look at the project, or at all of them and what they share. Podium's folders stay as they are."""
@@ -210,7 +212,9 @@ class Uninstaller:
             ]
             own = await survey_own_workspaces(workspaces, records, statuses, locations[0])
         projects = []
-        blockers: list[Blocker] = [*own.blockers, *self._pairs_up(everywhere=everywhere)]
+        blockers: list[Blocker] = [*own.blockers]
+        for check in self._checks:
+            blockers += check.running(everywhere=everywhere)
         for location in locations:
             contents = await self._look_at(location, everywhere=everywhere)
             sizes = own.sizes.pop(location, {})
@@ -276,9 +280,10 @@ class Uninstaller:
         )
         folder = location.folder or Path(noted_folder)
         if folder.is_absolute():
-            schedulers = await self._schedulers(folder)
-            contents.blockers.extend(_scheduled(folder, schedulers))
-            contents.remaining.extend(_cron_notes(folder, schedulers))
+            for check in self._checks:
+                blockers, remaining = await check.look_at(folder)
+                contents.blockers.extend(blockers)
+                contents.remaining.extend(remaining)
         for parent in dict.fromkeys(path.parent for path in contents.paths):
             if not os.access(parent, os.W_OK | os.X_OK):
                 why = "cannot be written; give yourself write permission (ls -ld, chmod)"
@@ -374,40 +379,6 @@ class Uninstaller:
         ]
         return [busy, *nested, *foreign_contents(state)]
 
-    async def _schedulers(self, project: Path) -> Sequence[Standing]:
-        """Status of the project's sense loop in each scheduler."""
-        from podium.jobs.sense.io import schedule_of, standings
-        from podium.jobs.sense.io.installation import machine_in
-
-        try:
-            schedule = schedule_of(root=str(project), program="/bin/true")
-        except PodiumError:  # a folder that no scheduler can take
-            return ()
-        return await standings(schedule, machine_in(self._podium.environ, self._podium.launcher))
-
-    def _pairs_up(self, *, everywhere: bool) -> Iterator[Blocker]:
-        """Pairs of terminals whose tmux server runs."""
-        claims = [path for path in entries(self._folders.user_state / "duets") if path.is_file()]
-        if not claims:
-            return
-        from pydantic import ValidationError
-
-        from podium.jobs.duet.claims import SeatClaim
-        from podium.jobs.duet.pairs import socket_path
-
-        for file in claims:
-            with suppress(OSError, ValidationError, PodiumError):
-                claim = SeatClaim.model_validate_json(file.read_bytes())
-                if not everywhere and claim.project != str(self._folders.project):
-                    continue
-                path = str(socket_path(claim.pair.socket, self._podium.environ))
-                # With another TMUX_TMPDIR nobody can tell from here.
-                if file.stem == hashlib.sha256(path.encode()).hexdigest()[:16]:
-                    with socket.socket(socket.AF_UNIX) as server:
-                        server.connect(path)
-                why = f"pair {claim.pair.name!r} is up; end it with `podium duet down` there"
-                yield Blocker(what=claim.project, why=why, busy=True)
-
     def _lock(self, folder: Path, project: str) -> Blocker | None:
         """Lock the folder until the end of a removal or, when only looking, for a moment."""
         try:
@@ -435,28 +406,6 @@ def _same(project: ProjectData, listed: ProjectData) -> bool:
     return (
         project.model_copy(update={"bytes": listed.bytes, "remaining": listed.remaining}) == listed
     )
-
-
-def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
-    where = "there" if project.is_dir() else "there, in an empty folder that you make for it"
-    return [
-        Blocker(
-            what=str(project),
-            why=f"{status.scheduler} starts its sense loop; run `podium sense uninstall {status.scheduler}` {where}",
-            busy=True,
-        )
-        for status in schedulers
-        if status.installed
-    ]
-
-
-def _cron_notes(project: Path, schedulers: Sequence[Standing]) -> list[str]:
-    """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
-    problems = [status.why for status in schedulers if status.scheduler == "cron"]
-    unread = any(problem and "not installed" not in problem for problem in problems)
-    if not (unread and (project / STATE_FOLDER / "sense").is_dir()):
-        return []
-    return [f"cron: its table cannot be read; remove a line with {project} by `crontab -e`"]
 
 
 def _busy(project: str) -> Blocker:

@@ -13,7 +13,7 @@ from podium.cli.context import Door
 from podium.config.os_user import os_user
 from podium.core.approvals import Approver
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.web.access.tokens import ConsoleRole, KeptFile, Person, TokenBook, console_folder
+from podium.web.access.tokens import ConsoleRole, Person, PrivateJsonFile, TokenBook, console_folder
 
 FILE = "credentials.json"
 MAX_BYTES = 1_000_000
@@ -29,7 +29,9 @@ class Login:
         self._vault = Podium(door.configuration, os.environ).key_dir
         self.file: Path = folders.user_config / FILE
         broken = "so nobody is signed in; move it away, then `podium login`"
-        self._kept: KeptFile[dict[str, str]] = KeptFile(self.file, _SHAPE, {}, MAX_BYTES, broken)
+        self._kept: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(
+            self.file, _SHAPE, {}, MAX_BYTES, broken
+        )
 
     @property
     def token(self) -> str:

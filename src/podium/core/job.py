@@ -81,6 +81,8 @@ class Job(NamedTuple):
     """(type, version) → `(data) -> data`: lifts a stored event of that version to the next one."""
     event_view: ImportPath = ""
     """`(body) -> EventView`: how its events are shown; see `podium.render.event_view`."""
+    uninstall: ImportPath = ""
+    """Class that looks for what keeps a project from being removed; see `podium.app.inventory.UninstallCheck`."""
     metrics: ImportPath = ""
     """Class of the counters of its events; see `podium.telemetry.metrics.JobMetrics`."""
 

@@ -224,9 +224,9 @@ class GatedDoor:
         The outcome is kept without escapes and secrets, and cut to a size. Raises
         `NotPossibleNow` when the store knows of no such permit.
         """
-        kept = clean_outcome(outcome, self._cleaner, self._settings.result_bytes)
+        cleaned = clean_outcome(outcome, self._cleaner, self._settings.result_bytes)
         return await self._store.write(
-            lambda tx: self._settler.settle(tx, permit, kept, checkpoint)
+            lambda tx: self._settler.settle(tx, permit, cleaned, checkpoint)
         )
 
     async def abandon(self, permit: Permit) -> Receipt:

@@ -1,4 +1,4 @@
-"""The console's app: guards, the API and the pages over one context."""
+"""The console's ASGI app: guards, API and pages."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from podium.web.api.health import liveness
 from podium.web.chat import chat_router, links_router
 from podium.web.context import WebContext
 from podium.web.pages import pages_router
-from podium.web.problems import tell_faults
+from podium.web.problems import add_error_handlers
 
 STATIC = Path(__file__).parent / "static"
 
 
 def build_app(context: WebContext) -> FastAPI:
-    """The app. Its context is closed when serving ends."""
+    """Build the app. Its context is closed when serving ends."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -50,6 +50,6 @@ def build_app(context: WebContext) -> FastAPI:
     app.include_router(links_router(context.podium))
     app.include_router(chat_router(context.podium))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    tell_faults(app)
+    add_error_handlers(app)
     app.add_middleware(Guards, context=context)
     return app

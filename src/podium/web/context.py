@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from podium.app.costs import CostWatch
 from podium.config.project_identity import settle_identity
 from podium.web.access.limits import Attempts
-from podium.web.access.sessions import LeftBook, Sessions, kept_key
+from podium.web.access.sessions import Sessions, SignedOutSessions, load_key
 from podium.web.access.tokens import TokenBook, console_folder
 from podium.web.live.hub import Hub
 from podium.web.settings import ConsoleSettings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WebContext:
-    """One console. Open while the app is served."""
+    """Context of one console, open while the app is served."""
 
     def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
         # The vault is found by an id that lies in the state folder.
@@ -35,7 +35,9 @@ class WebContext:
         self.podium = podium
         self.settings = settings
         self.tokens = TokenBook(folder)
-        self.sessions = Sessions(kept_key(folder / "session.key"), LeftBook(folder / "left.json"))
+        self.sessions = Sessions(
+            load_key(folder / "session.key"), SignedOutSessions(folder / "left.json")
+        )
         self.attempts = Attempts()
         self.hub = Hub(podium.store)
         self.costs = CostWatch(podium.store)
@@ -66,6 +68,6 @@ def _of_socket(websocket: WebSocket) -> WebContext:
 
 
 CurrentContext = Annotated[WebContext, Depends(_of_request)]
-"""The context, for handlers of requests."""
+"""Context, for handlers of requests."""
 SocketContext = Annotated[WebContext, Depends(_of_socket)]
-"""The context, for handlers of websockets."""
+"""Context, for handlers of websockets."""

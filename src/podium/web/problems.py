@@ -41,28 +41,28 @@ _CODES: tuple[tuple[type[PodiumError], int], ...] = (
     (BadInput, 422),
     (UserMustAct, 409),
 )
-_WORDS = {404: "there is nothing at this address", 405: "nothing here is asked for in this way"}
-"""For what the server itself says in one word."""
+_DETAILS = {404: "there is nothing at this address", 405: "nothing here is asked for in this way"}
+"""Details for errors of the server itself."""
 _JSON = "send a JSON object as the body, with `Content-Type: application/json`"
 
 
 def code_of(error: PodiumError) -> int:
-    """The status that tells what kind of trouble it is."""
+    """Return the HTTP status of an error."""
     if isinstance(error, TurnedAway):
         return error.code
     return next((code for kind, code in _CODES if isinstance(error, kind)), 409)
 
 
 def answer_to(connection: HTTPConnection, error: PodiumError) -> Response:
-    """The error in words. Who opens a page and is not known is led to where they can come in."""
+    """Return the error as a response. A stranger who opens a page is redirected to the sign-in page."""
     if isinstance(error, NotLetIn) and _opens_page(connection):
         to = quote(connection.scope["path"], safe="/")
         return RedirectResponse(f"/login?to={to}", status_code=303)
-    return _told(connection, code_of(error), type(error).__name__, str(error), _advice(error))
+    return _response(connection, code_of(error), type(error).__name__, str(error), _advice(error))
 
 
 def _advice(error: PodiumError) -> dict[str, str]:
-    """What a program can do about it."""
+    """Return headers that tell a program what to do."""
     if isinstance(error, NotLetIn):
         return {"www-authenticate": "Bearer"}
     if isinstance(error, TurnedAway) and error.retry_after_seconds:
@@ -72,8 +72,8 @@ def _advice(error: PodiumError) -> dict[str, str]:
     return {}
 
 
-def tell_faults(app: FastAPI) -> None:
-    """Have every error answered in words."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Register handlers that answer every error with a problem document or page."""
 
     @app.exception_handler(PodiumError)
     async def of_podium(request: Request, error: PodiumError) -> Response:
@@ -81,25 +81,23 @@ def tell_faults(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError) -> Response:
-        words = "; ".join(_fault(each) for each in error.errors())
-        return _told(request, 422, "BadInput", words)
+        detail = "; ".join(_issue_text(issue) for issue in error.errors())
+        return _response(request, 422, "BadInput", detail)
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
-        words = _WORDS.get(error.status_code, str(error.detail))
-        return _told(request, error.status_code, "Refused", words, error.headers)
+        detail = _DETAILS.get(error.status_code, str(error.detail))
+        return _response(request, error.status_code, "Refused", detail, error.headers)
 
 
-def _fault(fault: Mapping[str, Any]) -> str:
-    place = fault["loc"]
-    if fault["type"] == "json_invalid":
-        return (
-            f"the body is no JSON, from character {place[-1]} on: {fault['ctx']['error']}; {_JSON}"
-        )
-    if place == ("body",):
+def _issue_text(issue: Mapping[str, Any]) -> str:
+    location = issue["loc"]
+    if issue["type"] == "json_invalid":
+        return f"the body is no JSON, from character {location[-1]} on: {issue['ctx']['error']}; {_JSON}"
+    if location == ("body",):
         # Of the body as a whole: there is none, it is no object, or it was not said that it is JSON.
         return _JSON
-    return f"{'.'.join(map(str, place[1:]))}: {fault['msg']}"
+    return f"{'.'.join(map(str, location[1:]))}: {issue['msg']}"
 
 
 def _opens_page(connection: HTTPConnection) -> bool:
@@ -110,18 +108,18 @@ def _opens_page(connection: HTTPConnection) -> bool:
     )
 
 
-def _told(
+def _response(
     connection: HTTPConnection,
     code: int,
     kind: str,
-    words: str,
+    detail: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     if connection.scope["type"] == "http" and not connection.scope["path"].startswith((API, LIVE)):
         answer = page(
-            Request(connection.scope), "fault.html", status_code=code, words=safe_text(words)
+            Request(connection.scope), "fault.html", status_code=code, words=safe_text(detail)
         )
         answer.headers.update(headers or {})
         return answer
-    told = {"type": "about:blank", "title": kind, "status": code, "detail": safe_text(words)}
-    return JSONResponse(told, code, media_type=PROBLEM, headers=headers)
+    document = {"type": "about:blank", "title": kind, "status": code, "detail": safe_text(detail)}
+    return JSONResponse(document, code, media_type=PROBLEM, headers=headers)

@@ -23,7 +23,7 @@ from podium.web.settings import ConsoleSettings
 
 
 def hurried(head_seconds: float) -> type[H11Protocol]:
-    """The protocol with this deadline for the lines of a request.
+    """HTTP protocol class with a deadline for the request head.
 
     The server itself has one only between two requests: who connects and says a byte an hour would
     hold a file for as long.
@@ -74,14 +74,14 @@ class _HurriedProtocol(H11Protocol):
 
 
 LEAVING_SECONDS = 2
-"""How long those who are being answered may take when serving ends; streams are ended at once."""
+"""Grace period of open requests at shutdown; streams end at once."""
 MAX_SOCKET_BYTES = 1_000_000
-"""Of one message of a websocket."""
+"""Maximum size of a websocket message."""
 BACKLOG = 2048
 BESIDE_STREAMS = 400
-"""Connections and files that there may be beside streams."""
+"""Connections and files besides streams."""
 STARTING_SECONDS = 0.01
-"""The server has no word for having begun, so it is looked at so often."""
+"""Polling interval at startup: the server has no event for having started."""
 
 
 class _Server(uvicorn.Server):
@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
-    """Serve while open, and give the URL, or the socket's path.
+    """Serve while open; yield the URL or the socket's path.
 
     Raises `BadInput` for an address that needs TLS and has none, and for papers that will not do,
     `UserMustAct` when nothing can listen there.
@@ -115,7 +115,7 @@ async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
 
 
 async def _begun(server: _Server, serving: asyncio.Task[None]) -> None:
-    """Return once it answers. Raises `UserMustAct` when it ended instead: nobody is to be shown a token then."""
+    """Return once the server accepts requests. Raises `UserMustAct` when it ended instead, before a token is shown."""
     while not server.started:
         if serving.done():
             serving.result()
@@ -124,7 +124,7 @@ async def _begun(server: _Server, serving: asyncio.Task[None]) -> None:
 
 
 def refuse_open_address(settings: ConsoleSettings) -> None:
-    """Raise `BadInput` where tokens would travel in the clear, or by whose names people come is not known."""
+    """Raise `BadInput` when tokens would travel in clear text, or the console's host name is unknown."""
     for name in settings.names:
         named(name)
     if settings.behind_proxy and not settings.names:
@@ -171,12 +171,12 @@ def _is_error(record: logging.LogRecord) -> bool:
     return record.levelno > logging.WARNING and record.exc_info is not None
 
 
-def _allow_files(wanted: int) -> None:
-    """Every stream is an open file, and some machines allow few by default."""
+def _allow_files(count: int) -> None:
+    """Raise the limit of open files: every stream is one, and some systems allow few by default."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    count = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 @contextmanager
@@ -185,9 +185,9 @@ def _listening(settings: ConsoleSettings) -> Iterator[socket.socket]:
         with contextlib.closing(_at_address(settings)) as listening:
             yield listening
         return
-    with sole_server(settings.socket) as place, socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(place))
-        place.chmod(0o600)
+    with sole_server(settings.socket) as path, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        path.chmod(0o600)
         listening.listen(BACKLOG)
         listening.setblocking(False)
         yield listening
@@ -196,8 +196,8 @@ def _listening(settings: ConsoleSettings) -> Iterator[socket.socket]:
 def _at_address(settings: ConsoleSettings) -> socket.socket:
     where = (settings.host, settings.port)
     try:
-        found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        listening = socket.create_server(where, family=found[0][0], backlog=BACKLOG)
+        infos = socket.getaddrinfo(*where, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listening = socket.create_server(where, family=infos[0][0], backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise UserMustAct(
             f"nothing can listen at {settings.host}:{settings.port} ({error}); another Podium may, "

@@ -1,4 +1,4 @@
-"""Where the console is served, and its limits."""
+"""Settings of the console: address, TLS and limits."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from podium.core.model import FrozenModel
 
 
 class ConsoleSettings(FrozenModel):
-    """What `podium serve` was told. The defaults are for one person on their own machine."""
+    """Settings of `podium serve`. The defaults are for one person on their own machine."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     socket: Path | None = None
-    """A unix socket instead of an address."""
+    """Unix socket instead of an address."""
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
-    """A proxy of the person's own ends TLS in front, and says for whom it asks."""
+    """A reverse proxy terminates TLS and forwards the client address."""
     names: tuple[str, ...] = ()
-    """Further names by which browsers may ask for it."""
+    """Additional host names."""
     most_body_bytes: int = 2_000_000
     most_stranger_bytes: int = 200_000
-    """Of a body from somebody who is not known yet: a login, or the message of a chat."""
+    """Maximum body of a request without authentication: a login, or a chat message."""
     body_seconds: float = 20.0
-    """How long a whole body may take to arrive."""
+    """Timeout of a whole request body."""
     head_seconds: float = 10.0
-    """How long the lines before it may take."""
+    """Timeout of the request head."""
     requests_per_minute: int = 600
-    """Of one address or token. Streams count once."""
+    """Rate limit per address or token. A stream counts once."""
     streams_per_person: int = 200
     most_streams: int = 1_100
-    """Of all together."""
+    """Limit over all people."""
     session_seconds: int = 12 * 3600
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach it by TLS."""
+        """True when browsers reach it by TLS."""
         return self.certificate is not None or self.behind_proxy

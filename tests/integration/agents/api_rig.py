@@ -167,7 +167,7 @@ class ApiRig:
 
     def kit(self) -> AgentDeps:
         return AgentDeps(
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             launcher=FakeLauncher(),
             doors=self.other_doors or self.doors,
             transcripts=self.transcripts,

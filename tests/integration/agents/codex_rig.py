@@ -107,7 +107,7 @@ async def codex_rig(
     transcripts = MemoryTranscripts()
     async with ModelServer(script or Script.by_marker(steps), key=KEY) as server:
         kit = AgentDeps(
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"OPENAI": KEY}.__getitem__),
             doors=HookServer(
                 tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()

@@ -93,7 +93,7 @@ async def opencode_rig(
     kept = MemoryTranscripts()
     async with ModelServer(Script.by_marker(steps), key=KEY) as server:
         kit = AgentDeps(
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0),
                 resolve_secret={"MODEL_KEY": KEY, "WRONG_KEY": "wrong-key-1"}.__getitem__,

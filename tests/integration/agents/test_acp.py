@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podium.agents.acp import AcpAgent
-from podium.agents.acp.gatekeeper import wishes_of
+from podium.agents.acp.gatekeeper import intents_of
 from podium.agents.acp.setup import GeminiSetup, is_gemini
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.decisions import CallOutcome, Effect, HookAnswer
@@ -72,7 +72,7 @@ class Stage:
         self.doors = FakeHookDoors(answers=answers)
         self.transcripts = MemoryTranscripts()
         self.kit = AgentDeps(
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             launcher=ProcessLauncher(),
             doors=self.doors,
             transcripts=self.transcripts,
@@ -421,7 +421,7 @@ def test_different_edits_are_different_calls() -> None:
         {"kind": "edit", "title": "t", "locations": [{"path": "a"}], "rawInput": given}
         for given in ({}, {"new": 1}, {"new": 2})
     ]
-    made = {json.dumps([wish.arguments for wish in wishes_of(call)]) for call in calls}
+    made = {json.dumps([wish.arguments for wish in intents_of(call)]) for call in calls}
     assert len(made) == len(calls)
     assert all(len(words) < 1_000_000 for words in made)
 
@@ -533,7 +533,7 @@ async def test_cancelling_tells_the_agent_and_ends_it(tmp_path: Path) -> None:
 def test_what_is_asked_becomes_a_call_that_the_gate_knows(
     call: Mapping[str, Json], tool: str, arguments: dict[str, Json]
 ) -> None:
-    assert wishes_of(call) == [(tool, arguments)]
+    assert intents_of(call) == [(tool, arguments)]
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_the_folder_of_a_command_is_read_only_where_it_is_plain(
     setup = GeminiSetup(options, Stage(tmp_path).kit)
     content = [{"type": "content", "content": {"type": "text", "text": details}}]
     call = {"toolCallId": "run_shell_command__1", "title": "ls", "content": content}
-    (wish,) = setup.wishes(call)
+    (wish,) = setup.intents(call)
     assert (wish.tool, wish.arguments.get("cwd")) == (tool, cwd)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.claude.agent import trouble_at_end
-from podium.agents.headless.claude.records import Heard
+from podium.agents.headless.claude.agent import error_at_end
+from podium.agents.headless.claude.records import ClaudeStream
 from podium.agents.headless.claude.session import ClaudeDoor
 from podium.core.errors import (
     AgentLost,
@@ -332,17 +332,17 @@ NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
     ],
 )
 def test_the_words_of_a_limit_say_when_it_ends(words: str, ends: datetime | None) -> None:
-    heard = Heard(FixedClock(NOON))
+    heard = ClaudeStream(FixedClock(NOON))
     heard.take({**RESULT, "is_error": True, "terminal_reason": "api_error", "result": words})
-    error = trouble_at_end("claude", heard, ProcessExit(exit_code=1), NOON)
+    error = error_at_end("claude", heard, ProcessExit(exit_code=1), NOON)
     assert isinstance(error, RateLimited)
     assert error.retry_at == ends
 
 
 def test_a_prompt_taken_for_a_command_is_no_answer() -> None:
-    heard = Heard(FixedClock(NOON))
+    heard = ClaudeStream(FixedClock(NOON))
     heard.take({**RESULT, "num_turns": 0, "result": "/cost isn't available in this environment."})
-    error = trouble_at_end("claude", heard, ProcessExit(exit_code=0), NOON)
+    error = error_at_end("claude", heard, ProcessExit(exit_code=0), NOON)
     assert isinstance(error, AgentRejected)
 
 
@@ -457,9 +457,9 @@ async def test_every_line_of_the_transcript_is_json(tmp_path: Path) -> None:
 def test_progress_says_what_a_tool_is_used_on_and_cuts_between_words(
     given: object, told: str
 ) -> None:
-    heard = Heard(FixedClock(NOON))
+    heard = ClaudeStream(FixedClock(NOON))
     lines: list[str] = []
-    heard.tell = lambda kind, text: lines.append(text)
+    heard.notify = lambda kind, text: lines.append(text)
     use = {"type": "tool_use", "name": "Bash", "input": given}
     heard.take({"type": "assistant", "message": {"content": [use]}})
     assert lines == [told]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex.errors import again_at, trouble
+from podium.agents.headless.codex.errors import again_at, turn_error
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
@@ -342,17 +342,17 @@ def test_the_end_of_a_limit_is_read_out_of_codexs_words(
     ],
 )
 def test_codexs_names_for_faults(info: Any, words: str, error: type[PodiumError]) -> None:
-    found = trouble("codex", {"message": words, "codexErrorInfo": info}, NOW)
+    found = turn_error("codex", {"message": words, "codexErrorInfo": info}, NOW)
     assert type(found) is error
 
 
 def test_a_limit_says_when_it_ends() -> None:
     said = {"message": "try again at 8:06 AM.", "codexErrorInfo": "usageLimitExceeded"}
-    found = trouble("codex", said, NOW)
+    found = turn_error("codex", said, NOW)
     assert isinstance(found, RateLimited)
     assert found.retry_at == datetime(2026, 11, 15, 8, 6, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("said", [None, "words", [], {"message": 5}, {"codexErrorInfo": [1]}])
 def test_an_error_of_any_shape_is_an_error(said: Any) -> None:
-    assert isinstance(trouble("codex", said, NOW), AgentLost)
+    assert isinstance(turn_error("codex", said, NOW), AgentLost)

@@ -64,7 +64,7 @@ def an_agent(
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
     kit = AgentDeps(
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
         transcripts=transcripts or MemoryTranscripts(),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.gemini.records import Heard, trouble_at_end
+from podium.agents.headless.gemini.records import GeminiStream, error_at_end
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
@@ -183,16 +183,16 @@ async def test_only_a_result_and_a_good_exit_together_are_a_success(
     assert words in str(error)
 
 
-def heard_of(*records: Mapping[str, Any]) -> Heard:
+def heard_of(*records: Mapping[str, Any]) -> GeminiStream:
     with MemoryTranscripts().open(TURN, "gemini") as transcript:
-        heard = Heard()
+        heard = GeminiStream()
         heard.attend(FakeTurnDoor(), transcript)
         for record in records:
             asyncio.run(heard.take(json.dumps(record)))
     return heard
 
 
-def api_error(message: str) -> Heard:
+def api_error(message: str) -> GeminiStream:
     return heard_of({"type": "result", "status": "error", "error": {"message": message}})
 
 
@@ -227,19 +227,19 @@ def api_error(message: str) -> Heard:
     ],
 )
 def test_every_end_is_read_for_what_it_is(
-    heard: Heard, ended: ProcessExit, expected: type[PodiumError]
+    heard: GeminiStream, ended: ProcessExit, expected: type[PodiumError]
 ) -> None:
-    error = trouble_at_end("gemini", TURN, heard, ended, FixedClock().now())
+    error = error_at_end("gemini", TURN, heard, ended, FixedClock().now())
     assert type(error) is expected
 
 
 def test_it_may_be_silent_only_when_it_waits_for_an_approval() -> None:
     cut = heard_of({"type": "result", "status": "error"})
     now, ended = FixedClock().now(), ProcessExit(exit_code=1)
-    assert type(trouble_at_end("gemini", TURN, cut, ended, now)) is AgentUnavailable
-    assert trouble_at_end("gemini", TURN, cut, ended, now, ("ap_1",)) is None
+    assert type(error_at_end("gemini", TURN, cut, ended, now)) is AgentUnavailable
+    assert error_at_end("gemini", TURN, cut, ended, now, ("ap_1",)) is None
     down = api_error('[API Error: {"error":{"code":503}}]')
-    assert type(trouble_at_end("gemini", TURN, down, ended, now, ("ap_1",))) is AgentUnavailable
+    assert type(error_at_end("gemini", TURN, down, ended, now, ("ap_1",))) is AgentUnavailable
 
 
 def test_every_answer_of_the_model_is_an_exchange() -> None:
@@ -268,7 +268,7 @@ async def test_limits_it_cannot_be_held_to_are_warned_of(tmp_path: Path) -> None
 def test_a_daily_limit_tells_when_it_is_over() -> None:
     now = FixedClock().now()
     heard = api_error("[API Error: Your quota will reset after 10h4m5s.]\nPlease wait")
-    error = trouble_at_end("gemini", TURN, heard, ProcessExit(exit_code=173), now)
+    error = error_at_end("gemini", TURN, heard, ProcessExit(exit_code=173), now)
     assert isinstance(error, RateLimited)
     assert error.retry_at == now + timedelta(hours=10, minutes=4, seconds=5)
 
@@ -279,4 +279,4 @@ def test_noise_on_stderr_is_no_failure() -> None:
     ended = ProcessExit(
         exit_code=0, stderr=b'Error: {"error": {"code": 500}}\n[STARTUP] never ended'
     )
-    assert trouble_at_end("gemini", TURN, heard_of(said, result), ended, FixedClock().now()) is None
+    assert error_at_end("gemini", TURN, heard_of(said, result), ended, FixedClock().now()) is None

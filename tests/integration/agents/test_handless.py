@@ -15,9 +15,9 @@ from podium.agents.acp import AcpAgent
 from podium.agents.headless.claude.command import TOOLBOX as CLAUDE_TOOLBOX
 from podium.agents.headless.claude.session import ClaudeDoor
 from podium.agents.headless.codex.hook import is_spared, spared_by
-from podium.agents.headless.codex.tools import Judged, Toolbox, models_without_hands
+from podium.agents.headless.codex.tools import Judged, Toolbox, mcp_only_models
 from podium.agents.headless.gemini import program as gemini_layout
-from podium.agents.headless.mcp_only import NoHands
+from podium.agents.headless.mcp_only import NoOwnTools
 from podium.core.approval_steps import grant
 from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import BadInput, NotPossibleNow
@@ -231,7 +231,7 @@ async def test_claude_is_refused_whatever_is_not_podiums_and_the_wish_is_recorde
     tool: str,
 ) -> None:
     door = FakeTurnDoor(answers=deque([HookAnswer(decision=Effect.ALLOW)]))
-    gatekeeper = ClaudeDoor(NoHands(door, CLAUDE_TOOLBOX), "/w", takes_answers=False)
+    gatekeeper = ClaudeDoor(NoOwnTools(door, CLAUDE_TOOLBOX), "/w", takes_answers=False)
     answer: Any = await gatekeeper.answer(hook(tool, {"command": "ls"}))
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert "no tools of its own" in answer["hookSpecificOutput"]["permissionDecisionReason"]
@@ -272,7 +272,7 @@ async def test_a_codex_that_does_not_tell_its_models_is_not_asked_without_hands(
 ) -> None:
     launcher = FakeLauncher({("codex",): ProcessExit(exit_code=0, stdout=said)})
     with pytest.raises(NotPossibleNow, match="podium doctor"):
-        await models_without_hands("codex", launcher, ("codex",), "/", {})
+        await mcp_only_models("codex", launcher, ("codex",), "/", {})
 
 
 async def test_over_acp_gemini_cannot_be_without_hands(tmp_path: Path) -> None:

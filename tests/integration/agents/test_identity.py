@@ -34,7 +34,7 @@ class Somebody:
         self.home.mkdir()
         self.launcher = CountingLauncher()
         self.kit = AgentDeps(
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             launcher=self.launcher,
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from podium.core.decisions import Approval, ApprovalStatus
-from podium.web.access.authentication import FORM_WORD, cookie_name
+from podium.web.access.authentication import FORM_HEADER, cookie_name
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.chat.links import link_maker
 from tests.integration.web.chat_stage import CHAT, ChatStage, chatting
@@ -64,7 +64,7 @@ class Credentials(NamedTuple):
         desk = self.stage.context
         cookie = desk.sessions.begin(person, desk.podium.clock.now() + timedelta(minutes=5))
         cookies = {cookie_name(desk, of_card=bool(person.card)): cookie}
-        headers = {FORM_WORD: desk.sessions.form_word(cookie), "origin": self.stage.url}
+        headers = {FORM_HEADER: desk.sessions.form_token(cookie), "origin": self.stage.url}
         path = f"/api/v1/approvals/{asked.id}/approve"
         async with httpx.AsyncClient(base_url=self.stage.url, cookies=cookies) as browser:
             return await browser.post(path, json={}, headers=headers)

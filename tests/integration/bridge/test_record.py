@@ -115,7 +115,7 @@ def test_what_is_remembered_comes_back(tmp_path: Path) -> None:
     assert record.memory() == SenseMemory()
     record.remember(MEMORY)
     assert record_at(tmp_path).memory() == MEMORY
-    assert not record.faults
+    assert not record.problems
     assert _log(tmp_path) == ""
 
 
@@ -151,11 +151,11 @@ def test_a_memory_in_place_of_which_something_else_lies_breaks_no_tick(tmp_path:
     record = record_at(tmp_path)
     assert record.memory() == SenseMemory()
     record.remember(MEMORY)
-    assert len(record.faults) == 1
-    assert record.faults[0].startswith(f"{STATE}/memory.json: ")
+    assert len(record.problems) == 1
+    assert record.problems[0].startswith(f"{STATE}/memory.json: ")
     (tmp_path / STATE / "memory.json").rmdir()
     record.remember(MEMORY)
-    assert not record.faults
+    assert not record.problems
 
 
 def test_bundle_and_plan_are_kept_without_secrets(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_a_state_folder_that_leads_away_gets_nothing(tmp_path: Path) -> None:
     record = record_at(root)
     record.remember(MEMORY)
     assert record.keep_plan({}) == ""
-    assert all("symbolic link" in fault for fault in record.faults)
-    assert len(record.faults) == 2
+    assert all("symbolic link" in fault for fault in record.problems)
+    assert len(record.problems) == 2
     assert not list(away.iterdir())
 
 
@@ -214,4 +214,4 @@ def test_a_plan_without_a_bottom_breaks_no_tick(tmp_path: Path) -> None:
         plan = [plan]
     record = record_at(tmp_path)
     assert record.keep_plan(plan) == ""
-    assert "nest too deep" in record.faults[0]
+    assert "nest too deep" in record.problems[0]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.record import FileRecord
 from podium.jobs.sense.io.tick_files import LineFile, one_line
-from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
+from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.platform import file_lock
 from podium.testing import FixedClock
 from tests.integration.bridge.test_record import FILES, record_at
@@ -63,7 +63,7 @@ def test_a_line_of_the_log_has_time_level_and_text(tmp_path: Path) -> None:
     record.log("parsed", at=NIGHT, kind="parser")
     assert (tmp_path / FILES.log).read_text() == "2026-11-15T22:00:00Z [INFO] hello\n"
     assert (tmp_path / FILES.parser_log).read_text() == "2026-11-15T22:00:00Z [INFO] parsed\n"
-    assert not record.faults
+    assert not record.problems
 
 
 def test_a_moment_of_another_zone_is_written_in_utc(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_moment_of_another_zone_is_written_in_utc(tmp_path: Path) -> None:
 
 def test_a_tick_is_a_summary_and_a_record(tmp_path: Path) -> None:
     outcome = _outcome(
-        counts={"ACKs": 2}, candidates=(CandidateStanding(wo_id="WO-1", state="delivered"),)
+        counts={"ACKs": 2}, candidates=(CandidateStatus(wo_id="WO-1", state="delivered"),)
     )
     record_at(tmp_path).tick_ended(outcome)
     log = (tmp_path / FILES.log).read_text()
@@ -217,8 +217,8 @@ def test_what_is_no_plain_file_gets_no_line_and_is_told_once(tmp_path: Path, kin
     for _ in range(3):
         record.log("x", at=NIGHT)
         record.tick_ended(_outcome())
-    assert len(record.faults) == 1
-    assert record.faults[0].startswith(f"{FILES.log}: ")
+    assert len(record.problems) == 1
+    assert record.problems[0].startswith(f"{FILES.log}: ")
     assert victim.read_text() == "keep"
     assert len((tmp_path / FILES.telemetry).read_text().splitlines()) == 3
 
@@ -230,15 +230,15 @@ def test_a_linked_log_folder_leads_nowhere(tmp_path: Path) -> None:
     (root / "logs").symlink_to(away)
     record = record_at(root)
     record.log("x", at=NIGHT)
-    assert "symbolic link" in record.faults[0]
+    assert "symbolic link" in record.problems[0]
     assert not list(away.iterdir())
 
 
 def test_a_root_that_is_gone_is_told(tmp_path: Path) -> None:
     record = record_at(tmp_path / "gone")
     record.log("x", at=NIGHT)
-    assert len(record.faults) == 1
-    assert "cannot be used as a root" in record.faults[0]
+    assert len(record.problems) == 1
+    assert "cannot be used as a root" in record.problems[0]
 
 
 @pytest.mark.parametrize("place", ["../out.log", "/tmp/out.log", "logs/../../out.log"])
@@ -253,7 +253,7 @@ def test_a_log_that_somebody_keeps_locked_holds_no_tick_up_for_long(tmp_path: Pa
     with (tmp_path / FILES.log).open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         record.log("second", at=NIGHT)
-        assert "kept locked" in record.faults[0]
+        assert "kept locked" in record.problems[0]
     record.log("third", at=NIGHT)
-    assert not record.faults
+    assert not record.problems
     assert (tmp_path / FILES.log).read_text().count("\n") == 2

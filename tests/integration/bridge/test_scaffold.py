@@ -14,7 +14,13 @@ import yaml
 
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.layout import Scaffolded, write_layout
-from podium.jobs.sense.io.safe_files import make_folder, place_new, place_over, placed, take_away
+from podium.jobs.sense.io.safe_files import (
+    create_file,
+    install_file,
+    make_folder,
+    read_installed,
+    remove_file,
+)
 from podium.jobs.sense.io.schedulers import Schedule
 
 SAMPLES = {"gmx_plan_idle.json": '{"items": []}\n'}
@@ -249,33 +255,33 @@ def test_the_parsers_shim_needs_no_podium_in_its_python(tmp_path: Path) -> None:
 
 
 def test_a_file_is_placed_whole_and_only_where_nothing_is(tmp_path: Path) -> None:
-    assert place_new(tmp_path, "a/b.txt", b"one")
-    assert not place_new(tmp_path, "a/b.txt", b"two")
-    assert placed(tmp_path, "a/b.txt") == b"one"
+    assert create_file(tmp_path, "a/b.txt", b"one")
+    assert not create_file(tmp_path, "a/b.txt", b"two")
+    assert read_installed(tmp_path, "a/b.txt") == b"one"
     assert [each.name for each in (tmp_path / "a").iterdir()] == ["b.txt"]
     assert not make_folder(tmp_path, "a")
-    assert placed(tmp_path, "a/c.txt") is None
-    assert placed(tmp_path, "x/y/z.txt") is None
+    assert read_installed(tmp_path, "a/c.txt") is None
+    assert read_installed(tmp_path, "x/y/z.txt") is None
 
 
 def test_what_is_ours_is_replaced_without_a_backup(tmp_path: Path) -> None:
-    place_new(tmp_path, "unit", b"ours: 1")
+    create_file(tmp_path, "unit", b"ours: 1")
     ours = lambda content: content.startswith(b"ours")  # noqa: E731 - said where it is used
-    assert place_over(tmp_path, "unit", b"ours: 2", is_ours=ours) == ""
-    assert place_over(tmp_path, "unit", b"ours: 2") == ""
-    assert place_over(tmp_path, "unit", b"ours: 3") == "unit.bak"
-    assert placed(tmp_path, "unit.bak") == b"ours: 2"
+    assert install_file(tmp_path, "unit", b"ours: 2", is_ours=ours) == ""
+    assert install_file(tmp_path, "unit", b"ours: 2") == ""
+    assert install_file(tmp_path, "unit", b"ours: 3") == "unit.bak"
+    assert read_installed(tmp_path, "unit.bak") == b"ours: 2"
 
 
 def test_what_is_taken_away_may_be_gone_already(tmp_path: Path) -> None:
-    place_new(tmp_path, "a/b", b"")
-    take_away(tmp_path, "a/b")
-    take_away(tmp_path, "a/b")
-    take_away(tmp_path, "never/there")
+    create_file(tmp_path, "a/b", b"")
+    remove_file(tmp_path, "a/b")
+    remove_file(tmp_path, "a/b")
+    remove_file(tmp_path, "never/there")
     assert list((tmp_path / "a").iterdir()) == []
 
 
 def test_a_place_outside_the_base_is_refused(tmp_path: Path) -> None:
     for path in ("../x/y", "/etc/podium/x"):
         with pytest.raises(NotPossibleNow):
-            place_new(tmp_path, path, b"")
+            create_file(tmp_path, path, b"")

@@ -19,7 +19,7 @@ from podium.jobs.sense.io.installation import (
     not_written_down,
     schedule_of,
     scheduler,
-    standings,
+    scheduler_statuses,
 )
 from podium.jobs.sense.io.schedulers import (
     Cron,
@@ -249,7 +249,7 @@ async def test_a_label_of_another_root_is_not_taken_over(rig: Rig) -> None:
     with pytest.raises(NotPossibleNow, match="--label"):
         await launchd.install(other)
     assert (await launchd.uninstall(other)).removed == ()
-    assert (await launchd.standing(rig.schedule())).installed
+    assert (await launchd.status(rig.schedule())).installed
     assert (await launchd.install(other.model_copy(update={"label": "com.other"}))).loaded
 
 
@@ -274,7 +274,7 @@ async def test_an_agent_that_cannot_be_read_is_nobodys(rig: Rig, content: bytes)
     (rig.root / "LaunchAgents").mkdir()
     (rig.root / f"LaunchAgents/{LABEL}.plist").write_bytes(content)
     launchd = Launchd(rig.machine())
-    assert not (await launchd.standing(rig.schedule())).installed
+    assert not (await launchd.status(rig.schedule())).installed
     assert not (await launchd.uninstall(rig.schedule())).removed
     assert (await launchd.install(rig.schedule())).backups
 
@@ -294,9 +294,9 @@ async def test_uninstalling_an_agent_lets_go_of_it_once(rig: Rig) -> None:
 async def test_the_standing_of_an_agent_has_its_last_exit(rig: Rig) -> None:
     rig.says("launchctl", 'echo "	state = waiting"; echo "	last exit code = 7"')
     launchd = Launchd(rig.machine("darwin"))
-    assert not (await launchd.standing(rig.schedule())).installed
+    assert not (await launchd.status(rig.schedule())).installed
     await launchd.install(rig.schedule())
-    standing = await launchd.standing(rig.schedule())
+    standing = await launchd.status(rig.schedule())
     assert (standing.installed, standing.loaded, standing.last_exit) == (True, True, 7)
 
 
@@ -377,7 +377,7 @@ async def test_without_a_user_manager_the_units_wait_and_that_is_said(rig: Rig) 
     assert (done.done, done.loaded, len(done.written)) == (True, False, 2)
     assert "Failed to connect to bus" in done.notes[0]
     assert done.by_hand.startswith("systemctl --user daemon-reload && ")
-    standing = await Systemd(rig.machine()).standing(rig.schedule())
+    standing = await Systemd(rig.machine()).status(rig.schedule())
     assert (standing.installed, standing.loaded, standing.last_exit) == (True, None, None)
 
 
@@ -425,13 +425,13 @@ async def test_the_standing_of_units_has_the_last_exit_of_the_service(rig: Rig) 
         "systemctl",
         "echo ActiveState=active; echo ExecMainStatus=7; echo ExecMainExitTimestampMonotonic=9",
     )
-    standing = await systemd.standing(rig.schedule())
+    standing = await systemd.status(rig.schedule())
     assert (standing.loaded, standing.last_exit) == (True, 7)
     rig.says(
         "systemctl",
         "echo ActiveState=inactive; echo ExecMainStatus=0; echo ExecMainExitTimestampMonotonic=0",
     )
-    standing = await systemd.standing(rig.schedule())
+    standing = await systemd.status(rig.schedule())
     assert (standing.loaded, standing.last_exit) == (False, None)
 
 
@@ -499,7 +499,7 @@ async def test_all_other_lines_of_the_table_stay(rig: Rig) -> None:
     assert table.read_text() == theirs + line_of(rig.schedule())
     await cron.install(rig.schedule(every_seconds=600))
     assert table.read_text() == theirs + line_of(rig.schedule(every_seconds=600))
-    assert (await cron.standing(rig.schedule())).installed
+    assert (await cron.status(rig.schedule())).installed
     assert (await cron.uninstall(rig.schedule())).removed == ("crontab",)
     assert table.read_text() == theirs
     heard = len(rig.heard("crontab"))
@@ -510,7 +510,7 @@ async def test_all_other_lines_of_the_table_stay(rig: Rig) -> None:
 async def test_a_table_that_was_not_there_is_not_there_afterwards(rig: Rig) -> None:
     table = rig.has_crontab()
     cron = Cron(rig.machine())
-    assert not (await cron.standing(rig.schedule())).installed
+    assert not (await cron.status(rig.schedule())).installed
     await cron.install(rig.schedule())
     assert table.read_text() == line_of(rig.schedule())
     await cron.uninstall(rig.schedule())
@@ -525,7 +525,7 @@ async def test_a_table_that_cannot_be_read_is_never_written(rig: Rig) -> None:
         assert "Permission denied" in done.notes[0]
         assert rig.schedule().name in done.by_hand
     assert set(rig.heard("crontab")) == {"-l"}
-    assert "Permission denied" in (await cron.standing(rig.schedule())).why
+    assert "Permission denied" in (await cron.status(rig.schedule())).why
 
 
 async def test_a_table_that_is_not_taken_is_no_success(rig: Rig) -> None:
@@ -550,7 +550,7 @@ async def test_where_there_is_no_cron_the_line_is_told(rig: Rig) -> None:
 async def test_one_scheduler_in_trouble_does_not_hide_the_others(rig: Rig) -> None:
     (rig.root / "LaunchAgents").symlink_to("/etc")
     rig.has_crontab(line_of(rig.schedule()))
-    launchd, systemd, cron = await standings(rig.schedule(), rig.machine())
+    launchd, systemd, cron = await scheduler_statuses(rig.schedule(), rig.machine())
     assert "link" in launchd.why
     assert (systemd.installed, cron.installed) == (False, True)
 
@@ -580,6 +580,6 @@ def test_every_scheduler_shows_what_it_would_write_and_writes_nothing(rig: Rig) 
     for name, files in (("launchd", 1), ("systemd", 2), ("cron", 1)):
         for platform in ("linux", "darwin"):
             machine = rig.machine(platform)
-            assert len(scheduler(name, machine).shown(rig.schedule())) == files  # type: ignore[arg-type]
+            assert len(scheduler(name, machine).preview(rig.schedule())) == files  # type: ignore[arg-type]
     assert sorted(rig.root.rglob("*")) == before
     assert list(rig.home.iterdir()) == []

@@ -33,7 +33,7 @@ def command(
         "queue",
         words,
         launcher=launcher or ProcessLauncher(),
-        fence=Confinement,
+        confine=Confinement,
         timeout_seconds=seconds,
     )
 
@@ -94,12 +94,12 @@ async def test_secrets_are_taken_out_of_output_and_command(rig: Rig) -> None:
 async def test_a_mark_and_the_look_after_it_ask_once(rig: Rig) -> None:
     launcher = FakeLauncher({("ps",): ProcessExit(exit_code=0, stdout=b"1")})
     source = command(rig, "ps", launcher=launcher)
-    mark = await source.mark()
+    mark = await source.etag()
     look = await source.look()
     assert (look.mark, len(launcher.spawns)) == (mark, 1)
     assert (await source.look()).mark == mark
     assert len(launcher.spawns) == 2
-    await source.mark()
+    await source.etag()
     rig.clock.advance(11)
     await source.look()
     assert len(launcher.spawns) == 4
@@ -109,7 +109,7 @@ async def test_the_mark_changes_with_the_answer_alone(rig: Rig) -> None:
     answers = [b"1", b"1", b"2"]
     launcher = FakeLauncher({("ps",): lambda _: ProcessExit(exit_code=0, stdout=answers.pop(0), seconds=len(answers))})  # fmt: skip
     source = command(rig, "ps", launcher=launcher)
-    marks = [await source.mark() for _ in range(3)]
+    marks = [await source.etag() for _ in range(3)]
     assert marks[0] == marks[1] != marks[2]
 
 
@@ -126,7 +126,7 @@ async def test_a_confined_command_sees_the_root_and_cannot_write(rig: Rig) -> No
         "state",
         ("sh", "-c", "cat state.txt; touch mine && echo wrote"),
         launcher=ProcessLauncher(),
-        fence=lambda: fence,
+        confine=lambda: fence,
         timeout_seconds=60,
     )
     sensed = await only(source)
@@ -216,12 +216,12 @@ async def test_what_the_loop_writes_is_no_change_of_a_repository(
     rig: Rig, repository: Path
 ) -> None:
     source = repository_source(rig)
-    before = await source.mark()
+    before = await source.etag()
     rig.own.add("code/logs/loop.log")
     rig.write("code/logs/loop.log", "a line")
-    assert await source.mark() == before
+    assert await source.etag() == before
     rig.write("code/logs/other.log", "a line")
-    assert await source.mark() != before
+    assert await source.etag() != before
 
 
 async def test_a_repository_that_is_the_root_itself_is_looked_at(rig: Rig) -> None:

@@ -133,7 +133,7 @@ async def test_asking_for_the_mark_reads_nothing_in_a_new_process_too(
         (await FileSource(rig.kit, "h", "health.json").look()).mark,
     ]
     monkeypatch.delattr(os, "open")
-    assert [await acks(rig).mark(), await FileSource(rig.kit, "h", "health.json").mark()] == before
+    assert [await acks(rig).etag(), await FileSource(rig.kit, "h", "health.json").etag()] == before
 
 
 def test_two_processes_give_the_same_mark(rig: Rig) -> None:
@@ -141,9 +141,9 @@ def test_two_processes_give_the_same_mark(rig: Rig) -> None:
         rig.write(f"acks/ä{number}.ack.json", "1")
     program = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from podium.testing import FixedClock; from podium.jobs.sense.io import FolderSource, SourceKit\n"
-        "kit = SourceKit(Path(sys.argv[1]), FixedClock(), str, lambda path: False)\n"
-        "print(asyncio.run(FolderSource(kit, 'acks', 'acks').mark()))"
+        "from podium.testing import FixedClock; from podium.jobs.sense.io import FolderSource, SourceDeps\n"
+        "kit = SourceDeps(Path(sys.argv[1]), FixedClock(), str, lambda path: False)\n"
+        "print(asyncio.run(FolderSource(kit, 'acks', 'acks').etag()))"
     )
     marks = {
         subprocess.run(
@@ -162,7 +162,7 @@ async def test_every_change_that_a_look_would_show_changes_the_mark(rig: Rig, ac
     file = rig.write("acks/0.ack.json", "0")
     rig.write("acks/1.ack.json", "1", at=LONG_AGO - 1)
     source = acks(rig)
-    before = await source.mark()
+    before = await source.etag()
     if act == "write":
         rig.write("acks/0.ack.json", "7")  # same size, same time
     elif act == "add":
@@ -177,8 +177,8 @@ async def test_every_change_that_a_look_would_show_changes_the_mark(rig: Rig, ac
         file.chmod(0o600)
     else:
         rig.write("acks/0.ack.json", "0", at=LONG_AGO - 5)
-    assert await source.mark() != before
-    assert (await source.look()).mark == await source.mark()
+    assert await source.etag() != before
+    assert (await source.look()).mark == await source.etag()
 
 
 async def test_a_change_to_a_file_that_is_not_shown_changes_nothing(rig: Rig) -> None:
@@ -223,7 +223,7 @@ async def test_that_the_loop_begins_to_write_is_no_change(rig: Rig) -> None:
     before = [await each.look() for each in sources]
     rig.write("logs/loop.log", "a line\n", at=LONG_AGO + 100)
     assert [await each.look() for each in sources] == before
-    assert [await each.mark() for each in sources] == [each.mark for each in before]
+    assert [await each.etag() for each in sources] == [each.mark for each in before]
 
 
 async def test_a_file_grows_stale_without_being_read_again_and_that_changes_the_mark(
@@ -252,7 +252,7 @@ async def test_a_file_changed_just_now_is_read_again_until_its_time_tells_change
     source = acks(rig)
     before = await source.look()
     file = rig.root / "acks/a.ack.json"
-    known = source._known
+    known = source._cache
     assert known == {}
     file.write_text("2")
     os.utime(file, (now - 1, now - 1))
@@ -260,8 +260,8 @@ async def test_a_file_changed_just_now_is_read_again_until_its_time_tells_change
     rig.clock.advance(2)
     settled = await source.look()
     assert settled.mark != before.mark
-    assert set(source._known) == {"acks/a.ack.json"}
-    assert await source.mark() == settled.mark
+    assert set(source._cache) == {"acks/a.ack.json"}
+    assert await source.etag() == settled.mark
 
 
 @pytest.mark.parametrize("at", [-(2.0**33), 0.0, 2.0**38])
@@ -313,7 +313,7 @@ async def test_the_same_files_give_the_same_look_in_whatever_order_they_came(
         source = acks(rig, newest=newest)
         looks.append(await source.look())
         assert await source.look() == looks[-1]
-        assert await source.mark() == looks[-1].mark
+        assert await source.etag() == looks[-1].mark
     assert looks[0].found == looks[1].found
     expected = sorted(files, key=lambda name: (-files[name][0], f"{name}.ack.json"))[:newest]
     assert names(looks[0]) == [f"{name}.ack.json" for name in expected]

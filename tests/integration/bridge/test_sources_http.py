@@ -76,10 +76,10 @@ async def test_a_mark_and_the_look_after_it_ask_once(rig: Rig) -> None:
     heard: list[bytes] = []
     async with served(answering(answer(b"1"), answer(b"2"), heard=heard)) as url:
         source = HttpSource(rig.kit, "site", url)
-        mark = await source.mark()
+        mark = await source.etag()
         assert (await source.look()).mark == mark
         assert len(heard) == 1
-        assert await source.mark() != mark
+        assert await source.etag() != mark
 
 
 async def test_redirects_are_followed_on_the_same_host_alone(rig: Rig) -> None:

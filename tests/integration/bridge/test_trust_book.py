@@ -17,7 +17,7 @@ from podium.core.decisions import Tier
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.record import FileTrustBook
 from podium.jobs.sense.ports import TrustBook
-from podium.jobs.sense.trust import TrustEntry, granted_tier, standings
+from podium.jobs.sense.trust import TrustEntry, earned_trust, granted_tier
 from tests.soaking import examples
 from tests.unit.bridge.inbox_rig import without_secret
 
@@ -45,7 +45,7 @@ def entry(kind: str, **fields: object) -> TrustEntry:
 
 
 def _granted(root: Path) -> Tier | None:
-    return granted_tier(standings(book_at(root).entries()), "api", ["g/docs"])
+    return granted_tier(earned_trust(book_at(root).entries()), "api", ["g/docs"])
 
 
 def test_entries_come_back_in_their_order(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_a_line_torn_by_a_crash_is_left_out_told_and_replaced(tmp_path: Path) ->
     for cut in range(first + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
         assert len(book.entries()) == 1
-        assert "cut off" in book.faults[0]
+        assert "cut off" in book.problems[0]
         assert _granted(tmp_path) is Tier.T2
     book.add(entry("agreed", wo_id="B"))
     assert path.read_bytes() == whole
     assert len(book.entries()) == 2
-    assert not book.faults
+    assert not book.problems
 
 
 def test_a_last_line_that_only_lacks_its_end_counts(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_last_line_that_only_lacks_its_end_counts(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().rstrip())
     book.add(entry("agreed", wo_id="B"))
     assert [each.wo_id for each in book.entries()] == ["A", "B"]
-    assert not book.faults
+    assert not book.problems
 
 
 @pytest.mark.parametrize("damage", [b"garbage", b"{}", b"\xff\x00", b'{"kind": "from the future"}', b'{"kind": "promoted", "target": "api", "zone": "g/docs", "tier": "T4", "at": "2026-01-01T00:00:00Z"}'])  # fmt: skip
@@ -113,7 +113,7 @@ def test_promotions_before_an_unreadable_line_do_not_count(tmp_path: Path, damag
     with (tmp_path / PLACE).open("ab") as file:
         file.write(damage + b"\n")
     assert [each.kind for each in book.entries()] == ["agreed"]
-    assert book.faults[0].startswith("line 3 of trust.jsonl cannot be read")
+    assert book.problems[0].startswith("line 3 of trust.jsonl cannot be read")
     assert _granted(tmp_path) is None
     book.add(entry("promoted", by="ann", tier="T1", at=NOON + timedelta(days=1)))
     assert _granted(tmp_path) is Tier.T1
@@ -150,7 +150,7 @@ def test_a_book_that_cannot_be_used_grants_nothing_and_takes_nothing(
     before = (real / PLACE).read_bytes()
     book = book_at(tmp_path)
     assert not book.entries()
-    assert book.faults[0].startswith("nothing of the trust book counts")
+    assert book.problems[0].startswith("nothing of the trust book counts")
     assert _granted(tmp_path) is None
     with pytest.raises(NotPossibleNow):
         book.add(entry("incident"))
@@ -191,4 +191,4 @@ def test_the_book_tells_what_was_told(told: list[TrustEntry]) -> None:
     with TemporaryDirectory() as folder:
         for each in told:
             book_at(Path(folder)).add(each)
-        assert standings(book_at(Path(folder)).entries()) == standings(told)
+        assert earned_trust(book_at(Path(folder)).entries()) == earned_trust(told)

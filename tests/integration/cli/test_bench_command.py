@@ -6,7 +6,7 @@ import pytest
 
 import podium.cli.commands.bench_contract as command
 from podium.cli.reply_bench import Length
-from podium.jobs.duet.bench.failures import Trouble
+from podium.jobs.duet.bench.failures import CaseScore
 from podium.jobs.duet.bench.handoffs import DuetScore, Handoff, KindScore
 from podium.testing.replies import Expected, ReplyCase, reply_cases
 from tests.integration.cli.desk import Desk
@@ -70,7 +70,7 @@ def test_a_wrong_payload_accepted_is_exit_code_1_and_can_be_shown(
 def a_duet(**fields: object) -> DuetScore:
     """Marks as they come of a whole bench, which takes minutes and a tmux."""
     ink = KindScore(kind="ink", said=9, exact=8, taken=7, enters=1.5, wrong=0)
-    asks = Trouble(
+    asks = CaseScore(
         name="asks first", kind="modal", expected="NeedsHuman", tries=4, as_expected=4, otherwise=()
     )
     inexact = Handoff(sender="ink", receiver="", way="twice", exact=False, meant=True, copies=1)

@@ -19,7 +19,7 @@ from podium.config.trust import TrustBook
 from podium.core.decisions import Tier
 from podium.jobs.sense.composition import trust_of
 from podium.jobs.sense.idle_tick import IdleTick, answer_idle_tick, make_idle_tick, parse_arguments
-from podium.jobs.sense.io.safe_files import held_alone
+from podium.jobs.sense.io.safe_files import exclusive_lock
 from podium.jobs.sense.trust import TrustEntry
 from podium.platform.system_clock import SystemClock
 from podium.testing import FixedClock
@@ -263,7 +263,7 @@ def test_file_written_a_moment_ago_is_looked_at_once_more(idle: Desk) -> None:
 
 def test_root_that_another_loop_holds_is_left_to_the_ordinary_tick(idle: Desk) -> None:
     state = os.open(idle.project / ".podium/sense", os.O_RDONLY)
-    with held_alone(state, "lock", what="the loop", since=SystemClock().now()):
+    with exclusive_lock(state, "lock", what="the loop", since=SystemClock().now()):
         assert made(idle) is None
     os.close(state)
     assert made(idle) is not None

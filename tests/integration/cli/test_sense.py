@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.cli.error_report import run
-from podium.jobs.sense.io.safe_files import held_alone
+from podium.jobs.sense.io.safe_files import exclusive_lock
 from podium.platform.system_clock import SystemClock
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.sense_rig import SUMMARY_END, break_down, delivered, lay_out, ticked
@@ -144,7 +144,7 @@ def test_a_root_that_another_loop_holds_is_left_alone(desk: Desk) -> None:
     lay_out(desk)
     ticked(desk)
     state = os.open(desk.project / ".podium/sense", os.O_RDONLY)
-    held = held_alone(state, "lock", what="the loop", since=SystemClock().now())
+    held = exclusive_lock(state, "lock", what="the loop", since=SystemClock().now())
     try:
         with held:
             for words in (("--once",), ()):

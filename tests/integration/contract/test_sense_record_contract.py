@@ -81,10 +81,10 @@ class InMemory:
         return len(self._record.outcomes)
 
     def refuse_memory(self) -> None:
-        self._record.fault = "the disk is full"
+        self._record.problem = "the disk is full"
 
     def take_memory(self) -> None:
-        self._record.fault = ""
+        self._record.problem = ""
 
 
 ROOMS: dict[str, Callable[[Path], Room]] = {
@@ -116,12 +116,12 @@ def test_whether_it_lasts_is_said_and_a_loop_goes_on_with_what_does_not(room: Ro
     with record.alone():
         assert record.remember(MEMORY) is False
         assert record.memory() == MEMORY
-        assert len(record.faults) == 1
+        assert len(record.problems) == 1
     assert record.memory() == SenseMemory(), "others may have ticked here since"
     room.take_memory()
     with record.alone():
         assert record.remember(MEMORY) is True
-    assert list(record.faults) == []
+    assert list(record.problems) == []
     assert room.record().memory() == MEMORY
 
 
@@ -148,7 +148,7 @@ def test_lines_go_to_the_log_they_are_for(room: Room) -> None:
     [main], [parser] = room.lines("main"), room.lines("parser")
     assert main.endswith("a word")
     assert parser.endswith("a skipped item")
-    assert list(record.faults) == []
+    assert list(record.problems) == []
 
 
 def test_a_tick_that_ended_is_one_summary_and_one_record(room: Room) -> None:
@@ -164,4 +164,4 @@ def test_whatever_a_planner_said_is_kept_and_breaks_nothing(room: Room, document
     record = room.record()
     assert record.keep_bundle(BUNDLE).endswith("context_bundle.json")
     assert record.keep_plan(document).endswith("plan.json")
-    assert list(record.faults) == []
+    assert list(record.problems) == []

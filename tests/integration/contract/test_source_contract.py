@@ -16,7 +16,7 @@ from podium.jobs.sense.io import (
     FolderSource,
     GitSource,
     LogSource,
-    SourceKit,
+    SourceDeps,
 )
 from podium.jobs.sense.models import Sensed
 from podium.jobs.sense.ports import Source
@@ -42,14 +42,14 @@ class Place(Protocol):
 class FilePlace:
     """A file beneath a root, looked at by one of the sources of `bridge`."""
 
-    def __init__(self, root: Path, make: Callable[[SourceKit], Source]) -> None:
+    def __init__(self, root: Path, make: Callable[[SourceDeps], Source]) -> None:
         self._root, self._make = root, make
         self._file = root / "place" / "said.txt"
         self._file.parent.mkdir(parents=True)
         self._written = 0
 
     def source(self) -> Source:
-        kit = SourceKit(self._root, FixedClock(NOON), lambda text: text, lambda path: False)
+        kit = SourceDeps(self._root, FixedClock(NOON), lambda text: text, lambda path: False)
         return self._make(kit)
 
     def say(self, text: str) -> None:
@@ -90,17 +90,17 @@ PLACES: dict[str, Callable[[Path], Place]] = {
     "CommandSource": lambda root: FilePlace(
         root,
         lambda kit: CommandSource(
-            kit, "state", ("cat", "place/said.txt"), launcher=_launcher(), fence=Confinement
+            kit, "state", ("cat", "place/said.txt"), launcher=_launcher(), confine=Confinement
         ),
     ),
 }  # fmt: skip
-UNREACHABLE: dict[str, Callable[[SourceKit], Source]] = {
+UNREACHABLE: dict[str, Callable[[SourceDeps], Source]] = {
     "FileSource": lambda kit: FileSource(kit, "state", "../outside"),
     "FolderSource": lambda kit: FolderSource(kit, "state", "nowhere"),
     "LogSource": lambda kit: LogSource(kit, "state", "nowhere.log"),
     "GitSource": lambda kit: GitSource(kit, "state", "nowhere", launcher=_launcher()),
     "CommandSource": lambda kit: CommandSource(
-        kit, "state", ("no-such-program",), launcher=_launcher(), fence=Confinement
+        kit, "state", ("no-such-program",), launcher=_launcher(), confine=Confinement
     ),
 }
 
@@ -119,43 +119,43 @@ async def test_a_look_tells_what_is_there_with_its_source_and_its_mark(place: Pl
     assert (look.source, sensed.source, look.total) == ("state", source.name, 1)
     assert sensed.condition == "ok"
     assert "all is well" in str(sensed.content)
-    assert look.mark == await source.mark()
+    assert look.mark == await source.etag()
 
 
 async def test_the_mark_is_the_same_while_nothing_changes_also_in_another_process(
     place: Place,
 ) -> None:
     first, second = place.source(), place.source()
-    before = await first.mark()
-    assert await first.mark() == before
+    before = await first.etag()
+    assert await first.etag() == before
     assert (await first.look()).mark == before
-    assert await second.mark() == before
+    assert await second.etag() == before
 
 
 async def test_what_changed_changes_the_mark_and_is_seen(place: Place) -> None:
     source = place.source()
-    before = await source.mark()
+    before = await source.etag()
     place.say("the disk is full")
-    assert await source.mark() != before
+    assert await source.etag() != before
     [sensed] = (await source.look()).found
     assert "the disk is full" in str(sensed.content)
 
 
 async def test_what_vanished_changes_the_mark_and_breaks_nothing(place: Place) -> None:
     source = place.source()
-    before = await source.mark()
+    before = await source.etag()
     place.vanish()
-    assert await source.mark() != before
+    assert await source.etag() != before
     found = (await source.look()).found
     assert not any(_says_all_is_well(each) for each in found)
 
 
 @pytest.mark.parametrize("make", UNREACHABLE.values(), ids=list(UNREACHABLE))
 async def test_what_cannot_be_looked_at_is_said_and_nothing_is_raised(
-    tmp_path: Path, make: Callable[[SourceKit], Source]
+    tmp_path: Path, make: Callable[[SourceDeps], Source]
 ) -> None:
-    source = make(SourceKit(tmp_path, FixedClock(NOON), str, lambda path: False))
-    assert await source.mark()
+    source = make(SourceDeps(tmp_path, FixedClock(NOON), str, lambda path: False))
+    assert await source.etag()
     [sensed] = (await source.look()).found
     assert sensed.condition != "ok"
     assert sensed.why
@@ -166,8 +166,8 @@ async def test_the_fake_finds_what_it_is_told_and_counts_how_often_it_was_asked(
     source.hide("b")
     look = await source.look()
     assert [(each.place, each.content) for each in look.found] == [("a", {"status": "done"})]
-    assert await source.mark() == look.mark
-    assert (source.looks, source.marks) == (1, 1)
+    assert await source.etag() == look.mark
+    assert (source.looks, source.etags_read) == (1, 1)
 
 
 def _says_all_is_well(sensed: Sensed) -> bool:

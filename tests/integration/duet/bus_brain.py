@@ -9,13 +9,13 @@ import asyncio
 import sys
 
 from podium.agents.bus import Asked, BusPeer
-from podium.agents.bus.peer import Tell
+from podium.agents.bus.peer import Notify
 from podium.agents.bus.wire import Join
 from podium.core.turns import MessageBlock, block_of
 from podium.testing.tui_zoo.prompts import wanted_by
 
 
-async def answer(asked: Asked, tell: Tell) -> str:
+async def answer(asked: Asked, tell: Notify) -> str:
     wanted = wanted_by(asked.prompt)
     if wanted is None:
         return "READY"

@@ -9,31 +9,31 @@ import asyncio
 import sys
 from pathlib import Path
 
-from podium.jobs.duet.bench.fake_pair import Theatre, ZooPair, theatre
+from podium.jobs.duet.bench.fake_pair import FakePair, PairRunner, open_runner
 from podium.jobs.duet.models import DUET
 from podium.ports import RunQuery
 from podium.testing.tui_zoo import Answers
 
 
-def a_pair(folder: Path, executer: str) -> ZooPair:
+def a_pair(folder: Path, executer: str) -> FakePair:
     """The same pair for whoever holds it."""
-    pair = ZooPair(folder)
+    pair = FakePair(folder)
     answers = Answers(ways=("status", "plain", "partial", "recap"), plans=2)
-    pair.seat("PLANNER", "ink", answers)
-    pair.seat("EXECUTER", executer, answers)
+    pair.add_side("PLANNER", "ink", answers)
+    pair.add_side("EXECUTER", executer, answers)
     return pair
 
 
 async def main(folder: Path, executer: str, tasks: int) -> None:
     pair = a_pair(folder, executer)
-    async with theatre(pair) as house:
+    async with open_runner(pair) as house:
         print("works", flush=True)
         await finish_all(house, tasks)
     await pair.terminals.close()
     print("done", flush=True)
 
 
-async def finish_all(house: Theatre, tasks: int) -> None:
+async def finish_all(house: PairRunner, tasks: int) -> None:
     for run in await house.engine.runs(RunQuery(flow=DUET, limit=1000)):
         if not run.status.ended:
             await house.engine.resume(run.id)

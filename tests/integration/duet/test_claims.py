@@ -15,7 +15,7 @@ from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
 from podium.jobs.duet.claims import as_claimed, claim, let_go
 from podium.jobs.duet.models import Pair, PairSide
-from podium.jobs.duet.pairs import all_pairs, duet_options, keep_pair, kept_pair, socket_path
+from podium.jobs.duet.pairs import all_pairs, duet_options, save_pair, saved_pair, socket_path
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def listening(root: Path) -> Iterator[None]:
 def test_another_project_is_refused_while_the_server_is_there(root: Path) -> None:
     claim(podium(root), pair(root))
     claim(podium(root), pair(root))
-    with pytest.raises(NotPossibleNow, match="holds the pair of"):
+    with pytest.raises(NotPossibleNow, match="is in use by project"):
         claim(podium(root, "b"), pair(root, project="b"))
-    with pytest.raises(NotPossibleNow, match="holds the pair of"):
+    with pytest.raises(NotPossibleNow, match="is in use by project"):
         as_claimed(podium(root, "b"), pair(root, project="b"))
 
 
@@ -76,17 +76,17 @@ def test_a_claim_without_its_server_holds_nobody_up(root: Path) -> None:
 
 
 def test_what_was_brought_up_is_not_kept_in_the_project(root: Path) -> None:
-    keep_pair(podium(root), pair(root))
-    assert kept_pair(podium(root), "main") == pair(root)
+    save_pair(podium(root), pair(root))
+    assert saved_pair(podium(root), "main") == pair(root)
     planted = root / "b" / ".podium" / "duet"
     planted.mkdir(parents=True)
     (planted / "main.json").write_text(pair(root).model_dump_json())
-    assert kept_pair(podium(root, "b"), "main") is None
+    assert saved_pair(podium(root, "b"), "main") is None
 
 
 def test_two_pairs_on_one_server_are_refused(root: Path) -> None:
     one = podium(root, yaml="flows: {duet: {pairs: {second: {socket: poli}}}}")
-    with pytest.raises(BadInput, match="name one tmux server"):
+    with pytest.raises(BadInput, match="use the same tmux server"):
         all_pairs(one, {})
 
 

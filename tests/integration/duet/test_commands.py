@@ -35,7 +35,7 @@ def test_with_json_every_line_is_an_object_and_the_last_has_the_result(hall: Hal
 def test_a_folder_that_nobody_granted_is_not_worked_in(hall: Hall) -> None:
     refused = hall.duet("send", "tidy up")
     assert refused.code == 4
-    assert "nobody has granted" in refused.err
+    assert "is not granted" in refused.err
     assert "podium duet up --grant" in refused.err
     assert not (hall.desk.project / ".podium").exists(), "a refused task left something behind"
 
@@ -90,7 +90,7 @@ def test_the_log_of_a_task_that_failed_tells_what_was_said_and_what_broke(hall: 
 def test_status_says_that_nothing_goes_on(hall: Hall) -> None:
     said = hall.duet("status")
     assert said.code == 0
-    assert "no task goes on" in said.out
+    assert "no open tasks" in said.out
     assert hall.duet("status", "--json").json["tasks"] == []
 
 
@@ -100,7 +100,7 @@ def test_abort_and_nudge_say_when_there_is_nothing_to_do(hall: Hall) -> None:
     for name in ("abort", "nudge"):
         said = hall.duet(name)
         assert said.code == 1
-        assert "no task of a duet goes on" in said.err
+        assert "there is no open duet task" in said.err
 
 
 def test_an_unknown_pair_is_told_with_those_there_are(hall: Hall) -> None:

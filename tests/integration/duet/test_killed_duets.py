@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from podium.core.work import RunStatus
-from podium.jobs.duet.bench.fake_pair import ZooPair, ZooSeat, theatre
+from podium.jobs.duet.bench.fake_pair import FakePair, FakeSide, open_runner
 from podium.jobs.duet.events import LegOpened
 from podium.jobs.duet.models import DUET
 from podium.ports import EventQuery, RunQuery
@@ -28,7 +28,7 @@ NEVER = 1_000_000
 
 
 @pytest.fixture
-async def pair(request: pytest.FixtureRequest) -> AsyncIterator[ZooPair]:
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[FakePair]:
     if shutil.which("tmux") is None:
         pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")
     with TemporaryDirectory(prefix="pk") as folder:
@@ -41,17 +41,17 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[ZooPair]:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("pair", ["composer"], indirect=True)
-async def test_every_task_is_finished_once_whoever_is_killed_over_it(pair: ZooPair) -> None:
+async def test_every_task_is_finished_once_whoever_is_killed_over_it(pair: FakePair) -> None:
     await kill_and_finish(pair, kills=2)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("pair", ["composer", "swallowing"], indirect=True)
-async def test_the_same_over_a_hundred_kills(pair: ZooPair) -> None:
+async def test_the_same_over_a_hundred_kills(pair: FakePair) -> None:
     await kill_and_finish(pair, kills=100)
 
 
-async def kill_and_finish(pair: ZooPair, kills: int) -> None:
+async def kill_and_finish(pair: FakePair, kills: int) -> None:
     chance = random.Random(7)
     for _ in range(kills):
         supervisor = start(pair, NEVER)
@@ -62,16 +62,16 @@ async def kill_and_finish(pair: ZooPair, kills: int) -> None:
     said, _ = start(pair, tasks).communicate(timeout=500)
     assert said == b"done\n"
     asked = await ids_asked_for(pair, tasks)
-    for seat in pair.seats:
-        taken = [wanted_by(text) for text in taken_by(seat)]
+    for side in pair.sides:
+        taken = [wanted_by(text) for text in taken_by(side)]
         counts = Counter(wanted.id if wanted else "" for wanted in taken)
-        assert counts == Counter({"": 1, **dict.fromkeys(asked[seat.side], 1)}), "primer and legs"
+        assert counts == Counter({"": 1, **dict.fromkeys(asked[side.side], 1)}), "primer and legs"
     print(f"{kills} kills, {tasks} tasks, {sum(map(len, asked.values()))} handoffs, each once")
 
 
-def start(pair: ZooPair, tasks: int) -> subprocess.Popen[bytes]:
+def start(pair: FakePair, tasks: int) -> subprocess.Popen[bytes]:
     """A supervisor that is at work."""
-    executer = pair.seats[1]
+    executer = pair.sides[1]
     words = (str(executer.record.parent), executer.kind, str(tasks))
     command = [sys.executable, "-m", "tests.integration.duet.killed_supervisor", *words]
     supervisor = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
@@ -80,18 +80,18 @@ def start(pair: ZooPair, tasks: int) -> subprocess.Popen[bytes]:
     return supervisor
 
 
-def taken_by(seat: ZooSeat) -> list[str]:
-    return [json.loads(line) for line in seat.record.read_text().splitlines()]
+def taken_by(side: FakeSide) -> list[str]:
+    return [json.loads(line) for line in side.record.read_text().splitlines()]
 
 
-async def tasks_so_far(pair: ZooPair) -> int:
-    async with theatre(pair) as house:
+async def tasks_so_far(pair: FakePair) -> int:
+    async with open_runner(pair) as house:
         return len(await house.engine.runs(RunQuery(flow=DUET, limit=1000)))
 
 
-async def ids_asked_for(pair: ZooPair, tasks: int) -> dict[str, list[str]]:
+async def ids_asked_for(pair: FakePair, tasks: int) -> dict[str, list[str]]:
     """The id of every leg, by the side that it was put to. All tasks came to a good end."""
-    async with theatre(pair) as house:
+    async with open_runner(pair) as house:
         runs = await house.engine.runs(RunQuery(flow=DUET, limit=1000))
         query = EventQuery(types=("leg_opened",), limit=100_000)
         events = await house.store.read(lambda view: view.events(query))

@@ -59,7 +59,7 @@ def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed
 @pytest.mark.soak
 def test_whoever_did_not_take_it_returns_nothing(stage: Theatre) -> None:
     assert stage.duet("up", "--grant").code == 0
-    assert "nobody has the keyboard of PLANNER" in stage.duet("give", "planner").err
+    assert "nobody has taken the keyboard of PLANNER" in stage.duet("give", "planner").err
     bob = {**stage.variables, "PODIUM_USER": "bob"}
     other = stage.desk.spawn("duet", "take", "planner", env=bob)
     assert other.code == 0, other.err

@@ -147,6 +147,6 @@ async def test_a_tree_dies_with_its_pane_and_with_the_server(
         await house.shows(PANE, "up")
         assert alive(token)
         if end == "pane":
-            await house.control.tell(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
+            await house.control.run(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
             await retry_until(lambda: not alive(token))
     assert alive(token) == []

@@ -22,7 +22,7 @@ from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.jobs.sense.operations import order_tools, sense_tools
 from podium.jobs.sense.options import SenseOptions
-from podium.jobs.sense.orders.policy import OrderFence, worker_layer
+from podium.jobs.sense.orders.policy import OrderConfinement, worker_layer
 from podium.jobs.sense.orders.work_order import Operation
 from podium.policy import (
     PolicyLayer,
@@ -181,7 +181,7 @@ class Hands:
         self.store = MemoryStore(self.clock)
         root = str(ground.root)
         gate = _gate()
-        fence = OrderFence(OPTIONS, SANDBOX, exec_rules, ground.empty)
+        fence = OrderConfinement(OPTIONS, SANDBOX, exec_rules, ground.empty)
         registry = _registry()
         door = GatedDoor(
             self.store,
@@ -197,9 +197,9 @@ class Hands:
             registry,
             door,
             _launcher(ground),
-            enclosures=fence,
+            confinements=fence,
             clock=self.clock,
-            settings=ToolboxSettings(root=root, kept_folder=f"{root}/.podium/kept"),
+            settings=ToolboxSettings(root=root, undo_folder=f"{root}/.podium/kept"),
             split_command=split_command,
             looks_secret=lambda text: "API_KEY" if SECRET in text else None,
             resolve_secret=lambda name: SECRET,

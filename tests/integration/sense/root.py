@@ -14,7 +14,7 @@ from podium.app.app import Podium
 from podium.config.configuration import load_configuration
 from podium.core.work import QueueSpec
 from podium.jobs.sense import SENSE, tick
-from podium.jobs.sense.composition import tick_kit
+from podium.jobs.sense.composition import tick_deps
 from podium.jobs.sense.models import TickOutcome
 
 FOLDERS = (
@@ -73,7 +73,7 @@ class Root:
         async with self.podium(mode) as podium:
             engine = await podium.hosting_engine()
             async with engine.serve([QueueSpec(name=SENSE)]):
-                return await tick(await tick_kit(podium), manual=manual)
+                return await tick(await tick_deps(podium), manual=manual)
 
     @property
     def log(self) -> str:

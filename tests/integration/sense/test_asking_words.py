@@ -12,7 +12,7 @@ import yaml
 
 from podium.agents.contract.agent import with_form
 from podium.core.events import AgentAsked
-from podium.jobs.sense.candidate_report import weight_words
+from podium.jobs.sense.candidate_report import weight_text
 from podium.jobs.sense.deps import OpsReply
 from podium.jobs.sense.io.installation import last_tick
 from podium.jobs.sense.models import Bundle, Look, Sensed, notices_of
@@ -243,7 +243,7 @@ async def test_a_candidate_that_waits_since_an_earlier_version_is_delivered(
     station = with_writer(tmp_path, {"ops": [REPORT], "cannot": ""}, tasks=["see g/docs/a.md"])
     station.write("g/docs/a.md", "alpha\n")
     with monkeypatch.context() as patched:
-        patched.setattr(operation_writer, "evidence", nothing)
+        patched.setattr(operation_writer, "gather_evidence", nothing)
         async with station.open() as post:
             [candidate] = (await post.tick(manual=True)).candidates
     async with station.open() as post:
@@ -268,7 +268,7 @@ async def test_people_are_shown_what_the_writer_could_not_do(tmp_path: Path) -> 
     last = last_tick(station.root)
     assert last is not None
     assert last.notices == outcome.notices
-    assert "the writer cannot make any: Which of the two reports" in weight_words(candidate)
+    assert "the writer cannot make any: Which of the two reports" in weight_text(candidate)
 
 
 def _section(prompt: str, heading: str) -> str:

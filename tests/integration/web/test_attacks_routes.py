@@ -140,9 +140,9 @@ async def test_a_link_s_session_sees_and_decides_its_own_card_alone(tmp_path: Pa
         visitor = Person(name="sam", roles=frozenset(ConsoleRole), card="abcd1234")
         cookie = stage.context.sessions.begin(visitor, now + timedelta(minutes=15))
         headers = {
-            "cookie": f"podium_{stage.context.sessions.mark}={cookie}",
+            "cookie": f"podium_{stage.context.sessions.console_id}={cookie}",
             "origin": stage.url,
-            "x-podium-form": stage.context.sessions.form_word(cookie),
+            "x-podium-form": stage.context.sessions.form_token(cookie),
         }
         for path in ("/cards/other123", "/cards/abcd1234%2f..%2f..%2fruns"):
             assert (await asked(client, Way("GET", path), headers)).status_code in (403, 404)

@@ -19,7 +19,7 @@ from podium.core.events import NoteTaken
 from podium.core.work import Run, RunStatus
 from podium.testing import retry_until
 from podium.web.access.responses import GONE
-from podium.web.access.sessions import LeftBook, Sessions
+from podium.web.access.sessions import Sessions, SignedOutSessions
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.app import build_app
 from podium.web.server import served
@@ -39,26 +39,26 @@ async def browser(stage: Stage, token: str | None = None) -> AsyncIterator[httpx
         yield client
 
 
-def form_word(stage: Stage, client: httpx.AsyncClient) -> str:
-    return stage.context.sessions.form_word(next(iter(client.cookies.values())))
+def form_token(stage: Stage, client: httpx.AsyncClient) -> str:
+    return stage.context.sessions.form_token(next(iter(client.cookies.values())))
 
 
 async def test_a_form_without_the_session_s_own_word_does_nothing(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, browser(stage) as client, browser(stage) as other:
         path = APPROVE
         assert (await client.post(path)).status_code == 401
-        foreign = {"x-podium-form": form_word(stage, other)}
+        foreign = {"x-podium-form": form_token(stage, other)}
         assert (await client.post(path, headers=foreign)).status_code == 401
-        own = {"x-podium-form": form_word(stage, client)}
+        own = {"x-podium-form": form_token(stage, client)}
         assert (await client.post(path, headers=own, json={})).status_code == 404
-        field = {"x_podium_form": form_word(stage, other)}
+        field = {"x_podium_form": form_token(stage, other)}
         assert (await client.post("/logout", data=field)).status_code == 401
         assert (await client.get("/api/v1/runs")).status_code == 200
 
 
 async def test_a_session_that_tells_no_origin_changes_nothing(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, browser(stage) as client:
-        headers = {"x-podium-form": form_word(stage, client)}
+        headers = {"x-podium-form": form_token(stage, client)}
         del client.headers["origin"]
         assert (await client.post("/logout", headers=headers)).status_code == 403
         by_referer = {**headers, "referer": f"{stage.url}/runs"}
@@ -101,7 +101,7 @@ async def test_a_cookie_is_read_by_no_script_and_sent_by_no_other_site(tmp_path:
 
 async def test_changed_and_borrowed_cookies_are_nobody_s(tmp_path: Path) -> None:
     async with console(tmp_path) as stage:
-        left = LeftBook(tmp_path / "left.json")
+        left = SignedOutSessions(tmp_path / "left.json")
         other = Sessions(b"another console's key, as long as it", left)
         now = stage.podium.clock.now()
         person = Person(name="eve", roles=frozenset(ConsoleRole))
@@ -112,13 +112,13 @@ async def test_changed_and_borrowed_cookies_are_nobody_s(tmp_path: Path) -> None
             f"{body}.",
             f"{body}x.{signed}",
             f".{signed}",
-            f"{body}.{stage.context.sessions.form_word(body)}",
+            f"{body}.{stage.context.sessions.form_token(body)}",
             other.begin(person, now + timedelta(hours=1)),
             stage.context.sessions.begin(person, now),
             "é.é",
             "." * 5000,
         ]
-        name = f"podium_{stage.context.sessions.mark}"
+        name = f"podium_{stage.context.sessions.console_id}"
         async with stage.client("") as client:
             for cookie in forged:
                 raw = {"cookie": f"{name}={cookie}".encode("latin-1")}
@@ -132,7 +132,7 @@ async def test_a_session_ends_when_it_is_left_and_when_its_token_is_revoked(tmp_
     async with console(tmp_path) as stage:
         async with browser(stage) as client:
             kept = {"cookie": "; ".join(f"{k}={v}" for k, v in client.cookies.items())}
-            await client.post("/logout", headers={"x-podium-form": form_word(stage, client)})
+            await client.post("/logout", headers={"x-podium-form": form_token(stage, client)})
         async with stage.client("") as thief:
             assert (await thief.get("/api/v1/runs", headers=kept)).status_code == 401
         token, kept_token = stage.context.tokens.make("ann", frozenset(), stage.podium.clock.now())

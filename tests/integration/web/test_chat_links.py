@@ -159,7 +159,7 @@ async def test_a_link_for_looking_approves_nothing(stage: ChatStage) -> None:
     _, asked = await stage.asked()
     await opened(stage, link_paths(stage.podium)(asked.id, notice("viewer")))
     cookie = next(iter(stage.client.cookies.values()))
-    headers = {"Origin": stage.url, "X-Podium-Form": stage.context.sessions.form_word(cookie)}
+    headers = {"Origin": stage.url, "X-Podium-Form": stage.context.sessions.form_token(cookie)}
     answer = await stage.client.post(
         f"/api/v1/approvals/{asked.id}/approve", headers=headers, json={}
     )
@@ -176,7 +176,7 @@ async def log_in(stage: ChatStage, *roles: ConsoleRole) -> None:
 
 async def pressed(stage: ChatStage, path: str, cookie: str) -> httpx.Response:
     """A button on a page that this session was shown."""
-    headers = {"Origin": stage.url, "X-Podium-Form": stage.context.sessions.form_word(cookie)}
+    headers = {"Origin": stage.url, "X-Podium-Form": stage.context.sessions.form_token(cookie)}
     return await stage.client.post(path, headers=headers, json={})
 
 
@@ -209,7 +209,7 @@ async def test_a_link_that_allows_more_than_the_session_adds_to_it_for_its_card_
     own, of_card = stage.client.cookies.values()
     for path in ("/runs", f"/cards/{asked.id}"):
         shown = await stage.client.get(path)
-        assert stage.context.sessions.form_word(own) in shown.text, path
+        assert stage.context.sessions.form_token(own) in shown.text, path
         assert 'href="/health"' in shown.text, path
     refused = await pressed(stage, f"/api/v1/approvals/{other.id}/approve", own)
     assert refused.status_code == 403

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from podium.core.errors import UserMustAct
-from podium.web.access.sessions import LeftBook
+from podium.web.access.sessions import SignedOutSessions
 from podium.web.access.tokens import console_folder
 from tests.integration.web.stage import Stage, console
 
@@ -29,9 +29,9 @@ async def test_a_session_that_was_left_lets_nobody_in_after_a_restart(tmp_path: 
         stage.client("", origin=stage.url) as other,
     ):
         left, stays = await entered(stage, one), await entered(stage, other)
-        word = {"x-podium-form": stage.context.sessions.form_word(left)}
+        word = {"x-podium-form": stage.context.sessions.form_token(left)}
         assert (await one.post("/logout", headers=word)).status_code == 303
-        name = f"podium_{stage.context.sessions.mark}"
+        name = f"podium_{stage.context.sessions.console_id}"
         book = console_folder(stage.podium.key_dir) / "left.json"
     assert stat.S_IMODE(book.stat().st_mode) == 0o600
     assert left not in book.read_text()
@@ -44,7 +44,10 @@ async def test_a_session_that_was_left_lets_nobody_in_after_a_restart(tmp_path: 
 def test_what_one_process_ends_is_over_for_another_until_it_would_have_ended(
     tmp_path: Path,
 ) -> None:
-    here, there = LeftBook(tmp_path / "left.json"), LeftBook(tmp_path / "left.json")
+    here, there = (
+        SignedOutSessions(tmp_path / "left.json"),
+        SignedOutSessions(tmp_path / "left.json"),
+    )
     assert not there.has("a", NOW + 60)
     here.add("a", NOW + 60, NOW)
     assert there.has("a", NOW + 60)
@@ -54,7 +57,7 @@ def test_what_one_process_ends_is_over_for_another_until_it_would_have_ended(
 
 
 def test_with_too_many_nobody_comes_back_and_those_that_end_later_stay_in(tmp_path: Path) -> None:
-    book = LeftBook(tmp_path / "left.json", most=10)
+    book = SignedOutSessions(tmp_path / "left.json", most=10)
     for number in range(50):
         book.add(f"s{number}", NOW + number, NOW - 1)
     assert all(book.has(f"s{number}", NOW + number) for number in range(50))
@@ -65,4 +68,4 @@ def test_with_too_many_nobody_comes_back_and_those_that_end_later_stay_in(tmp_pa
 def test_a_book_that_cannot_be_read_lets_nobody_in(tmp_path: Path) -> None:
     (tmp_path / "left.json").write_text("{")
     with pytest.raises(UserMustAct, match=r"session\.key"):
-        LeftBook(tmp_path / "left.json").has("a", NOW)
+        SignedOutSessions(tmp_path / "left.json").has("a", NOW)

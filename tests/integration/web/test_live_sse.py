@@ -13,7 +13,7 @@ from podium.core.work import RunStatus
 from podium.ports import Transaction
 from podium.testing import retry_until
 from podium.web import server
-from podium.web.live.sse import Part, Topic, told_anew
+from podium.web.live.sse import Part, Topic, topic_updates
 from podium.web.settings import ConsoleSettings
 from tests.integration.web.records import a_past
 from tests.integration.web.stage import Stage, console
@@ -40,7 +40,7 @@ async def test_a_mark_that_cannot_be_told_ends_no_stream(tmp_path: Path) -> None
 
     async with (
         console(tmp_path, flows=FLOWS) as stage,
-        aclosing(told_anew(stage.context.hub, [Topic("work", (), mark)])) as told,  # type: ignore[type-var]  # it is a generator
+        aclosing(topic_updates(stage.context.hub, [Topic("work", (), mark)])) as told,  # type: ignore[type-var]  # it is a generator
     ):
         assert [(await anext(told)).event for _ in range(2)] == ["work", "work"]
         assert asked >= 3

@@ -10,7 +10,7 @@ from playwright.async_api import Browser
 
 from podium.app.approvals import reject
 from podium.core.decisions import Tier
-from podium.jobs.sense.composition import known_standings, trust_of
+from podium.jobs.sense.composition import current_trust, trust_of
 from podium.jobs.sense.io.record import last_ticks
 from podium.jobs.sense.trust import TrustEntry
 from podium.web.access.tokens import ConsoleRole
@@ -48,7 +48,7 @@ async def ticked(folder: Path, **options: Any) -> Station:
 
 
 def granted(stage: Stage) -> dict[str, Tier | None]:
-    return {each.zone: each.granted for each in known_standings(stage.podium)}
+    return {each.zone: each.granted for each in current_trust(stage.podium)}
 
 
 @needs_browser

@@ -13,7 +13,7 @@ import pytest
 
 from podium.core.turns import MessageBlock, block_of
 from podium.jobs.duet.bench.failures import Sighting, states_of, true_state
-from podium.jobs.duet.bench.fake_pair import ZooSeat, zoo_pair
+from podium.jobs.duet.bench.fake_pair import FakeSide, open_fake_pair
 from podium.jobs.duet.bench.handoffs import (
     KINDS,
     WAYS,
@@ -36,14 +36,14 @@ class Seat(SimpleNamespace):
         return cast(list[Happened], self.told)
 
 
-def planner(*told: Happened) -> ZooSeat:
-    return cast(ZooSeat, Seat(kind="ink", told=list(told)))
+def planner(*told: Happened) -> FakeSide:
+    return cast(FakeSide, Seat(kind="ink", told=list(told)))
 
 
-def executer(folder: Path, *taken: str, told: tuple[Happened, ...] = ()) -> ZooSeat:
+def executer(folder: Path, *taken: str, told: tuple[Happened, ...] = ()) -> FakeSide:
     record = folder / "executer.jsonl"
     record.write_text("".join(json.dumps(text) + "\n" for text in taken))
-    return cast(ZooSeat, Seat(kind="slow", record=record, told=list(told)))
+    return cast(FakeSide, Seat(kind="slow", record=record, told=list(told)))
 
 
 def said(**fields: Any) -> Happened:
@@ -141,7 +141,7 @@ async def test_a_pair_of_the_zoo_plays_tasks_and_all_that_it_says_arrives() -> N
     if shutil.which("tmux") is None:
         pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")
     with TemporaryDirectory(prefix="pb-") as folder:
-        async with zoo_pair(Path(folder) / "1") as pair:
+        async with open_fake_pair(Path(folder) / "1") as pair:
             played = await play_pair(pair, ("ink", "echo"), handoffs=5)
     assert (played.failed, played.hangs) == ((), 0)
     assert [(each.sender, each.receiver, each.way) for each in played.handoffs] == [

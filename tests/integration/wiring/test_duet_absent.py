@@ -12,7 +12,7 @@ from podium.core.errors import BadInput
 from podium.jobs.duet.claims import pair_folder
 from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import socket_path
-from podium.jobs.duet.project_terminals import absent_standing, pair_standing
+from podium.jobs.duet.project_terminals import absent_pair_status, pair_status
 from podium.jobs.duet.task_control import pairs_in_use
 from tests.integration.cli.desk import Desk
 
@@ -32,7 +32,7 @@ def test_pair_that_is_not_up_is_told_as_its_terminals_tell_it(desk: Desk) -> Non
     async def both(podium: Podium) -> tuple[PairStatus | None, PairStatus]:
         podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
         pair = main_pair(podium)
-        return absent_standing(podium, pair), await pair_standing(podium, pair)
+        return absent_pair_status(podium, pair), await pair_status(podium, pair)
 
     absent, looked_at = desk.within(both)
     assert absent == looked_at
@@ -46,7 +46,7 @@ def test_pair_with_a_server_or_a_record_is_looked_at(desk: Desk) -> None:
         standings = []
         for place in (socket_path(pair.socket, podium.environ), pair_folder(podium, pair)):
             place.mkdir(parents=True)
-            standings.append(absent_standing(podium, pair))
+            standings.append(absent_pair_status(podium, pair))
             place.rmdir()
         return standings
 
@@ -57,7 +57,7 @@ def test_pair_of_calls_has_no_terminals_to_be_absent(desk: Desk) -> None:
     desk.says("flows: {duet: {transport: headless}}\n")
 
     async def told(podium: Podium) -> PairStatus | None:
-        return absent_standing(podium, main_pair(podium))
+        return absent_pair_status(podium, main_pair(podium))
 
     assert desk.within(told) is None
 
@@ -66,7 +66,7 @@ def test_agent_that_has_no_terminal_is_refused_here_too(desk: Desk) -> None:
     async def told(podium: Podium) -> PairStatus | None:
         pair = main_pair(podium)
         seat = pair.planner.model_copy(update={"agent": "opencode"})
-        return absent_standing(podium, pair.model_copy(update={"planner": seat}))
+        return absent_pair_status(podium, pair.model_copy(update={"planner": seat}))
 
     with pytest.raises(BadInput, match="has no terminal"):
         desk.within(told)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confinement import Needs, fenced
+from podium.agents.confinement import Needs, with_needs
 from podium.app.app import Podium
 from podium.core.decisions import Effect
 from podium.core.errors import BadInput
 from podium.core.processes import ProcessSpec
 from podium.core.turns import Turn
-from podium.jobs.duet.confinement import duet_fence
+from podium.jobs.duet.confinement import duet_confinement
 from tests.integration.wiring.test_podium import configured
 
 
@@ -35,10 +35,10 @@ class Yard:
 
     async def tries(self, script: str, *shown: Path) -> str:
         """What a program of the pair says that tries this."""
-        fence = await duet_fence(self.podium, self.socket).confinement(str(self.root))
+        fence = await duet_confinement(self.podium, self.socket).confinement(str(self.root))
         needs = Needs(writable=(self.side / "home",), readable=(self.side / "messages", *shown))
         spawn = ProcessSpec(
-            argv=("bash", "-c", script), cwd=str(self.root), confinement=fenced(fence, needs)
+            argv=("bash", "-c", script), cwd=str(self.root), confinement=with_needs(fence, needs)
         )
         ended = await self.podium.launcher.run(spawn)
         return (ended.stdout + ended.stderr).decode()
@@ -110,7 +110,7 @@ async def test_tmux_cannot_be_reached(yard: Yard) -> None:
 
 
 async def test_a_folder_with_what_podium_keeps_is_refused(yard: Yard) -> None:
-    fence = duet_fence(yard.podium, yard.socket)
+    fence = duet_confinement(yard.podium, yard.socket)
     for root in (yard.socket.parent, yard.podium.folders.user_state, yard.side, Path("/")):
         with pytest.raises(BadInput, match="--cwd DIR"):
             await fence.confinement(str(root))
@@ -119,20 +119,22 @@ async def test_a_folder_with_what_podium_keeps_is_refused(yard: Yard) -> None:
 
 async def test_without_a_sandbox_nothing_is_held(tmp_path: Path) -> None:
     podium = configured(tmp_path, user="sandbox: none\n")
-    fence = await duet_fence(podium).confinement(str(podium.folders.project))
+    fence = await duet_confinement(podium).confinement(str(podium.folders.project))
     assert fence.kind == "none"
     await podium.close()
 
 
 async def test_a_folder_that_no_fence_can_be_drawn_around_is_refused(yard: Yard) -> None:
     (yard.root / "odd\nname" / ".git").mkdir(parents=True)
-    with pytest.raises(BadInput, match="no fence can be drawn around such a name"):
-        await duet_fence(yard.podium).confinement(str(yard.root))
+    with pytest.raises(BadInput, match="cannot be confined"):
+        await duet_confinement(yard.podium).confinement(str(yard.root))
 
 
 async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(yard: Yard) -> None:
     (yard.root / "a.txt").write_text("one\n")
-    doors = await yard.podium.hook_doors(confinement_provider=duet_fence(yard.podium, yard.socket))
+    doors = await yard.podium.hook_doors(
+        confinement_provider=duet_confinement(yard.podium, yard.socket)
+    )
     turn = Turn(
         run_id="run_1", step_key="leg:0", role="executer", prompt="go", workspace=str(yard.root)
     )
@@ -146,5 +148,5 @@ async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(yard
 
 async def test_without_a_sandbox_the_words_alone_are_judged(tmp_path: Path) -> None:
     podium = configured(tmp_path, user="sandbox: none\n")
-    assert duet_fence(podium).held(str(podium.folders.project)) is None
+    assert duet_confinement(podium).held(str(podium.folders.project)) is None
     await podium.close()

@@ -173,7 +173,7 @@ def test_a_task_for_two_waits_for_a_pair_whose_folder_was_granted(
     for name, value in desk.environ.items():
         monkeypatch.setenv(name, value)
     hall = Hall(desk)
-    with pytest.raises(CallRefused, match="nobody has granted"):
+    with pytest.raises(CallRefused, match="is not granted"):
         submitted(desk, flow="duet", text="tidy up")
     assert hall.duet("up", "--grant").code == 0
     with pytest.raises(BadInput, match="there is no pair 'other'; pairs: main"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex.session import CodexTalk, Meter, is_piece
+from podium.agents.headless.codex.session import CodexSession, Meter, is_piece
 from podium.agents.headless.codex.tools import Judged
 from podium.agents.json_rpc import RpcError
 from podium.core.decisions import Effect, HookAnswer
@@ -26,7 +26,7 @@ class Talk:
         self.door = FakeHookDoors(answers=answers).door
         self.judged = Judged(self.workspace)
         self.meter = Meter("codex", TurnLimits(**limits))
-        self.talk = CodexTalk("codex", self.door, self.judged, self.meter, HOOKS)
+        self.talk = CodexSession("codex", self.door, self.judged, self.meter, HOOKS)
 
     async def hook(
         self,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podium.agents.outcome import last_words, plain_words, reset_time, trouble_of_status
+from podium.agents.outcome import error_of_status, plain_line, reset_time, stderr_end
 from podium.agents.program import newer_than, untried
 from podium.core.errors import (
     AgentNotLoggedIn,
@@ -40,13 +40,13 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 def test_a_status_becomes_one_error_of_the_tree(
     status: int | None, words: str, kind: type[PodiumError]
 ) -> None:
-    error = trouble_of_status("gemini", status, words, login_hint="log in", now=NOW)
+    error = error_of_status("gemini", status, words, login_hint="log in", now=NOW)
     assert type(error) is kind
     assert "'gemini'" in str(error)
 
 
 def test_who_is_not_logged_in_is_told_how_to() -> None:
-    error = trouble_of_status("codex", 401, "", login_hint="run `codex login`", now=NOW)
+    error = error_of_status("codex", 401, "", login_hint="run `codex login`", now=NOW)
     assert str(error) == "agent 'codex' is not logged in; run `codex login`"
 
 
@@ -84,21 +84,21 @@ def test_what_no_provider_means_is_no_reset_time(words: str) -> None:
 
 
 def test_a_rate_limit_carries_its_reset_time() -> None:
-    error = trouble_of_status("claude", 429, "retry in 60s", login_hint="", now=NOW)
+    error = error_of_status("claude", 429, "retry in 60s", login_hint="", now=NOW)
     assert isinstance(error, RateLimited)
     assert error.retry_at == NOW + timedelta(seconds=60)
     assert "until 2026-11-15 12:01:00 UTC" in str(error)
 
 
 def test_words_of_programs_are_plain_and_short() -> None:
-    assert plain_words("\x1b[31mred\x1b[0m\n\ttab\0") == "red tab"
-    assert len(plain_words("x" * 10_000)) == 500
+    assert plain_line("\x1b[31mred\x1b[0m\n\ttab\0") == "red tab"
+    assert len(plain_line("x" * 10_000)) == 500
 
 
 def test_the_last_line_of_stderr_is_its_last_words() -> None:
     ended = ProcessExit(exit_code=1, stderr=b"noise\nFatal: \xff no\n")
-    assert last_words(ended) == ": Fatal: � no"
-    assert last_words(ProcessExit(exit_code=1)) == ""
+    assert stderr_end(ended) == ": Fatal: � no"
+    assert stderr_end(ProcessExit(exit_code=1)) == ""
 
 
 def test_a_version_nobody_tried_is_warned_of_and_an_older_one_is_not() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.deps import AgentOptions
-from podium.agents.kinds import ABOUT, ExplainedAgent, shown_address
+from podium.agents.kinds import ABOUT, ExplainedAgent, public_address
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentNotLoggedIn,
@@ -88,4 +88,4 @@ async def test_other_errors_stay_as_they_are() -> None:
 
 
 def test_an_address_nobody_can_read_is_not_shown() -> None:
-    assert shown_address("http://[") == "an address that cannot be read"
+    assert public_address("http://[") == "an address that cannot be read"

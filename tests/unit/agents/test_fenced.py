@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confinement import Needs, fenced
+from podium.agents.confinement import Needs, with_needs
 from podium.core.errors import BadInput
 from podium.core.processes import Confinement, Mount
 
@@ -20,11 +20,11 @@ FENCE = Confinement(
 
 def test_an_unfenced_agent_stays_unfenced() -> None:
     needs = Needs(writable=(Path("/home/x"),), hosts=("api.example",))
-    assert fenced(Confinement(), needs) == Confinement()
+    assert with_needs(Confinement(), needs) == Confinement()
 
 
 def test_the_home_is_writable_and_what_is_only_read_is_not() -> None:
-    found = fenced(FENCE, Needs(writable=(Path("/h"),), readable=(Path("/r"),)))
+    found = with_needs(FENCE, Needs(writable=(Path("/h"),), readable=(Path("/r"),)))
     assert [(mount.target, mount.writable) for mount in found.mounts] == [
         ("/w", True),
         ("/r", False),
@@ -33,13 +33,16 @@ def test_the_home_is_writable_and_what_is_only_read_is_not() -> None:
 
 
 def test_with_model_only_the_model_is_all_that_is_reached() -> None:
-    found = fenced(FENCE, Needs(hosts=("api.example",)))
+    found = with_needs(FENCE, Needs(hosts=("api.example",)))
     assert (found.hosts, found.forwarded_ports) == (("api.example",), ())
 
 
 def test_with_listed_hosts_the_model_is_reached_too() -> None:
     listed = FENCE.model_copy(update={"network": "listed"})
-    assert fenced(listed, Needs(hosts=("api.example",))).hosts == ("index.example", "api.example")
+    assert with_needs(listed, Needs(hosts=("api.example",))).hosts == (
+        "index.example",
+        "api.example",
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_with_listed_hosts_the_model_is_reached_too() -> None:
 def test_an_address_that_is_set_is_what_is_reached(
     address: str, hosts: tuple[str, ...], ports: tuple[int, ...]
 ) -> None:
-    found = fenced(FENCE, Needs(hosts=("api.example",), base_url=address))
+    found = with_needs(FENCE, Needs(hosts=("api.example",), base_url=address))
     assert (found.hosts, found.forwarded_ports) == (hosts, ports)
 
 
@@ -65,9 +68,9 @@ def test_an_address_that_is_set_is_what_is_reached(
 )
 def test_an_address_without_a_host_is_said_so(address: str) -> None:
     with pytest.raises(BadInput, match="names no host"):
-        fenced(FENCE, Needs(base_url=address))
+        with_needs(FENCE, Needs(base_url=address))
 
 
 def test_no_network_at_all_is_no_place_for_an_agent() -> None:
     with pytest.raises(BadInput, match="model-only"):
-        fenced(FENCE.model_copy(update={"network": "none"}), Needs(hosts=("api.example",)))
+        with_needs(FENCE.model_copy(update={"network": "none"}), Needs(hosts=("api.example",)))

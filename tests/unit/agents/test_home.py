@@ -33,7 +33,7 @@ RENEWED = {**BEFORE, "tokens": {"access": "new", "refresh": "r1"}, "expiry": 4_0
 @pytest.fixture
 def kit(tmp_path: Path) -> AgentDeps:
     return AgentDeps(
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         launcher=FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),

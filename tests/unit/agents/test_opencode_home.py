@@ -12,7 +12,7 @@ import pytest
 
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import private_home
-from podium.agents.headless.opencode.agent import KNOWN_VERSION, OpencodeCliAgent
+from podium.agents.headless.opencode.agent import TRIED_VERSION, OpencodeCliAgent
 from podium.agents.headless.opencode.home import (
     environment_for,
     lay_out,
@@ -20,7 +20,7 @@ from podium.agents.headless.opencode.home import (
     own_options,
     refuse_what_it_would_obey,
 )
-from podium.agents.headless.opencode.tools import permission_for, translate, words_known
+from podium.agents.headless.opencode.tools import grantable_tools, permission_for, translate
 from podium.core.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
 from podium.core.processes import ProcessExit
 from podium.core.turns import Turn, TurnLimits, unknown_words
@@ -44,7 +44,7 @@ SERVED: dict[str, Any] = {
 
 def kit_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentDeps:
     return AgentDeps(
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         launcher=launcher or FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
@@ -163,10 +163,10 @@ def test_what_a_role_was_not_given_is_denied(tmp_path: Path) -> None:
 def test_only_what_it_has_counts_as_given() -> None:
     wished = ("web_fetch", "Task", "google_web_search", "dancing")
     served = AgentOptions(**SERVED)
-    assert unknown_words(wished, words_known(served)) == ("google_web_search", "dancing")
+    assert unknown_words(wished, grantable_tools(served)) == ("google_web_search", "dancing")
     searching = AgentOptions(name="coder", env={"OPENCODE_ENABLE_EXA": "1"})
-    assert unknown_words(wished, words_known(searching)) == ("dancing",)
-    assert unknown_words(wished, words_known(AgentOptions(name="c", model="opencode/x"))) == (
+    assert unknown_words(wished, grantable_tools(searching)) == ("dancing",)
+    assert unknown_words(wished, grantable_tools(AgentOptions(name="c", model="opencode/x"))) == (
         "dancing",
     )
 
@@ -269,7 +269,7 @@ def test_settings_that_have_no_effect_are_let_be(tmp_path: Path) -> None:
 
 
 async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
-    known = ProcessExit(exit_code=0, stdout=KNOWN_VERSION.encode())
+    known = ProcessExit(exit_code=0, stdout=TRIED_VERSION.encode())
     launcher = FakeLauncher(
         {("opencode", "--version"): known, ("opencode",): None, ("git",): ProcessExit(exit_code=1)}
     )
@@ -283,7 +283,7 @@ async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
 
 
 async def test_a_turn_that_is_cancelled_ends_its_program(tmp_path: Path) -> None:
-    known = ProcessExit(exit_code=0, stdout=KNOWN_VERSION.encode())
+    known = ProcessExit(exit_code=0, stdout=TRIED_VERSION.encode())
     launcher = FakeLauncher(
         {("opencode", "--version"): known, ("opencode",): None, ("git",): ProcessExit(exit_code=1)}
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.opencode.agent import trouble_at_end, trouble_of
+from podium.agents.headless.opencode.agent import error_at_end, error_of
 from podium.agents.headless.opencode.stream import OpencodeStream, Patience, Spending
 from podium.core.errors import (
     AgentLost,
@@ -82,7 +82,7 @@ def test_a_plain_answer_is_read_with_its_session_and_usage() -> None:
     # Counted once, although it came twice.
     assert (usage.input_tokens, usage.output_tokens, usage.usd) == (2287, 5, 0.25)
     assert (usage.turns, usage.seconds, usage.complete) == (1, 1.5, True)
-    assert trouble_at_end("coder", rig.stream, ProcessExit(exit_code=0), NOW) is None
+    assert error_at_end("coder", rig.stream, ProcessExit(exit_code=0), NOW) is None
 
 
 def test_only_the_words_of_the_last_message_are_the_answer() -> None:
@@ -161,8 +161,8 @@ def test_a_limit_of_money_without_a_price_is_warned_of() -> None:
 def test_it_may_be_silent_when_it_waits_for_an_approval() -> None:
     for reason in ("content-filter", "tool-calls", "unknown"):
         stream = Rig(READY, STEP_START, STEP_FINISH.replace('"stop"', f'"{reason}"')).stream
-        assert trouble_at_end("coder", stream, ProcessExit(exit_code=0), NOW) is not None
-        assert trouble_at_end("coder", stream, ProcessExit(exit_code=0), NOW, ("ap_1",)) is None
+        assert error_at_end("coder", stream, ProcessExit(exit_code=0), NOW) is not None
+        assert error_at_end("coder", stream, ProcessExit(exit_code=0), NOW, ("ap_1",)) is None
 
 
 def test_a_step_before_the_plugin_is_there_ends_the_turn() -> None:
@@ -273,12 +273,12 @@ def test_lines_that_are_no_records_are_passed_over(line: str) -> None:
     ],
 )
 def test_each_failure_it_names_is_one_error(failure: dict[str, Any], kind: type) -> None:
-    assert type(trouble_of("coder", failure, NOW)) is kind
+    assert type(error_of("coder", failure, NOW)) is kind
 
 
 def test_a_limit_by_status_takes_the_time_from_the_header() -> None:
     data = {"message": "slow down", "statusCode": 429, "responseHeaders": {"retry-after": "30"}}
-    trouble = trouble_of("coder", {"name": "APIError", "data": data}, NOW)
+    trouble = error_of("coder", {"name": "APIError", "data": data}, NOW)
     assert isinstance(trouble, RateLimited)
     assert trouble.retry_at == NOW + timedelta(seconds=30)
 
@@ -323,7 +323,7 @@ ENDS: Mapping[str, tuple[list[str], ProcessExit, type]] = {
 @pytest.mark.parametrize("end", ENDS)
 def test_an_end_that_is_no_answer_is_an_error(end: str) -> None:
     lines, ended, kind = ENDS[end]
-    assert type(trouble_at_end("coder", Rig(*lines).stream, ended, NOW)) is kind
+    assert type(error_at_end("coder", Rig(*lines).stream, ended, NOW)) is kind
 
 
 def test_a_command_without_an_exit_code_is_not_called_done() -> None:

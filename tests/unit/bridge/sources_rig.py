@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podium.jobs.sense.io import SourceKit
+from podium.jobs.sense.io import SourceDeps
 from podium.jobs.sense.models import Look, Sensed
 from podium.jobs.sense.ports import Source
 from podium.testing import FixedClock
@@ -28,8 +28,8 @@ class Rig:
     file_bytes: int = 200_000
 
     @property
-    def kit(self) -> SourceKit:
-        return SourceKit(self.root, self.clock, self._redact, self._is_own, self.file_bytes)
+    def kit(self) -> SourceDeps:
+        return SourceDeps(self.root, self.clock, self._redact, self._is_own, self.file_bytes)
 
     def write(self, path: str, content: str | bytes, at: float = LONG_AGO) -> Path:
         file = self.root / path
@@ -51,7 +51,7 @@ class Rig:
 async def only(source: Source) -> Sensed:
     """The one thing that a source finds."""
     look = await source.look()
-    assert look.mark == await source.mark()
+    assert look.mark == await source.etag()
     [sensed] = look.found
     return sensed
 

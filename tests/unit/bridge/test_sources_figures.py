@@ -79,17 +79,17 @@ async def test_figures_are_coarse_and_the_same_at_every_look(rig: Rig) -> None:
     assert 0 <= found["disk_used_percent"] <= 100
     assert found.pop("disk_readings") == [found["disk_used_percent"]]
     assert all(isinstance(value, int) for value in found.values())
-    assert {await source.mark() for _ in range(20)} == {(await source.look()).mark}
+    assert {await source.etag() for _ in range(20)} == {(await source.look()).mark}
 
 
 async def test_an_idle_machine_gives_the_same_look_for_ever_and_nothing_is_written(
     rig: Rig, fill: Fill
 ) -> None:
     await risen(rig, fill, 70, 75, 80)
-    mark, written = await FiguresSource(rig.kit, "machine").mark(), state_file(rig).stat()
+    mark, written = await FiguresSource(rig.kit, "machine").etag(), state_file(rig).stat()
     for _ in range(40):
         rig.clock.advance(3 * DAY)
-        assert await FiguresSource(rig.kit, "machine").mark() == mark
+        assert await FiguresSource(rig.kit, "machine").etag() == mark
     assert state_file(rig).stat() == written
 
 
@@ -178,7 +178,7 @@ async def test_where_nothing_can_be_kept_a_source_still_looks_and_stays_steady(
     rig.write(".podium", "a file in the way")
     source = FiguresSource(rig.kit, "machine")
     fill(57.4)
-    mark = await source.mark()
+    mark = await source.etag()
     fill(57.6)
     assert (await source.look()).mark == mark
     assert (await only(source)).condition == "ok"

@@ -98,7 +98,7 @@ class House:
                 LauncherSettings(grace_seconds=0.2, linger_seconds=0.01),
                 resolve_secret={"MODEL_KEY": KEY}.__getitem__,
             ),
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             doors=HookServer(self.tools.door, self.tools.toolbox, MemoryJournal(self.store)),
             transcripts=transcripts,
             clock=FixedClock(),

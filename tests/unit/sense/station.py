@@ -29,22 +29,22 @@ from podium.engine import FlowDefinition
 from podium.jobs.sense import (
     SENSE,
     WORK_ORDER,
-    PlannerKit,
+    PlannerDeps,
+    SenseDeps,
     SenseJob,
-    SenseKit,
     sense,
-    standing_of,
+    status_of,
     tick,
 )
 from podium.jobs.sense.composition import (
-    desk_of,
-    known_standings,
+    current_trust,
+    empty_workspace,
     sense_options,
-    tick_kit,
+    tick_deps,
     trust_of,
 )
 from podium.jobs.sense.effective_options import order_queues
-from podium.jobs.sense.models import CandidateStanding, SenseMemory, TickOutcome
+from podium.jobs.sense.models import CandidateStatus, SenseMemory, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import Flow, RunQuery, StoreView
@@ -185,21 +185,21 @@ class Station:
     async def _sense(self, podium: Podium) -> Flow:
         options = sense_options(podium)
         agent = ContractedAgent(self.planner, new_nonce=None, redact=podium.redactor.text)
-        planner = PlannerKit(
+        planner = PlannerDeps(
             name="planner",
-            player=RoleAgent(
+            role_agent=RoleAgent(
                 role="planner",
                 agent=agent,
                 allowed_tools=(),
                 limits=TurnLimits(seconds=self.seconds),
             ),
             profile=options.profiles[options.profile],
-            desk=desk_of(podium),
+            workspace=empty_workspace(podium),
         )
-        kit = SenseKit(
+        kit = SenseDeps(
             store=await podium.store(),
             clock=podium.clock,
-            purse=await podium.budget_tracker(),
+            budget=await podium.budget_tracker(),
             options=options,
             planner=planner,
         )
@@ -215,7 +215,7 @@ class Post:
     stack: AsyncExitStack
 
     async def tick(self, *, manual: bool = False) -> TickOutcome:
-        return await tick(await tick_kit(self.podium, self.stack), manual=manual)
+        return await tick(await tick_deps(self.podium, self.stack), manual=manual)
 
     async def serve(self) -> None:
         """From now on candidates and orders go on in this process."""
@@ -253,13 +253,13 @@ class Post:
         assert found is not None
         return found
 
-    async def standing(self, run_id: str) -> CandidateStanding:
+    async def standing(self, run_id: str) -> CandidateStatus:
         """Where a candidate stands once it has ended."""
 
-        async def ended() -> CandidateStanding | None:
-            def look(view: StoreView) -> CandidateStanding | None:
+        async def ended() -> CandidateStatus | None:
+            def look(view: StoreView) -> CandidateStatus | None:
                 run = view.run(run_id)
-                return standing_of(view, run) if run and run.status.ended else None
+                return status_of(view, run) if run and run.status.ended else None
 
             return await (await self.podium.store()).read(look)
 
@@ -303,7 +303,7 @@ class Post:
 
     @property
     def standings(self) -> Any:
-        return known_standings(self.podium)
+        return current_trust(self.podium)
 
 
 def _dying_in(build: FlowBuilder, death: Death) -> FlowBuilder:

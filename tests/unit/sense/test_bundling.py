@@ -69,8 +69,8 @@ def test_the_oldest_of_the_largest_source_goes_first_and_is_named() -> None:
     looks = [look("health", "h" * 300), look("acks", *("a" * 400 for _ in range(5)))]
     bundle = bundle_of("/", looks, limit_bytes=1_900)
     assert bundle.left_out == ("acks:acks/4", "acks:acks/3", "acks:acks/2")
-    assert [each.place for each in bundle.found("acks")] == ["acks/0", "acks/1"]
-    assert bundle.found("health") == looks[0].found
+    assert [each.place for each in bundle.sensed_by("acks")] == ["acks/0", "acks/1"]
+    assert bundle.sensed_by("health") == looks[0].found
     assert bundle.count("acks") == 5
     assert size(bundle_json(bundle)) <= 1_900
 
@@ -79,11 +79,11 @@ def test_the_only_thing_of_a_source_is_cut_and_says_so() -> None:
     bundle = bundle_of(
         "/", [look("health", {"x": "\n" * 5_000}), look("acks", 1)], limit_bytes=2_000
     )
-    [cut] = bundle.found("health")
+    [cut] = bundle.sensed_by("health")
     assert cut.condition == "cut"
     assert cut.why.endswith("of 10012 characters")
     assert cut.content.startswith('{\n "x": "\\n')
-    assert bundle.found("acks")[0].content == 1
+    assert bundle.sensed_by("acks")[0].content == 1
     assert bundle.missing == (cut,)
     assert 1_950 < size(bundle_json(bundle)) <= 2_000
 
@@ -92,14 +92,14 @@ def test_what_is_cut_twice_still_says_how_long_it_was() -> None:
     looks = [look("one", "x" * 3_000), look("two", "y" * 2_900), look("three", "z" * 2_900)]
     bundle = bundle_of("/", looks, limit_bytes=2_500)
     for source in ("one", "two", "three"):
-        for cut in bundle.found(source):
+        for cut in bundle.sensed_by(source):
             assert cut.why.endswith(("of 3000 characters", "of 2900 characters"))
     assert size(bundle_json(bundle)) <= 2_500
 
 
 def test_many_things_that_do_not_fit_are_counted() -> None:
     bundle = bundle_of("/", [look("acks", *("a" * 100 for _ in range(1_000)))], limit_bytes=3_000)
-    shown = len(bundle.found("acks"))
+    shown = len(bundle.sensed_by("acks"))
     assert shown >= 5
     assert len(bundle.left_out) == 21
     assert bundle.left_out[-1] == f"{1_000 - shown - 20} more"
@@ -107,7 +107,7 @@ def test_many_things_that_do_not_fit_are_counted() -> None:
 
 def test_without_room_for_anything_sources_and_counts_stay() -> None:
     bundle = bundle_of("/", [look("acks", *range(50)), look("health", {})], limit_bytes=1)
-    assert (bundle.found("acks"), bundle.count("acks")) == ((), 50)
+    assert (bundle.sensed_by("acks"), bundle.count("acks")) == ((), 50)
     assert bundle.left_out == ("51 more",)
 
 

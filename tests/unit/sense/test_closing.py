@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from podium.core.work import RunStatus
-from podium.jobs.sense import standing_of
+from podium.jobs.sense import status_of
 from podium.jobs.sense.composition import inbox_of, sense_options
-from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
+from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.jobs.sense.orders.work_order import Ack
 from podium.ports import StoreView
 from tests.unit.sense.station import HEALTH, REPORT, Post, Station, item, plan
@@ -17,18 +17,18 @@ from tests.unit.sense.station import HEALTH, REPORT, Post, Station, item, plan
 WISH = plan(item("FIX-A", REPORT))
 
 
-async def only(post: Post) -> CandidateStanding:
+async def only(post: Post) -> CandidateStatus:
     """The one candidate of a tick that was asked for."""
     [standing] = (await post.tick(manual=True)).candidates
     return standing
 
 
-async def now(post: Post, run_id: str) -> CandidateStanding:
+async def now(post: Post, run_id: str) -> CandidateStatus:
     """Where a candidate stands."""
 
-    def look(view: StoreView) -> CandidateStanding | None:
+    def look(view: StoreView) -> CandidateStatus | None:
         run = view.run(run_id)
-        return standing_of(view, run) if run else None
+        return status_of(view, run) if run else None
 
     found = await (await post.podium.store()).read(look)
     assert found is not None

@@ -12,7 +12,7 @@ from podium.config.configuration import load_configuration
 from podium.core.decisions import Tier
 from podium.core.work import Mode
 from podium.jobs.sense.effective_options import sense_mode
-from podium.jobs.sense.models import CandidateStanding, lower_mode
+from podium.jobs.sense.models import CandidateStatus, lower_mode
 from podium.jobs.sense.trust import TrustEntry
 from podium.testing import retry_until
 from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Post, Station, item, plan
@@ -22,7 +22,7 @@ NOTE = {"op": "write", "path": "g/docs/note.md", "content": "hello\n"}
 WEEK = 7 * 86_400
 
 
-async def only(post: Post) -> CandidateStanding:
+async def only(post: Post) -> CandidateStatus:
     """The one candidate of a tick that was asked for."""
     [standing] = (await post.tick(manual=True)).candidates
     return standing

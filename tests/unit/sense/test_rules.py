@@ -22,7 +22,7 @@ from podium.jobs.sense.planning.rules import (
     MAX_OF_A_RULE,
     load_rules,
     plan_by_rules,
-    rule_faults,
+    rule_problems,
     rules_file,
 )
 
@@ -75,7 +75,7 @@ def holds(clause: dict[str, Json], content: Json) -> bool:
 
 
 def test_every_rule_that_comes_with_podium_keeps_its_examples() -> None:
-    assert rule_faults(DEFAULTS) == []
+    assert rule_problems(DEFAULTS) == []
     assert all(any(each.expect for each in rule.examples) for rule in DEFAULTS.rules)
 
 

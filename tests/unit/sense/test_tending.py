@@ -172,7 +172,7 @@ async def test_an_inbox_that_cannot_be_used_is_told_once_and_tried_again(tmp_pat
     stop = asyncio.Event()
     async with station.open() as post:
         inbox = _Locked()
-        tender = replace(await inbox_tender(post.podium), inbox=inbox, tell=told.append)
+        tender = replace(await inbox_tender(post.podium), inbox=inbox, notify=told.append)
         tending = asyncio.create_task(tender.serve(stop))
         await retry_until(lambda: inbox.looks >= 3)
         stop.set()

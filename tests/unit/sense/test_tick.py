@@ -14,8 +14,8 @@ import pytest
 
 from podium.core.errors import AgentLost, LockHeld, NotPossibleNow, PodiumError, ToolMissing
 from podium.core.turns import Reply, Turn
-from podium.jobs.sense import SENSE, House, SenseKit, SenseOptions, TickKit, loop, tick
-from podium.jobs.sense.composition import record_of, sense_options, sources_of, tick_kit
+from podium.jobs.sense import SENSE, RunServices, SenseDeps, SenseOptions, TickDeps, loop, tick
+from podium.jobs.sense.composition import record_of, sense_options, sources_of, tick_deps
 from podium.jobs.sense.models import PlannerStatus, SenseMemory, TickOutcome
 from podium.jobs.sense.planning import planner
 from podium.jobs.sense.planning.planner import Situation
@@ -30,29 +30,29 @@ NOTHING = plan()
 ALERT = item("DISK", type="info", action="alert", priority="high", target="disk")
 
 
-async def no_house() -> House:
-    raise AssertionError("an idle tick opened the house")
+async def no_services() -> RunServices:
+    raise AssertionError("an idle tick opened the services")
 
 
-def idle_kit(record: MemorySenseRecord, source: FixedSource, **options: object) -> TickKit:
+def idle_kit(record: MemorySenseRecord, source: FixedSource, **options: object) -> TickDeps:
     """A tick in memory that must not plan."""
-    return TickKit(
+    return TickDeps(
         root="/srv/x",
         mode="sensing",
         options=SenseOptions.model_validate(options),
         sources=[source],
         record=record,
         clock=FixedClock(),
-        house=no_house,
+        services=no_services,
         answered=lambda _: None,
     )
 
 
-async def unplanned(post: Post) -> TickKit:
-    return replace(await tick_kit(post.podium, post.stack), house=no_house)
+async def unplanned(post: Post) -> TickDeps:
+    return replace(await tick_deps(post.podium, post.stack), services=no_services)
 
 
-async def test_an_idle_tick_opens_no_house_and_asks_nobody(tmp_path: Path) -> None:
+async def test_an_idle_tick_opens_no_services_and_asks_nobody(tmp_path: Path) -> None:
     station = Station(tmp_path, [NOTHING])
     async with station.open() as post:
         first = await post.tick()
@@ -85,7 +85,7 @@ async def test_an_idle_tick_is_a_line_of_the_log_one_of_telemetry_and_remembered
 
 async def test_an_idle_tick_before_any_database_makes_none(tmp_path: Path) -> None:
     record, source = MemorySenseRecord(), FixedSource("health", {"h": 1})
-    seen = SenseMemory(ticks=4, marks={"health": await source.mark()}, digest="d", tokens=5)
+    seen = SenseMemory(ticks=4, marks={"health": await source.etag()}, digest="d", tokens=5)
     record.remember(seen)
     outcome = await tick(idle_kit(record, source), manual=False)
     assert (outcome.tick, outcome.status, outcome.tokens) == (5, PlannerStatus.SKIPPED, 5)
@@ -264,7 +264,7 @@ async def test_items_that_were_skipped_are_told_in_the_parsers_log(tmp_path: Pat
 async def test_two_loops_do_not_tick_on_one_root(tmp_path: Path) -> None:
     station = Station(tmp_path, [NOTHING])
     async with station.open() as post:
-        kit = await tick_kit(post.podium, post.stack)
+        kit = await tick_deps(post.podium, post.stack)
         with kit.record.alone(), pytest.raises(LockHeld):
             await tick(kit, manual=True)
     assert station.planner.turns == []
@@ -333,7 +333,7 @@ async def test_a_plan_that_an_earlier_version_recorded_without_the_situation_is_
 ) -> None:
     """Patched because only the earlier version's code recorded no such step."""
 
-    async def unrecorded(ctx: FlowContext, kit: SenseKit, **more: str) -> Situation:
+    async def unrecorded(ctx: FlowContext, kit: SenseDeps, **more: str) -> Situation:
         return Situation(now=kit.clock.now())
 
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
@@ -428,7 +428,7 @@ async def test_the_loop_ticks_at_its_start_and_again_until_it_is_stopped(tmp_pat
         begun.append(True)
 
     async with station.open() as post:
-        kit = await tick_kit(post.podium, post.stack)
+        kit = await tick_deps(post.podium, post.stack)
         looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
         await retry_until(lambda: len(ended) >= 3)
         with pytest.raises(LockHeld):
@@ -445,12 +445,12 @@ async def test_what_breaks_a_tick_is_told_and_the_next_one_comes(tmp_path: Path)
     ended: list[TickOutcome | PodiumError] = []
     stop = asyncio.Event()
 
-    async def broken() -> House:
+    async def broken() -> RunServices:
         raise NotPossibleNow("the disk is full")
 
     async def begin() -> None: ...
 
-    kit = replace(idle_kit(record, source, every_seconds=0.01), house=broken)
+    kit = replace(idle_kit(record, source, every_seconds=0.01), services=broken)
     looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
     await retry_until(lambda: len(ended) >= 2)
     stop.set()
@@ -489,7 +489,7 @@ async def test_a_loop_plans_for_what_changed_once_it_can_remember_again(tmp_path
     async def begin() -> None: ...
 
     async with station.open() as post:
-        kit = await tick_kit(post.podium, post.stack)
+        kit = await tick_deps(post.podium, post.stack)
         looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
         await retry_until(lambda: len(ended) >= 2)
         assert not station.planner.turns
@@ -519,7 +519,7 @@ async def test_a_loop_whose_memory_broke_while_it_planned_does_not_plan_again(
     async def begin() -> None: ...
 
     async with station.open() as post:
-        kit = await tick_kit(post.podium, post.stack)
+        kit = await tick_deps(post.podium, post.stack)
         looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
         await retry_until(lambda: len(ended) >= 4)
         stop.set()
@@ -550,8 +550,8 @@ async def _idle(folder: Path, ticks: int) -> None:
         await post.tick()
         options = sense_options(post.podium)
         kit = replace(
-            await tick_kit(post.podium, stack),
-            house=no_house,
+            await tick_deps(post.podium, stack),
+            services=no_services,
             sources=sources_of(post.podium, options),
         )
         # What the first ones load stays.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.core.decisions import Tier
-from podium.jobs.sense.trust import Standing, TrustEntry, granted_tier, standings
+from podium.jobs.sense.trust import EarnedTrust, TrustEntry, earned_trust, granted_tier
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -22,13 +22,13 @@ def _agreed(count: int, **fields: object) -> list[TrustEntry]:
     return [entry("agreed", wo_id=f"WO-{number}", **fields) for number in range(count)]
 
 
-def _only(*entries: TrustEntry) -> Standing:
-    (standing,) = standings(entries)
+def _only(*entries: TrustEntry) -> EarnedTrust:
+    (standing,) = earned_trust(entries)
     return standing
 
 
 def test_nothing_is_granted_at_first() -> None:
-    assert standings([]) == ()
+    assert earned_trust([]) == ()
     assert granted_tier((), "api", ["g/docs"]) is None
 
 
@@ -82,7 +82,7 @@ def test_a_person_may_take_back_what_was_granted() -> None:
 
 
 def test_every_zone_must_be_granted_and_the_lowest_grant_holds() -> None:
-    known = standings(
+    known = earned_trust(
         [
             entry("promoted", by="ann", tier="T3", zone="g/docs"),
             entry("promoted", by="ann", tier="T1", zone="logs"),
@@ -96,7 +96,7 @@ def test_every_zone_must_be_granted_and_the_lowest_grant_holds() -> None:
 
 
 def test_an_order_that_acts_nowhere_known_goes_nowhere_unasked() -> None:
-    known = standings([entry("promoted", by="ann", tier="T4")])
+    known = earned_trust([entry("promoted", by="ann", tier="T4")])
     assert granted_tier(known, "api", []) is None
 
 
@@ -127,9 +127,9 @@ _ENTRIES = st.lists(
 def test_a_standing_follows_from_the_entries_of_its_own_place_in_their_order(
     told: list[TrustEntry],
 ) -> None:
-    for standing in standings(told):
+    for standing in earned_trust(told):
         own = [each for each in told if (each.target, each.zone) == (standing.target, standing.zone)]  # fmt: skip
-        assert standings(own) == (standing,)
+        assert earned_trust(own) == (standing,)
 
 
 @given(_ENTRIES)
@@ -142,5 +142,5 @@ def test_what_is_granted_hangs_on_the_last_word_of_its_place(
         for each in told
         if each.kind in ("promoted", "demoted", "incident")
     }
-    for standing in standings(told):
+    for standing in earned_trust(told):
         assert standing.granted == last.get((standing.target, standing.zone))

@@ -13,7 +13,7 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.duet.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
 from podium.jobs.duet.keyboard import keyboard_came_back, return_keyboard, take_keyboard
 from podium.jobs.duet.models import DUET
-from podium.jobs.duet.task_table import see_ladder
+from podium.jobs.duet.task_table import task_history
 from podium.ports import Transaction
 from podium.testing import FixedClock, MemoryMirror, MemoryStore, SteadyIds
 
@@ -50,7 +50,7 @@ async def test_taking_and_returning_stand_in_the_journal_once_each(
     await take_keyboard(store, mirror, ANN)
     await take_keyboard(store, mirror, ANN)
     await return_keyboard(store, mirror, PLANNER, "ann")
-    told = [each.told for each in await see_ladder(store, RUN, 10)]
+    told = [each.event for each in await task_history(store, RUN, 10)]
     assert told == [
         KeyboardTaken(pair="main", side="PLANNER", by="ann"),
         KeyboardReturned(pair="main", side="PLANNER", by="ann"),
@@ -61,16 +61,16 @@ async def test_nothing_is_put_down_for_whoever_did_not_get_it(
     store: MemoryStore, clock: FixedClock
 ) -> None:
     mirror = MemoryMirror(clock)
-    with pytest.raises(BadInput, match="nobody has the keyboard of PLANNER"):
+    with pytest.raises(BadInput, match="nobody has taken the keyboard of PLANNER"):
         await return_keyboard(store, mirror, PLANNER, "bob")
     hold = await take_keyboard(store, mirror, ANN)
     with pytest.raises(NotPossibleNow, match="'ann' has the keyboard"):
         await take_keyboard(store, mirror, ANN.model_copy(update={"who": "bob"}))
     with pytest.raises(NotPossibleNow):
         await return_keyboard(store, mirror, PLANNER, "bob")
-    assert len(await see_ladder(store, RUN, 10)) == 1
+    assert len(await task_history(store, RUN, 10)) == 1
     await keyboard_came_back(store, RUN, PLANNER, hold)
-    last = (await see_ladder(store, RUN, 10))[-1].told
+    last = (await task_history(store, RUN, 10))[-1].event
     assert isinstance(last, KeyboardReturned)
     assert (last.by, last.why) == ("ann", "the time was over")
 
@@ -82,7 +82,7 @@ async def test_a_pair_at_rest_and_a_project_without_tasks_have_keyboards_too(
     other = Terminal(pair="second", side="PLANNER")
     await take_keyboard(store, mirror, KeyboardRequest(terminal=other, who="ann"))
     await take_keyboard(None, mirror, ANN)
-    assert await see_ladder(store, RUN, 10) == []
+    assert await task_history(store, RUN, 10) == []
 
 
 async def test_a_ladder_shows_who_said_what_to_whom_and_only_the_last_of_it(
@@ -96,9 +96,9 @@ async def test_a_ladder_shows_who_said_what_to_whom_and_only_the_last_of_it(
         tx.append(RUN, stray.model_copy(update={"routed_to": "EXECUTER", "why": ""}))
 
     await store.write(hear)
-    rungs = await see_ladder(store, RUN, 10)
+    rungs = await task_history(store, RUN, 10)
     assert [(each.sender, each.to, each.type, each.body) for each in rungs] == [
         ("PLANNER", None, "plan", "1. look"),
         ("PLANNER", "EXECUTER", "plan", "1. look"),
     ]
-    assert await see_ladder(store, RUN, 1) == rungs[1:]
+    assert await task_history(store, RUN, 1) == rungs[1:]

@@ -224,7 +224,7 @@ async def test_what_a_follower_has_read_before_it_was_told_is_remembered_once(
         shared = Channel(run_id)
         first = await shared.page(store, 0, frozenset())  # type: ignore[arg-type]  # handed on
         for event in first.events[3:]:
-            shared.tell(event)
+            shared.publish(event)
         again = await shared.page(store, 0, frozenset())  # type: ignore[arg-type]  # handed on
         assert [event.seq for event in again.events] == [1, 2, 3, 4, 5]
         assert store.reads == 1

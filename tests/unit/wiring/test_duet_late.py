@@ -14,7 +14,7 @@ from podium.config.configuration import Configuration
 from podium.core.errors import BadInput
 from podium.jobs.duet.confinement import LazyHookServers
 from podium.jobs.duet.pairs import MAIN, PairRequest, pair_named
-from podium.jobs.duet.terminals import pair_held, pair_seen
+from podium.jobs.duet.terminals import observed_pair, pair_held
 from podium.ports import HookServers
 from podium.testing import FakeHookDoors
 from tests.integration.wiring.test_podium import configured
@@ -36,7 +36,7 @@ async def test_a_policy_that_cannot_be_used_hinders_nobody_from_looking_and_noth
 
     monkeypatch.setattr(policy_layers, "build_gate", broken)
     pair = pair_named(podium, MAIN, PairRequest(), {})
-    async with pair_seen(podium, pair) as seen:
+    async with observed_pair(podium, pair) as seen:
         assert {each.status for each in await seen.states()} == {None}, "they are not up"
     with pytest.raises(BadInput, match="rule 3"):
         async with pair_held(podium, pair):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from podium.agents.acp.gatekeeper import Gatekeeper
-from podium.agents.acp.records import Heard
+from podium.agents.acp.records import AcpStream
 from podium.agents.acp.session import (
-    AcpTalk,
+    AcpSession,
     Keeper,
-    trouble_at_end,
-    trouble_of_error,
+    error_at_end,
+    error_of_failure,
     warnings_at_end,
 )
 from podium.agents.acp.setup import AcpOptions, GeminiSetup, PlainSetup, Setup, is_gemini
-from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.json_rpc import RpcError
@@ -35,7 +35,7 @@ class AcpAgent:
 
     def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
-        self._kit = deps
+        self._deps = deps
         self._setup = _setup_for(options, deps)
 
     @property
@@ -43,19 +43,19 @@ class AcpAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        stream, clock = Heard(self._options.model, self._setup.ended), self._kit.clock
+        stream, clock = AcpStream(self._options.model, self._setup.ended), self._deps.clock
         began = clock.monotonic()
         with accounted(self.name, lambda: stream.usage(clock.monotonic() - began)):
             return await self._ask(turn, stream)
 
-    async def _ask(self, turn: Turn, stream: Heard) -> Reply:
-        deps, name, setup = self._kit, self.name, self._setup
+    async def _ask(self, turn: Turn, stream: AcpStream) -> Reply:
+        deps, name, setup = self._deps, self.name, self._setup
         logins = setup.logins()
         async with home_off_loop(deps, turn, name, keep=setup.keep, logins=logins) as home:
             turn = home.turn
             with deps.transcripts.open(turn, name) as transcript:
                 async with deps.doors.open(turn, agent=name) as door:
-                    gatekeeper = Gatekeeper(door, setup.wishes, setup.hands_over_in(turn))
+                    gatekeeper = Gatekeeper(door, setup.intents, setup.hands_over_in(turn))
                     stream.attend(door, gatekeeper)
                     spawn = await self._fenced(await setup.prepare(turn, home, door), home, door)
                     ended = await self._converse(turn, spawn, gatekeeper, stream, transcript)
@@ -67,13 +67,13 @@ class AcpAgent:
         turn: Turn,
         spawn: ProcessSpec,
         gatekeeper: Gatekeeper,
-        stream: Heard,
+        stream: AcpStream,
         transcript: Transcript,
     ) -> ProcessExit:
         process = await self._start(spawn)
         stream.started = True
         keeper = Keeper(transcript, self.name)
-        talk = AcpTalk(process, gatekeeper, stream, keeper, self.name)
+        talk = AcpSession(process, gatekeeper, stream, keeper, self.name)
         failure: Exception | None = None
         try:
             await talk.hold(turn)
@@ -84,8 +84,8 @@ class AcpAgent:
             ended = await process.end()
             keeper.finish()
         if failure is not None:
-            now = self._kit.clock.now()
-            raise trouble_of_error(self.name, failure, ended, now, self._setup.trouble) from None
+            now = self._deps.clock.now()
+            raise error_of_failure(self.name, failure, ended, now, self._setup.error) from None
         return ended
 
     async def _fenced(self, spawn: ProcessSpec, home: Home, door: HookDoor) -> ProcessSpec:
@@ -93,12 +93,12 @@ class AcpAgent:
         needs = Needs(
             writable=home.folders, hosts=hosts, base_url=address, command=self._options.command
         )
-        confinement = await fence_for(self._kit, home.turn, door, needs)
+        confinement = await confinement_for(self._deps, home.turn, door, needs)
         return spawn.model_copy(update={"confinement": confinement})
 
     async def _start(self, spawn: ProcessSpec) -> Process:
         try:
-            return await self._kit.launcher.start(spawn)
+            return await self._deps.launcher.start(spawn)
         except ToolMissing as missing:
             raise ToolMissing(
                 f"agent {self.name!r} cannot be started: {missing}; install it, or name its "
@@ -108,14 +108,14 @@ class AcpAgent:
     def _reply(
         self,
         turn: Turn,
-        stream: Heard,
+        stream: AcpStream,
         gatekeeper: Gatekeeper,
         ended: ProcessExit,
         waiting: tuple[str, ...],
         transcript: str,
     ) -> Reply:
         usage = stream.usage(ended.seconds)
-        error = trouble_at_end(self.name, turn, stream, gatekeeper, ended, waiting)
+        error = error_at_end(self.name, turn, stream, gatekeeper, ended, waiting)
         if error is not None:
             error.usage = usage
             raise error
@@ -133,7 +133,7 @@ class AcpAgent:
             warnings=(
                 *self._setup.warnings(turn, version),
                 *warnings_at_end(stream),
-                *kept_out(self.name, ended),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=waiting,
         )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podium.agents.headless.native_tools import change_in_words, whole_edit
+from podium.agents.headless.native_tools import change_text, whole_edit
 from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
 from podium.core.decisions import CallOutcome, HookAnswer
 from podium.core.model import Json
@@ -26,33 +26,33 @@ ACTING = frozenset({"execute", "edit", "delete", "move"})
 _NAMING_FILES = ("glob", "include", "include_pattern")
 
 
-class Wish(NamedTuple):
+class ToolIntent(NamedTuple):
     """A registered tool and its arguments."""
 
     tool: str
     arguments: dict[str, Json]
 
 
-def wishes_of(call: Mapping[str, Json]) -> list[Wish]:
+def intents_of(call: Mapping[str, Json]) -> list[ToolIntent]:
     """Everything that saying yes to this tool call would allow. Never empty."""
     kind, title = call.get("kind"), title_of(call)
     raw_input = _mapping(call.get("rawInput"))
-    paths = list(_places(call))
+    paths = list(_paths(call))
     if kind == "execute":
-        return [Wish("run_command", _command(raw_input, title))]
+        return [ToolIntent("run_command", _command(raw_input, title))]
     if kind == "edit" and (changes := [*_changes(call)] or _edits(paths, title, raw_input)):
         return changes
     if kind == "delete" and paths:
-        return [Wish("delete_file", {"path": path}) for path in paths]
+        return [ToolIntent("delete_file", {"path": path}) for path in paths]
     if kind == "read" and paths:
-        return [Wish("read_file", {"path": path}) for path in paths]
+        return [ToolIntent("read_file", {"path": path}) for path in paths]
     if kind == "search":
         return [_search(raw_input, title, path) for path in paths or ["."]]
     if kind == "fetch":
-        return [Wish("web_fetch", {"url": str(raw_input.get("url") or title)})]
+        return [ToolIntent("web_fetch", {"url": str(raw_input.get("url") or title)})]
     if kind == "think":
-        return [Wish("keep_notes", {"text": title})]
-    return [Wish("own_tool", {"name": title or str(kind), "arguments": dict(raw_input)})]
+        return [ToolIntent("keep_notes", {"text": title})]
+    return [ToolIntent("own_tool", {"name": title or str(kind), "arguments": dict(raw_input)})]
 
 
 def title_of(call: Mapping[str, Json]) -> str:
@@ -76,13 +76,13 @@ def _command(raw_input: Mapping[str, Json], title: str) -> dict[str, Json]:
     return {"command": command, **({"cwd": cwd} if isinstance(cwd, str) and cwd else {})}
 
 
-def _search(raw_input: Mapping[str, Json], title: str, path: str) -> Wish:
+def _search(raw_input: Mapping[str, Json], title: str, path: str) -> ToolIntent:
     """The protocol has no place for the files that a search names; agents have words for it."""
     named = next(
         (raw_input[name] for name in _NAMING_FILES if isinstance(raw_input.get(name), str)), ""
     )
     arguments: dict[str, Json] = {"pattern": title, "path": path}
-    return Wish("search_text", {**arguments, "glob": named} if named else arguments)
+    return ToolIntent("search_text", {**arguments, "glob": named} if named else arguments)
 
 
 def _unquoted(title: str) -> str:
@@ -90,22 +90,22 @@ def _unquoted(title: str) -> str:
     return title[1:-1] if quoted else title
 
 
-def _changes(call: Mapping[str, Json]) -> Iterator[Wish]:
+def _changes(call: Mapping[str, Json]) -> Iterator[ToolIntent]:
     content = call.get("content")
     for item in content if isinstance(content, list) else []:
         if isinstance(item, dict) and item.get("type") == "diff":
-            change = change_in_words(item.get("oldText"), item.get("newText"))
-            yield Wish("edit_file", {"path": str(item.get("path") or ""), "change": change})
+            change = change_text(item.get("oldText"), item.get("newText"))
+            yield ToolIntent("edit_file", {"path": str(item.get("path") or ""), "change": change})
 
 
-def _edits(paths: list[str], title: str, raw_input: Mapping[str, Json]) -> list[Wish]:
+def _edits(paths: list[str], title: str, raw_input: Mapping[str, Json]) -> list[ToolIntent]:
     """Without a diff: what is called the edit, and all that it was told."""
     lines = [title, json.dumps(raw_input, sort_keys=True)] if raw_input else [title]
     change = whole_edit("\n".join(lines))
-    return [Wish("edit_file", {"path": path, "change": change}) for path in paths]
+    return [ToolIntent("edit_file", {"path": path, "change": change}) for path in paths]
 
 
-def _places(call: Mapping[str, Json]) -> Iterator[str]:
+def _paths(call: Mapping[str, Json]) -> Iterator[str]:
     locations = call.get("locations")
     for location in locations if isinstance(locations, list) else []:
         path = _mapping(location).get("path")
@@ -130,21 +130,21 @@ class Ended:
     output: str
     exit_code: int | None
 
-    def as_told(self) -> CallOutcome:
+    def as_outcome(self) -> CallOutcome:
         error = "" if self.ok else self.output[:500] or "failed without a word"
-        return CallOutcome(ok=self.ok, result={"done": self.ok, **self._said()}, error=error)
+        return CallOutcome(ok=self.ok, result={"done": self.ok, **self._details()}, error=error)
 
     def of_a_command(self) -> CallOutcome | None:
         """None when it says that the command ran and not how it ended."""
         if not self.ok:
-            return self.as_told()
+            return self.as_outcome()
         if self.exit_code is None:
             return None
         ok = self.exit_code == 0
         error = "" if ok else f"exit code {self.exit_code}"
-        return CallOutcome(ok=ok, result={"done": ok, **self._said()}, error=error)
+        return CallOutcome(ok=ok, result={"done": ok, **self._details()}, error=error)
 
-    def _said(self) -> dict[str, Json]:
+    def _details(self) -> dict[str, Json]:
         return {"exit_code": self.exit_code, "output": self.output[:_MAX_OUTPUT]}
 
 
@@ -189,21 +189,21 @@ NOTHING_CHOSEN = {"outcome": "cancelled"}
 NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
 _MAX_UNTOLD = 50
 
-ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
+ReadIntents = Callable[[Mapping[str, Json]], list[ToolIntent]]
 """Reads what a tool call wants."""
 
 
 class Gatekeeper:
     """Answers for one turn. Only single permissions are given, never lasting ones."""
 
-    def __init__(self, door: HookDoor, read_intents: ReadWishes, writes_in: str = "") -> None:
+    def __init__(self, door: HookDoor, read_intents: ReadIntents, writes_in: str = "") -> None:
         """`writes_in`: a folder in which the agent is known to hand every write over to us.
 
         What it asks for there is judged when it comes to be written, once and with its content.
         """
         self._writes_in = os.path.realpath(writes_in) if writes_in else ""
         self._door = door
-        self._read_wishes = read_intents
+        self._read_intents = read_intents
         self._permitted: dict[str, list[tuple[str, str]]] = {}
         """By tool call: names of the permits, each with the tool it is for."""
         self.refused: set[str] = set()
@@ -230,7 +230,7 @@ class Gatekeeper:
         """
         complete = True
         for ref, tool in self._permitted.get(call, ()):
-            outcome = ended.of_a_command() if tool == "run_command" else ended.as_told()
+            outcome = ended.of_a_command() if tool == "run_command" else ended.as_outcome()
             if outcome is None:
                 complete = False
                 continue
@@ -264,7 +264,7 @@ class Gatekeeper:
     async def _judge(self, number: str, call: Mapping[str, Json]) -> HookAnswer | None:
         """The first no to any of what the call wants; None when all of it may be done."""
         permits: list[tuple[str, str]] = []
-        for index, intent in enumerate(self._read_wishes(call)):
+        for index, intent in enumerate(self._read_intents(call)):
             if self._comes_to_us(intent):
                 continue
             ref = f"{number}#{index}"
@@ -277,7 +277,7 @@ class Gatekeeper:
         self._permitted[number] = permits
         return None
 
-    def _comes_to_us(self, intent: Wish) -> bool:
+    def _comes_to_us(self, intent: ToolIntent) -> bool:
         path = intent.arguments.get("path")
         if (
             not self._writes_in

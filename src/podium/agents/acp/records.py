@@ -13,7 +13,7 @@ from podium.agents.acp.gatekeeper import (
     title_of,
 )
 from podium.agents.json_rpc import Params
-from podium.agents.outcome import cost_of, plain_words
+from podium.agents.outcome import cost_of, plain_line
 from podium.core.decisions import Usage
 from podium.core.events import ProgressKind
 from podium.core.model import Json
@@ -25,14 +25,14 @@ ReadEnd = Callable[[Mapping[str, Json]], Ended | None]
 """Reads how a tool call ended."""
 
 
-class Heard:
+class AcpStream:
     """Everything a turn's updates have said so far. Progress is told on the way."""
 
     def __init__(self, model: str = "", read_end: ReadEnd = ended_by) -> None:
         """`model` is what it was told to think with; empty where that is its own choice."""
         self._model = model
         self._read_end = read_end
-        self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
+        self._notify: Callable[[ProgressKind, str], None] = lambda kind, text: None
         self._gatekeeper: Gatekeeper | None = None
         self._pieces: list[str] = []
         self._kinds: dict[str, str] = {}
@@ -52,7 +52,7 @@ class Heard:
 
     def attend(self, door: HookDoor, gatekeeper: Gatekeeper) -> None:
         """From here on progress is told, and ends of tools are handed on."""
-        self._tell, self._gatekeeper = door.tell, gatekeeper
+        self._notify, self._gatekeeper = door.tell, gatekeeper
 
     @property
     def model(self) -> str:
@@ -83,27 +83,27 @@ class Heard:
             self.replayed += kind != "available_commands_update"
             return
         if kind == "agent_message_chunk":
-            self._take_words(_text(update.get("content")))
+            self._take_text(_text(update.get("content")))
         elif kind == "agent_thought_chunk":
-            self._tell("thinking", _text(update.get("content")))
+            self._notify("thinking", _text(update.get("content")))
         elif kind in ("tool_call", "tool_call_update"):
             await self._take_tool(update)
         elif kind == "plan":
-            self._tell("note", "a plan")
+            self._notify("note", "a plan")
 
-    def _take_words(self, text: str) -> None:
+    def _take_text(self, text: str) -> None:
         if self._tool_since:
             self._pieces.clear()
             self._tool_since = False
         self._pieces.append(text)
-        self._tell("text", text)
+        self._notify("text", text)
 
     async def _take_tool(self, update: Mapping[str, Json]) -> None:
         number = str(update.get("toolCallId") or "")
-        title = plain_words(title_of(update), 200)
+        title = plain_line(title_of(update), 200)
         self._tool_since = True
         if number not in self._kinds:
-            self._tell("tool", title or "a tool")
+            self._notify("tool", title or "a tool")
         kind = update.get("kind")
         if isinstance(kind, str) or number not in self._kinds:
             self._kinds[number] = str(kind or "other")

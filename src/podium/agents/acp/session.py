@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Literal
 
 from podium.agents.acp.gatekeeper import Gatekeeper
-from podium.agents.acp.records import Heard
+from podium.agents.acp.records import AcpStream
 from podium.agents.json_rpc import LineClosed, RpcError, RpcPeer, talking
-from podium.agents.outcome import lost, may_end_with, out_of_time, trouble_of_status
-from podium.agents.program import heard_line, sent_line
+from podium.agents.outcome import error_of_status, lost, may_end_with, out_of_time
+from podium.agents.program import received_line, sent_line
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
@@ -47,7 +47,7 @@ class Keeper:
         piece = _piece_in(line) if way == "received" else None
         if piece is None:
             self.finish()
-            self._transcript.write(sent_line(line) if way == "sent" else heard_line(line))
+            self._transcript.write(sent_line(line) if way == "sent" else received_line(line))
         else:
             self._add(*piece)
         if len(line) * 4 >= LINE_BYTES and len(line.encode(errors="replace")) >= LINE_BYTES:
@@ -103,34 +103,34 @@ class SessionUnknown(AgentRejected):
     """The agent does not know the conversation it was to continue."""
 
 
-class AcpTalk:
+class AcpSession:
     """One turn's conversation."""
 
     def __init__(
         self,
         process: Process,
         gatekeeper: Gatekeeper,
-        stream: Heard,
+        stream: AcpStream,
         keeper: Keeper,
         agent: str,
     ) -> None:
         self._process = process
         self._gatekeeper = gatekeeper
-        self._heard = stream
+        self._stream = stream
         self._keeper = keeper
         self._agent = agent
 
     async def hold(self, turn: Turn) -> None:
         """Ask the turn. Raises `RpcError` for what the agent answers with one, `LineClosed` at its end."""
         async with talking(
-            self._process, self._gatekeeper.answer, self._heard.hear, keep=self._keeper.keep
+            self._process, self._gatekeeper.answer, self._stream.hear, keep=self._keeper.keep
         ) as peer:
             try:
                 await self._introduce(peer)
-                self._heard.session = await self._session(peer, turn)
+                self._stream.session = await self._session(peer, turn)
                 await self._prompt(peer, turn.prompt)
             except asyncio.CancelledError:
-                await self._tell_to_stop(peer)
+                await self._ask_to_stop(peer)
                 raise
 
     async def _introduce(self, peer: RpcPeer) -> None:
@@ -141,27 +141,27 @@ class AcpTalk:
                 f"agent {self._agent!r} speaks version {version!r} of ACP and Podium speaks "
                 f"{PROTOCOL_VERSION}; use a version of it that speaks the same"
             )
-        self._heard.agent = response
+        self._stream.agent = response
 
     async def _session(self, peer: RpcPeer, turn: Turn) -> str:
         parameters: dict[str, Json] = {"cwd": turn.workspace, "mcpServers": []}
         if turn.session is not None and self._can_load():
             try:
                 loaded = await peer.call("session/load", {"sessionId": turn.session, **parameters})
-                self._heard.current_model = _model_in(_mapping(loaded))
+                self._stream.current_model = _model_in(_mapping(loaded))
             except RpcError as error:
                 raise SessionUnknown(
                     f"agent {self._agent!r} cannot go on with conversation {turn.session!r} "
-                    f"({words_of(error)}); ask without a session"
+                    f"({message_of(error)}); ask without a session"
                 ) from None
             await self._hear_history_out(peer)
             return turn.session
         if turn.session is not None:
-            self._heard.warnings.append(
+            self._stream.warnings.append(
                 f"agent {self._agent!r} cannot continue conversations; a new one was begun"
             )
         opened = _mapping(await peer.call("session/new", parameters))
-        self._heard.current_model = _model_in(opened)
+        self._stream.current_model = _model_in(opened)
         session = opened.get("sessionId")
         if not isinstance(session, str) or not session:
             raise AgentLost(f"agent {self._agent!r} opened a session without an id")
@@ -177,30 +177,30 @@ class AcpTalk:
         with suppress(TimeoutError):
             async with asyncio.timeout(HISTORY_SECONDS):
                 while quiet < 2:
-                    before = self._heard.replayed
+                    before = self._stream.replayed
                     with suppress(RpcError):
                         await peer.call("_podium/still_there")
-                    quiet = quiet + 1 if self._heard.replayed == before else 0
+                    quiet = quiet + 1 if self._stream.replayed == before else 0
 
     def _can_load(self) -> bool:
-        return _mapping(self._heard.agent.get("agentCapabilities")).get("loadSession") is True
+        return _mapping(self._stream.agent.get("agentCapabilities")).get("loadSession") is True
 
     async def _prompt(self, peer: RpcPeer, prompt: str) -> None:
-        self._heard.listening = True
+        self._stream.listening = True
         # A slash at the very beginning makes it a command with many agents.
         text = f"\n{prompt}" if prompt.startswith("/") else prompt
-        asked = {"sessionId": self._heard.session, "prompt": [{"type": "text", "text": text}]}
-        self._heard.result = _mapping(await peer.call("session/prompt", asked))
+        asked = {"sessionId": self._stream.session, "prompt": [{"type": "text", "text": text}]}
+        self._stream.result = _mapping(await peer.call("session/prompt", asked))
 
-    async def _tell_to_stop(self, peer: RpcPeer) -> None:
-        if self._heard.session is None:
+    async def _ask_to_stop(self, peer: RpcPeer) -> None:
+        if self._stream.session is None:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(CANCEL_SECONDS):
-                await peer.notify("session/cancel", {"sessionId": self._heard.session})
+                await peer.notify("session/cancel", {"sessionId": self._stream.session})
 
 
-def words_of(error: RpcError) -> str:
+def message_of(error: RpcError) -> str:
     """What an error says. Some agents put the words that matter beside the message."""
     details = _mapping(error.data).get("details")
     return f"{error.message}: {details}" if isinstance(details, str) else error.message
@@ -216,17 +216,17 @@ def _mapping(value: Json) -> Mapping[str, Json]:
 
 
 AUTH_REQUIRED = -32000
-_OUR_FAULT = (-32600, -32601, -32602)
+_BAD_REQUEST = (-32600, -32601, -32602)
 """Invalid request, unknown method, invalid parameters."""
 
-ReadTrouble = Callable[[str, int | None, str, datetime], PodiumError]
+ReadError = Callable[[str, int | None, str, datetime], PodiumError]
 """Finds the error for an HTTP status and words: agent, status, words, now."""
 
 
-def trouble_at_end(
+def error_at_end(
     agent: str,
     turn: Turn,
-    stream: Heard,
+    stream: AcpStream,
     gatekeeper: Gatekeeper,
     ended: ProcessExit,
     waiting: tuple[str, ...] = (),
@@ -257,7 +257,7 @@ def trouble_at_end(
     return None
 
 
-def warnings_at_end(stream: Heard) -> tuple[str, ...]:
+def warnings_at_end(stream: AcpStream) -> tuple[str, ...]:
     """What a person should know of an answer that counts."""
     reason = (stream.result or {}).get("stopReason")
     cut = ("the answer was cut off at the model's limit",) if reason == "max_tokens" else ()
@@ -265,8 +265,8 @@ def warnings_at_end(stream: Heard) -> tuple[str, ...]:
     return (*stream.warnings, *cut, *broken)
 
 
-def trouble_of_error(
-    agent: str, error: Exception, ended: ProcessExit, now: datetime, read: ReadTrouble
+def error_of_failure(
+    agent: str, error: Exception, ended: ProcessExit, now: datetime, read: ReadError
 ) -> Exception:
     """The error for what ended the conversation early."""
     if ended.timed_out:
@@ -275,18 +275,18 @@ def trouble_of_error(
         return lost(agent, ended)
     if not isinstance(error, RpcError):
         return error
-    message = words_of(error)
+    message = message_of(error)
     if error.code == AUTH_REQUIRED:
         return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {message}; {login_hint(agent)}")
-    if error.code in _OUR_FAULT:
+    if error.code in _BAD_REQUEST:
         return AgentRejected(f"agent {agent!r} does not take what it was asked: {message}")
     status = error.code if 400 <= error.code <= 599 else None
     return read(agent, status, message, now)
 
 
-def trouble_of_words(agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
+def error_of_message(agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
     """The error for an agent nothing more is known of."""
-    return trouble_of_status(agent, status, message, login_hint=login_hint(agent), now=now)
+    return error_of_status(agent, status, message, login_hint=login_hint(agent), now=now)
 
 
 def login_hint(agent: str) -> str:

@@ -9,12 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from podium.agents.acp.gatekeeper import Ended, Wish, ended_by, title_of, wishes_of
-from podium.agents.acp.session import LINE_BYTES, trouble_of_words
+from podium.agents.acp.gatekeeper import Ended, ToolIntent, ended_by, intents_of, title_of
+from podium.agents.acp.session import LINE_BYTES, error_of_message
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.gemini.program import (
     CONVERSATIONS,
-    KNOWN_VERSION,
+    TRIED_VERSION,
     asking_rules,
     environment_for,
     lay_out,
@@ -27,7 +27,7 @@ from podium.agents.headless.gemini.tools import ENDING, RAN, WITHOUT_SUBAGENTS
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, Login
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import not_given, unkept_limits
+from podium.agents.outcome import missing_tools, unkept_limits
 from podium.agents.program import untried
 from podium.core.errors import BadInput, PodiumError
 from podium.core.model import FrozenModel, Json
@@ -62,7 +62,7 @@ class Setup(Protocol):
         """Lay out the home and say what to start."""
         ...
 
-    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
+    def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
         """What a tool call wants."""
         ...
 
@@ -74,7 +74,7 @@ class Setup(Protocol):
         """The folder in which it lets us write every file; empty when that is not known."""
         ...
 
-    def trouble(self, agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
+    def error(self, agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
         """The error for what its provider answered."""
         ...
 
@@ -87,18 +87,18 @@ class PlainSetup:
     def __init__(self, options: AgentOptions, own: AcpOptions, deps: AgentDeps) -> None:
         self._options = options
         self._own = own
-        self._kit = deps
+        self._deps = deps
         self.keep = own.keep
         self.hosts = own.hosts
 
     def logins(self) -> Sequence[Login]:
-        return [Login(self._kit.user_home / name, name) for name in self._own.copy_files]
+        return [Login(self._deps.user_home / name, name) for name in self._own.copy_files]
 
     async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         return spawn_of(self._options.command, turn, {**self._options.env, **home.env})
 
-    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
-        return wishes_of(call)
+    def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
+        return intents_of(call)
 
     def ended(self, update: Mapping[str, Json]) -> Ended | None:
         return ended_by(update)
@@ -106,8 +106,8 @@ class PlainSetup:
     def hands_over_in(self, turn: Turn) -> str:
         return ""
 
-    def trouble(self, agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
-        return trouble_of_words(agent, status, message, now)
+    def error(self, agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
+        return error_of_message(agent, status, message, now)
 
     def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
         """Words that no question of the protocol stands for. Any other name may be that of a tool of its."""
@@ -116,7 +116,7 @@ class PlainSetup:
             tool for tool in turn.own_tools or () if granted_words((tool,)) & frozenset(WORDS)
         ]
         return (
-            *not_given(name, unknown_words(common, ("web_fetch",))),
+            *missing_tools(name, unknown_words(common, ("web_fetch",))),
             *unkept_limits(name, turn.limits, "tokens", "usd", "turns"),
         )
 
@@ -153,13 +153,13 @@ class GeminiSetup:
             raise BadInput(
                 f"agent {options.name!r}: over ACP it cannot be without hands; make it `kind: gemini`"
             )
-        self._kit = deps
+        self._deps = deps
 
     def logins(self) -> Sequence[Login]:
-        return logins_for(self._options.env, self._kit)
+        return logins_for(self._options.env, self._deps)
 
     async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
-        options, deps = self._options, self._kit
+        options, deps = self._options, self._deps
         selected = selected_login(options.name, options.env, home.logins)
         await in_thread(_set_apart, home.path / CONVERSATIONS)
         arguments = (home, turn, self._own, selected, door.hook_env, deps)
@@ -174,18 +174,18 @@ class GeminiSetup:
         """Inside its working folder it writes through us, in whatever mode; outside it does not."""
         return turn.workspace
 
-    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
+    def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
         """Its title has the whole command, and its id begins with the name of the tool."""
         tool, title = str(call.get("toolCallId") or "").partition("__")[0], title_of(call)
         if tool == "google_web_search":
-            return [Wish("web_search", {"query": title})]
+            return [ToolIntent("web_search", {"query": title})]
         if tool in ("glob", "list_directory"):
-            return [Wish("list_files", {"path": "."})]
+            return [ToolIntent("list_files", {"path": "."})]
         if tool in ("write_todos", "update_topic"):
-            return [Wish("keep_notes", {"text": title})]
+            return [ToolIntent("keep_notes", {"text": title})]
         if tool == "run_shell_command":
             return [_command(call, title)]
-        return wishes_of(call)
+        return intents_of(call)
 
     def ended(self, update: Mapping[str, Json]) -> Ended | None:
         """Told to debug, it shows what it tells the model: the exit code, unless that is 0."""
@@ -197,29 +197,29 @@ class GeminiSetup:
         # Nothing is left of a code where a signal ended it: what a shell would say of it.
         return replace(ended, exit_code=_KILLED if ending[2] else int(ending[1] or 0))
 
-    def trouble(self, agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
+    def error(self, agent: str, status: int | None, message: str, now: datetime) -> PodiumError:
         return gemini_error(agent, status, message, now)
 
     def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
         name = self._options.name
         return (
-            *untried(name, version, KNOWN_VERSION),
-            *not_given(name, unknown_words(turn.own_tools, WITHOUT_SUBAGENTS)),
+            *untried(name, version, TRIED_VERSION),
+            *missing_tools(name, unknown_words(turn.own_tools, WITHOUT_SUBAGENTS)),
             *unkept_limits(name, turn.limits, "tokens", "usd"),
         )
 
 
-def _command(call: Mapping[str, Json], command: str) -> Wish:
+def _command(call: Mapping[str, Json], command: str) -> ToolIntent:
     """The command, and the folder it runs in, which stands in words beside it."""
     details = _details(call)
     if details.startswith(_HERE):
-        return Wish("run_command", {"command": command})
+        return ToolIntent("run_command", {"command": command})
     match = _ELSEWHERE.fullmatch(details)
     if match is not None:
-        return Wish("run_command", {"command": command, "cwd": match[1]})
+        return ToolIntent("run_command", {"command": command, "cwd": match[1]})
     # Somebody chose the name of a folder, or a description, that makes the words ambiguous.
     about = {"command": command, "details": details}
-    return Wish("own_tool", {"name": "run_shell_command", "arguments": about})
+    return ToolIntent("own_tool", {"name": "run_shell_command", "arguments": about})
 
 
 def _details(call: Mapping[str, Json]) -> str:

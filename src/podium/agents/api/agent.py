@@ -32,7 +32,7 @@ class ApiAgent:
         """
         self._choice = choose(options)
         self._env = dict(options.env)
-        self._kit = deps
+        self._deps = deps
         self._resolve_secret = resolve_secret
         self._sleep = sleep
         self._chance = chance
@@ -48,7 +48,7 @@ class ApiAgent:
 
         key = self._choice.key(self._env, self._resolve_secret)
         pace = Pace(self._sleep, self._chance)
-        reply = await take_turn(turn, self._choice, key, self._kit, pace)
+        reply = await take_turn(turn, self._choice, key, self._deps, pace)
         if not turn.own_tools:
             return reply
         # A provider's own search would happen where no gate can stand before it.

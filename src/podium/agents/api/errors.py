@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pydantic_ai import exceptions as said
+from pydantic_ai import exceptions as exceptions
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import ModelResponse
 
 from podium.agents.api.settings import Choice, Key
-from podium.agents.outcome import after_seconds, plain_words, reset_time, trouble_of_status
+from podium.agents.outcome import after_seconds, error_of_status, plain_line, reset_time
 from podium.core.errors import (
     AgentRefused,
     AgentRejected,
@@ -73,11 +73,11 @@ def _of_details(body: Json, now: datetime) -> datetime | None:
 
 
 OVERLOADED = 529
-SERVER_FAULTS = frozenset({500, 502, 503, 504, OVERLOADED})
+SERVER_ERRORS = frozenset({500, 502, 503, 504, OVERLOADED})
 
 
 @dataclass(frozen=True)
-class Trouble:
+class RequestFailure:
     """A request that brought no answer."""
 
     error: PodiumError
@@ -93,50 +93,53 @@ class Trouble:
     """Tokens may have been used that nobody told of."""
 
 
-def trouble_of(error: Exception, choice: Choice, key: Key, now: datetime) -> Trouble:
+def failure_of(error: Exception, choice: Choice, key: Key, now: datetime) -> RequestFailure:
     """Read what the library raised. The key is taken out of the words."""
-    message = key.scrub(_words(error))
+    message = key.scrub(_message_of(error))
     match error:
-        case said.ModelContextWindowExceededError():
+        case exceptions.ModelContextWindowExceededError():
             what = f"the conversation is too long for agent {choice.agent!r}"
-            return Trouble(ContextOverflow(_with(what, message)))
-        case said.ContentFilterError():
-            return Trouble(AgentRefused(_with(f"agent {choice.agent!r} refused", message)))
-        case said.ModelAPIError():
+            return RequestFailure(ContextOverflow(_with(what, message)))
+        case exceptions.ContentFilterError():
+            return RequestFailure(AgentRefused(_with(f"agent {choice.agent!r} refused", message)))
+        case exceptions.ModelAPIError():
             return _of_api(error, message, choice, key, now)
-        case said.UserError():
-            return Trouble(
+        case exceptions.UserError():
+            return RequestFailure(
                 AgentRejected(_with(f"agent {choice.agent!r} cannot be asked so", message)),
                 rejected=True,
             )
-        case said.UnexpectedModelBehavior():
+        case exceptions.UnexpectedModelBehavior():
             what = f"agent {choice.agent!r} cannot make sense of its model's answer"
-            return Trouble(AgentUnavailable(_with(what, message)), billed=True)
+            return RequestFailure(AgentUnavailable(_with(what, message)), billed=True)
     # Whatever a library trips over in what it was sent is the sender's fault.
     what = f"agent {choice.agent!r} cannot read its model's answer ({type(error).__name__})"
-    return Trouble(AgentUnavailable(_with(what, message)), billed=True)
+    return RequestFailure(AgentUnavailable(_with(what, message)), billed=True)
 
 
 def _of_api(
-    error: said.ModelAPIError, message: str, choice: Choice, key: Key, now: datetime
-) -> Trouble:
+    error: exceptions.ModelAPIError, message: str, choice: Choice, key: Key, now: datetime
+) -> RequestFailure:
     status = _status(error)
     retry_at = time_to_ask_again(error, message, now)
-    tree = trouble_of_status(
+    tree = error_of_status(
         choice.agent,
         status,
         message,
-        login_hint=key.words or choice.login_hint,
+        login_hint=key.hint or choice.login_hint,
         now=now,
         retry_at=retry_at,
         address=choice.base_url,
     )
     limited = status == 429
-    unreached = isinstance(error, said.ModelConnectionError) and error.phase in ("connect", "pool")
-    return Trouble(
+    unreached = isinstance(error, exceptions.ModelConnectionError) and error.phase in (
+        "connect",
+        "pool",
+    )
+    return RequestFailure(
         tree,
-        passing=not isinstance(error, said.ModelQuotaExceededError)
-        and (limited or unreached or status in SERVER_FAULTS),
+        passing=not isinstance(error, exceptions.ModelQuotaExceededError)
+        and (limited or unreached or status in SERVER_ERRORS),
         retry_at=retry_at,
         wants_wait=limited,
         rejected=isinstance(tree, AgentRejected),
@@ -144,18 +147,18 @@ def _of_api(
     )
 
 
-def _status(error: said.ModelAPIError) -> int | None:
+def _status(error: exceptions.ModelAPIError) -> int | None:
     """The status that says who must act, which is not always the one on the wire."""
-    if isinstance(error, said.ModelQuotaExceededError | said.ModelRateLimitError):
+    if isinstance(error, exceptions.ModelQuotaExceededError | exceptions.ModelRateLimitError):
         return 429
-    if isinstance(error, said.ModelAuthenticationError):
+    if isinstance(error, exceptions.ModelAuthenticationError):
         return 401  # Gemini calls a key it does not know an invalid argument
-    return error.status_code if isinstance(error, said.ModelHTTPError) else None
+    return error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
 
 
-def _words(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     """What the provider said; where it said nothing, what the line said."""
-    if isinstance(error, said.ModelHTTPError):
+    if isinstance(error, exceptions.ModelHTTPError):
         return _message(error.body) or f"HTTP {error.status_code}"
     while error.__cause__ is not None:
         error = error.__cause__
@@ -177,11 +180,11 @@ def _message(body: Json) -> str:
 
 
 def _with(what: str, detail: str) -> str:
-    plain = plain_words(detail)
+    plain = plain_line(detail)
     return f"{what}: {plain}" if plain else what
 
 
-def trouble_in(response: ModelResponse, choice: Choice, key: Key) -> PodiumError | None:
+def error_in(response: ModelResponse, choice: Choice, key: Key) -> PodiumError | None:
     """What is wrong with an answer that came without an error. None: it is whole."""
     details = response.provider_details or {}
     spoken = response.text or details.get("refusal") or details.get("block_reason") or ""

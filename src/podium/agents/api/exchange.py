@@ -25,7 +25,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from podium.agents.api.errors import Trouble, trouble_in, trouble_of
+from podium.agents.api.errors import RequestFailure, error_in, failure_of
 from podium.agents.api.settings import Choice, Key
 from podium.agents.outcome import cost_of
 from podium.core.decisions import Usage, spent_since
@@ -92,7 +92,7 @@ class Spending:
         """Count an answer."""
         used = response.usage
         is_measured = not used.unmeasured_requests and bool(used.input_tokens or used.output_tokens)
-        self._add(used, is_measured, _price_told(response))
+        self._add(used, is_measured, _provider_price(response))
 
     def add_remembered(self, used: Usage, *, counted: bool) -> None:
         """Count an answer from before, as it was counted then. One that was recorded counts for limits alone."""
@@ -137,7 +137,7 @@ class Spending:
         )
 
 
-def _price_told(response: ModelResponse) -> float | None:
+def _provider_price(response: ModelResponse) -> float | None:
     """What the provider itself says it cost, as OpenRouter does."""
     cost = (response.provider_details or {}).get("cost")
     return float(cost) if isinstance(cost, int | float) and cost >= 0 else None
@@ -179,7 +179,7 @@ class Pace:
 class _Failed:
     """A sending of a request that brought no answer."""
 
-    trouble: Trouble
+    failure: RequestFailure
     spoken: bool
     """Something of an answer had come."""
     used: RequestUsage
@@ -188,9 +188,9 @@ class _Failed:
 class Rejected(Exception):
     """The provider found the request itself wrong. Whoever made it may make another."""
 
-    def __init__(self, failure: Trouble) -> None:
+    def __init__(self, failure: RequestFailure) -> None:
         super().__init__(str(failure.error))
-        self.trouble = failure
+        self.failure = failure
 
 
 class Exchange:
@@ -223,7 +223,7 @@ class Exchange:
         """The whole answer. Raises an error of the tree, or `Rejected`."""
         repeat = 0
         while isinstance(answer := await self._attempt(messages, parameters), _Failed):
-            failure = answer.trouble
+            failure = answer.failure
             if failure.billed or answer.spoken:
                 self._spending.add_broken(answer.used)
             self.note("error", {"kind": type(failure.error).__name__, "said": str(failure.error)})
@@ -257,18 +257,18 @@ class Exchange:
                 try:
                     async for event in stream:
                         spoken = True
-                        self._tell(event)
+                        self._notify(event)
                         _forget_copies(stream)
                 finally:
                     used = stream.usage
             return _whole(stream.get())
         except Exception as error:
-            failure = trouble_of(error, self._choice, self._key, self._clock.now())
+            failure = failure_of(error, self._choice, self._key, self._clock.now())
             return _Failed(failure, spoken, used)
 
     def _accepted(self, response: ModelResponse) -> ModelResponse:
-        self.note("response", shown(response))
-        error = trouble_in(response, self._choice, self._key)
+        self.note("response", transcript_record(response))
+        error = error_in(response, self._choice, self._key)
         self._spending.add(response)
         if error is not None:
             raise error
@@ -276,7 +276,7 @@ class Exchange:
 
     def _pause(self, failed: _Failed, repeat: int) -> float | None:
         """How long to wait before sending it again. None: do not."""
-        failure = failed.trouble
+        failure = failed.failure
         if not failure.passing or failed.spoken or repeat == MAX_REPEATS:
             return None
         pause = self._pace.pause_seconds(repeat)
@@ -289,7 +289,7 @@ class Exchange:
         fits = pause <= MAX_WAIT_SECONDS and (left is None or pause < left)
         return pause if fits else None
 
-    def _tell(self, event: ModelResponseStreamEvent) -> None:
+    def _notify(self, event: ModelResponseStreamEvent) -> None:
         kind, text = _progress(event)
         if text:
             self._door.tell(kind, whole_text(text))
@@ -347,7 +347,7 @@ def _progress(event: ModelResponseStreamEvent) -> tuple[ProgressKind, str]:
     return "note", ""
 
 
-def shown(response: ModelResponse) -> Json:
+def transcript_record(response: ModelResponse) -> Json:
     """The answer for the transcript."""
     parts: list[Json] = []
     for part in response.parts:

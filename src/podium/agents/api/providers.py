@@ -47,7 +47,7 @@ class Line(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         """`silence_seconds`: how long the provider may say nothing."""
-        self._place = _place(httpx2.URL(base_url))
+        self._origin = _origin(httpx2.URL(base_url))
         self._own_headers = {
             **key_headers,
             "accept-encoding": "identity",  # what is not packed cannot swell
@@ -59,7 +59,7 @@ class Line(httpx2.AsyncBaseTransport):
         """Whether bytes that are no UTF-8 were replaced in an answer."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if _place(request.url) != self._place:
+        if _origin(request.url) != self._origin:
             raise httpx2.LocalProtocolError(
                 f"the provider sent us on to {request.url.host!r}, which is not its base_url"
             )
@@ -121,7 +121,7 @@ def certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-def _place(url: httpx2.URL) -> tuple[str, str, int]:
+def _origin(url: httpx2.URL) -> tuple[str, str, int]:
     port = url.port or (443 if url.scheme == "https" else 80)
     return url.scheme, url.host, port
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError
 
 from podium.agents.deps import AgentOptions
-from podium.agents.kinds import SECRET_PREFIX, key_words
+from podium.agents.kinds import SECRET_PREFIX, key_hint
 from podium.core.errors import AgentNotLoggedIn, BadInput
 from podium.core.model import FrozenModel
 
@@ -50,7 +50,7 @@ class _Provider:
 
 
 _BEARER = "authorization"
-_KNOWN: dict[ProviderName, _Provider] = {
+_PROVIDER_DEFAULTS: dict[ProviderName, _Provider] = {
     "google": _Provider(
         "https://generativelanguage.googleapis.com",
         {"GEMINI_API_KEY": "x-goog-api-key", "GOOGLE_API_KEY": "x-goog-api-key"},
@@ -71,7 +71,7 @@ class Key:
 
     value: str = field(default="", repr=False)
     header: str = ""
-    words: str = ""
+    hint: str = ""
     """Which key it is and where a person sets it."""
 
     @property
@@ -100,16 +100,19 @@ class Choice:
 
     @property
     def login_hint(self) -> str:
-        name = next(iter(_KNOWN[self.provider].keys))
+        name = next(iter(_PROVIDER_DEFAULTS[self.provider].keys))
         return f"set `env: {{{name}: secret://{name}}}` for agent {self.agent!r} in podium.yaml"
 
     def key(self, env: dict[str, str], resolve_secret: ResolveSecret) -> Key:
         """The key from the agent's own variables. Raises `AgentNotLoggedIn` when there is none."""
-        for name, header in _KNOWN[self.provider].keys.items():
+        for name, header in _PROVIDER_DEFAULTS[self.provider].keys.items():
             if reference := env.get(name):
                 value = self._checked(name, _resolved(reference, resolve_secret))
-                return Key(value, header, key_words(name, reference))
-        if self.base_url != _KNOWN[self.provider].base_url and self.provider == "openai":
+                return Key(value, header, key_hint(name, reference))
+        if (
+            self.base_url != _PROVIDER_DEFAULTS[self.provider].base_url
+            and self.provider == "openai"
+        ):
             return Key()  # servers on one's own machine want none
         raise AgentNotLoggedIn(f"agent {self.agent!r} has no key; {self.login_hint}")
 
@@ -129,7 +132,7 @@ def choose(options: AgentOptions) -> Choice:
     provider, model = _provider_and_model(options, settings)
     if not model:
         raise BadInput(f"agent {options.name!r} has no model; set `model` for it in podium.yaml")
-    base_url = options.base_url.rstrip("/") or _KNOWN[provider].base_url
+    base_url = options.base_url.rstrip("/") or _PROVIDER_DEFAULTS[provider].base_url
     _check_url(options.name, base_url)
     return Choice(options.name, provider, model, base_url, settings)
 

@@ -121,7 +121,7 @@ def _has_free_names(schema: Json) -> bool:
     return free or bare or any(map(_has_free_names, schema.values()))
 
 
-MAX_TOLD_LENGTH = 200
+MAX_PROGRESS_CHARACTERS = 200
 _READ = "read_file"
 _SHORT_CHARACTERS = 400
 """Lines that are shown again as they are."""
@@ -183,10 +183,10 @@ class Calling:
             problem = (
                 f"the arguments are not a JSON object ({error}); nothing was done, call it again"
             )
-            self._tell(f"{name}: {problem}", reported)
+            self._notify(f"{name}: {problem}", reported)
             return self._result(call, told_failure(problem), "failed")
         self._count(name, arguments)
-        self._tell(f"{name} {canonical_json(arguments)[:MAX_TOLD_LENGTH]}", reported)
+        self._notify(f"{name} {canonical_json(arguments)[:MAX_PROGRESS_CHARACTERS]}", reported)
         answer = await self._door.perform(name, arguments)
         if answer.decision is Effect.ASK:
             return None
@@ -219,7 +219,7 @@ class Calling:
         flag = outcome if self._has_flag else "success"
         return ToolReturnPart(call.tool_name, cut, call.tool_call_id, outcome=flag)
 
-    def _tell(self, text: str, reported: bool) -> None:
+    def _notify(self, text: str, reported: bool) -> None:
         if not reported:
             self._door.tell("tool", text)
 

@@ -19,7 +19,13 @@ from pydantic_ai.messages import (
 )
 
 from podium.agents.api.conversation import Conversation
-from podium.agents.api.exchange import Exchange, Rejected, Spending, model_settings, shown
+from podium.agents.api.exchange import (
+    Exchange,
+    Rejected,
+    Spending,
+    model_settings,
+    transcript_record,
+)
 from podium.agents.api.settings import Choice
 from podium.agents.api.tool_calls import Calling, Offer, Performed, arguments_of
 from podium.agents.contract.reply_text import bounded
@@ -29,14 +35,14 @@ from podium.core.model import Json
 from podium.core.turns import Finish, ModelAnswer, RequestedCall, Turn, TurnStop
 from podium.ports import HookDoor
 
-MAX_KEPT_BYTES = 1_000_000
+MAX_STORED_BYTES = 1_000_000
 """A larger answer is asked for again after a crash."""
 _PLAINLY = "asked_plainly"
 """Why an answer was asked for without the provider's schema; kept with it, and never sent."""
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReceivedAnswer:
     """An answer of the model."""
 
     response: ModelResponse
@@ -70,7 +76,7 @@ class Answers:
         )
         self.warnings: list[str] = []
 
-    async def next(self, conversation: Conversation, plain_prompt: str) -> Heard:
+    async def next(self, conversation: Conversation, plain_prompt: str) -> ReceivedAnswer:
         """The answer to the conversation, durable by now. Raises an error of the tree.
 
         Messages that were there the last time are taken to be the same ones. A provider that does not take
@@ -84,10 +90,10 @@ class Answers:
         response = None if recorded is None else _read(recorded.kept)
         if recorded is None or response is None:
             response = await self._ask(messages, number, request, plain_prompt)
-            answer = Heard(response, remembered=False)
+            answer = ReceivedAnswer(response, remembered=False)
         else:
             self._remember(messages, response, recorded, plain_prompt)
-            answer = Heard(response, remembered=True)
+            answer = ReceivedAnswer(response, remembered=True)
         self._spending.check()
         return answer
 
@@ -106,7 +112,7 @@ class Answers:
         recorded: ModelAnswer,
         plain_prompt: str,
     ) -> None:
-        self._exchange.note("remembered", shown(response))
+        self._exchange.note("remembered", transcript_record(response))
         self._spending.add_remembered(recorded.usage, counted=recorded.counted)
         if why := (response.metadata or {}).get(_PLAINLY):
             self._ask_plainly(messages, plain_prompt, str(why))
@@ -119,12 +125,12 @@ class Answers:
         spent = spent_since(before, self._spending.used)
         written = self._clean(_written(response))
         cleaned = _read(json.loads(written)) or response
-        fits = len(written) <= MAX_KEPT_BYTES
+        fits = len(written) <= MAX_STORED_BYTES
         answer = ModelAnswer(
             number=number,
             request=request,
             text=bounded(cleaned.text or ""),
-            calls=tuple(self._wish(call, fits) for call in cleaned.tool_calls),
+            calls=tuple(self._requested_call(call, fits) for call in cleaned.tool_calls),
             model=cleaned.model_name or "",
             usage=spent,
             sizes=self._sizes(messages),
@@ -151,7 +157,7 @@ class Answers:
             "history": max(0, total - sum(prompts) - instructions * len(requests)),
         }
 
-    def _wish(self, call: ToolCallPart, fits: bool) -> RequestedCall:
+    def _requested_call(self, call: ToolCallPart, fits: bool) -> RequestedCall:
         try:
             arguments: Json = arguments_of(call)
         except ValueError:
@@ -166,7 +172,7 @@ class Answers:
         try:
             return await self._send_once(messages)
         except Rejected as rejected:
-            failure = rejected.trouble
+            failure = rejected.failure
         if not self._offer.native:
             raise failure.error
         # Not every model that is said to take a schema takes this one, or takes it beside tools.
@@ -175,7 +181,7 @@ class Answers:
         try:
             response = await self._send_once(messages)
         except Rejected as rejected:
-            raise rejected.trouble.error from None
+            raise rejected.failure.error from None
         response.metadata = {**(response.metadata or {}), _PLAINLY: why}
         return response
 
@@ -229,7 +235,7 @@ _WITH_ERROR_FLAG = ("anthropic", "google")
 
 
 @dataclass
-class Said:
+class TalkResult:
     """What the model said last, and what a person should know of it."""
 
     text: str = ""
@@ -240,7 +246,7 @@ class Said:
     warnings: list[str] = field(default_factory=list)
 
 
-class Talk:
+class ModelSession:
     """One turn of a conversation with a model."""
 
     def __init__(
@@ -270,10 +276,10 @@ class Talk:
             counts=counts,
             has_flag=choice.provider in _WITH_ERROR_FLAG,
         )
-        self._words: list[str] = []
-        self.said = Said(model=choice.model)
+        self._texts: list[str] = []
+        self.result = TalkResult(model=choice.model)
 
-    async def hold(self) -> Said:
+    async def hold(self) -> TalkResult:
         """Until the model has said all, came to a limit, or waits for a person.
 
         What was done by then stands in the conversation; calls that wait stay open.
@@ -284,8 +290,8 @@ class Talk:
             answer = await self._answers.next(self._conversation, self._turn.prompt)
             self._hear(answer.response)
             parts = await self._perform(answer)
-        self.said.warnings[:0] = self._answers.warnings
-        return self.said
+        self.result.warnings[:0] = self._answers.warnings
+        return self.result
 
     async def _opening(self) -> list[ModelRequestPart] | None:
         """What came of the calls that waited, and the prompt. None: they still wait, or were the last."""
@@ -303,13 +309,13 @@ class Talk:
 
     def _hear(self, answer: ModelResponse) -> None:
         self._conversation.messages.append(answer)
-        self.said.text = answer.text or ""
-        self._words += [self.said.text] if self.said.text.strip() else []
-        self.said.model = answer.model_name or self.said.model
+        self.result.text = answer.text or ""
+        self._texts += [self.result.text] if self.result.text.strip() else []
+        self.result.model = answer.model_name or self.result.model
         if answer.finish_reason == "length":
             self._warn("the answer was cut off at the longest length the provider allows")
 
-    async def _perform(self, answer: Heard) -> list[ModelRequestPart] | None:
+    async def _perform(self, answer: ReceivedAnswer) -> list[ModelRequestPart] | None:
         """What the model is told next. None: nothing, the turn is over."""
         calls = answer.response.tool_calls
         if not calls:
@@ -326,10 +332,10 @@ class Talk:
         """Whether the model is not asked again after these calls."""
         if performed.waiting:
             return True
-        self.said.done, self.said.stopped = self._door.finished_with, self._door.stopped
-        if self.said.stopped is not None:
-            self.said.text = "\n\n".join(self._words)
-        return self.said.done is not None or self.said.stopped is not None
+        self.result.done, self.result.stopped = self._door.finished_with, self._door.stopped
+        if self.result.stopped is not None:
+            self.result.text = "\n\n".join(self._texts)
+        return self.result.done is not None or self.result.stopped is not None
 
     def _note(self, results: list[ToolReturnPart]) -> None:
         for result in results:
@@ -350,9 +356,9 @@ class Talk:
         if not self._offer.native:
             return
         try:
-            self.said.payload = load_object(self.said.text)
+            self.result.payload = load_object(self.result.text)
         except ValueError:
             self._warn("the provider did not keep to its own schema")
 
     def _warn(self, warning: str) -> None:
-        self.said.warnings.append(warning)
+        self.result.warnings.append(warning)

@@ -18,7 +18,7 @@ from podium.agents.api.exchange import Exchange, Pace, Spending
 from podium.agents.api.providers import Line, model_for
 from podium.agents.api.settings import Choice, Key
 from podium.agents.api.tool_calls import Offer
-from podium.agents.api.tool_loop import Answers, Said, Talk
+from podium.agents.api.tool_loop import Answers, ModelSession, TalkResult
 from podium.agents.deps import AgentDeps
 from podium.agents.outcome import finished
 from podium.core.errors import PodiumError, TimedOut
@@ -77,7 +77,7 @@ async def _printed(turn: Turn, deps: AgentDeps) -> str:
                 argv=("python3", "--version"),
                 cwd=turn.workspace,
                 limits=ProcessLimits(seconds=_VERSION_SECONDS, output_bytes=1_000),
-                confinement=await deps.enclosures.confinement(turn.workspace),
+                confinement=await deps.confinement_provider.confinement(turn.workspace),
             )
         )
     except PodiumError:
@@ -92,7 +92,7 @@ def _facts(turn: Turn, deps: AgentDeps, python: str) -> Iterator[str]:
         yield f"`python3` is Python {python}."
     if shutil.which("git", path=deps.environ.get("PATH")) is None:
         yield "There is no git."
-    held = deps.enclosures.held(turn.workspace)
+    held = deps.confinement_provider.held(turn.workspace)
     if held is None:
         return
     if held.is_offline:
@@ -149,18 +149,18 @@ class _Held:
         self._turn = turn
         self._choice = choice
         self._key = key
-        self._kit = deps
+        self._deps = deps
         self._pace = pace
         self._spending = spending
         self._conversation = conversation
         self._line = line
-        self._said = Said()
+        self._result = TalkResult()
         self.begun = False
         self._waiting: tuple[str, ...] = ()
         self._transcript = ""
 
     async def hold(self) -> None:
-        deps, turn = self._kit, self._turn
+        deps, turn = self._deps, self._turn
         async with httpx2.AsyncClient(transport=self._line, trust_env=False) as client:
             model = model_for(self._choice, client)
             with deps.transcripts.open(turn, self._choice.agent) as transcript:
@@ -182,7 +182,7 @@ class _Held:
                         offer.ask_natively(turn.contract, model, self._choice)
                     clean = _cleaner(self._key, deps)
                     answers = Answers(self._choice, offer, exchange, self._spending, door, clean)
-                    talk = Talk(
+                    talk = ModelSession(
                         turn,
                         self._choice,
                         self._conversation,
@@ -192,11 +192,11 @@ class _Held:
                         door,
                         await system_prompt(turn, deps, tools=offer.tools),
                     )
-                    self._said = await talk.hold()
+                    self._result = await talk.hold()
                     self._waiting = door.waiting_approvals
 
     def reply(self, session: str) -> Reply:
-        result = self._said
+        result = self._result
         warnings = [*result.warnings, *self._spending.warnings]
         if self._line.mended:
             warnings.append("the answer held bytes that are no text; they stand as �")

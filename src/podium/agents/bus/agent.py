@@ -18,7 +18,7 @@ from podium.core.turns import PairName, Reply, Side, Turn
 from podium.ports import HookDoor
 
 
-class BusSeat(FrozenModel):
+class BusAgentOptions(FrozenModel):
     """The options of an agent on the bus."""
 
     pair: PairName = "main"
@@ -26,7 +26,7 @@ class BusSeat(FrozenModel):
     """Which of the pair joins for it."""
 
     @classmethod
-    def of(cls, options: AgentOptions) -> BusSeat:
+    def of(cls, options: AgentOptions) -> BusAgentOptions:
         try:
             return cls.model_validate(options.options)
         except ValidationError as error:
@@ -46,9 +46,9 @@ class BusAgent:
 
     def __init__(self, options: AgentOptions, deps: AgentDeps, bus: Bus) -> None:
         """Raises `BadInput` for options that cannot be meant."""
-        own = BusSeat.of(options)
+        own = BusAgentOptions.of(options)
         self._options = options
-        self._kit = deps
+        self._deps = deps
         self._bus = bus
         self._pair = own.pair
         self._side: Side = own.side
@@ -58,17 +58,17 @@ class BusAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        began = self._kit.clock.monotonic()
+        began = self._deps.clock.monotonic()
 
         def used() -> Usage:
-            seconds = self._kit.clock.monotonic() - began
+            seconds = self._deps.clock.monotonic() - began
             return Usage(turns=1, seconds=seconds, complete=False)
 
         with (
             accounted(self.name, used),
-            self._kit.transcripts.open(turn, self.name) as transcript,
+            self._deps.transcripts.open(turn, self.name) as transcript,
         ):
-            async with self._kit.doors.open(turn, agent=self.name) as door:
+            async with self._deps.doors.open(turn, agent=self.name) as door:
                 text = await self._answer(turn, door)
                 waiting = door.waiting_approvals
             transcript.write(printed_line(text))

@@ -15,17 +15,17 @@ from pydantic import Field
 from podium.agents.bus.wire import (
     MAX_FRAME_BYTES,
     Answered,
+    AnswerReceived,
     Asked,
-    Beat,
     Cancelled,
     Failed,
     FromPeer,
-    Heard,
+    Heartbeat,
     Join,
     Leave,
+    ProgressReport,
     Refused,
     Taken,
-    Told,
     ToPeer,
     Welcome,
     Who,
@@ -38,7 +38,7 @@ from podium.core.model import FrozenModel
 from podium.core.turns import Side
 from podium.platform.private_sockets import sole_server
 
-MISSED_BEATS = 4
+MISSED_HEARTBEATS = 4
 """So many beats without a word, and nobody sits there any more."""
 
 
@@ -47,39 +47,42 @@ class Asking:
     """A turn that is not answered yet."""
 
     asked: Asked
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     ended: asyncio.Future[Answered | Failed]
     taken: bool = False
     """Whoever sits there has it. Until then it is said again with every beat."""
 
 
 @dataclass
-class Seat:
+class BusSlot:
     """One side of one pair."""
 
     name: str = ""
     """Of the program. Empty: nobody has ever sat here."""
     identity: bytes = b""
     """By which the socket reaches it. Empty: nobody sits here now."""
-    heard_at: float = 0.0
+    last_message_at: float = 0.0
     askings: dict[str, Asking] = field(default_factory=dict)
     taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sit(self, name: str, identity: bytes) -> None:
         self.name, self.identity = name, identity
-        self.heard_now()
+        self.touch()
         self.taken.set()
 
     def leave(self) -> None:
         self.identity = b""
         self.taken.clear()
 
-    def heard_now(self) -> None:
-        self.heard_at = asyncio.get_running_loop().time()
+    def touch(self) -> None:
+        self.last_message_at = asyncio.get_running_loop().time()
 
     def is_silent(self, heartbeat_seconds: float) -> bool:
         """Whether it should have been heard of by now."""
-        return asyncio.get_running_loop().time() - self.heard_at > heartbeat_seconds * MISSED_BEATS
+        return (
+            asyncio.get_running_loop().time() - self.last_message_at
+            > heartbeat_seconds * MISSED_HEARTBEATS
+        )
 
     def end(self, id_: str, how: Answered | Failed) -> bool:
         """False: nobody waits for it."""
@@ -106,8 +109,8 @@ class Bus:
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
-        self._seats: dict[tuple[str, Side], Seat] = {}
-        self._by_identity: dict[bytes, Seat] = {}
+        self._slots: dict[tuple[str, Side], BusSlot] = {}
+        self._by_identity: dict[bytes, BusSlot] = {}
         self._opened = ExitStack()
         self._line: zmq.asyncio.Socket | None = None
         self._pump: asyncio.Task[None] | None = None
@@ -149,7 +152,7 @@ class Bus:
         Raises `AgentLost` when nobody comes. Cancelling tells the program.
         """
         self.open()
-        slot = self._seat(pair, side)
+        slot = self._slot(pair, side)
         if asked.id in slot.askings:
             raise NotPossibleNow("this very turn is being asked already; wait for its answer")
         asking = Asking(asked, notify, asyncio.get_running_loop().create_future())
@@ -162,10 +165,12 @@ class Bus:
             raise
         finally:
             del slot.askings[asked.id]
-        self._say(slot, Heard(id=asked.id))
+        self._say(slot, AnswerReceived(id=asked.id))
         return ended
 
-    async def _ended(self, pair: str, side: Side, slot: Seat, asking: Asking) -> Answered | Failed:
+    async def _ended(
+        self, pair: str, side: Side, slot: BusSlot, asking: Asking
+    ) -> Answered | Failed:
         while not asking.ended.done():
             await self._until_taken(pair, side, slot)
             await asyncio.wait({asking.ended}, timeout=self.settings.beat_seconds)
@@ -173,7 +178,7 @@ class Bus:
                 self._vacate(slot)
         return asking.ended.result()
 
-    async def _until_taken(self, pair: str, side: Side, slot: Seat) -> None:
+    async def _until_taken(self, pair: str, side: Side, slot: BusSlot) -> None:
         try:
             async with asyncio.timeout(self.settings.join_seconds):
                 await slot.taken.wait()
@@ -184,10 +189,10 @@ class Bus:
                 f"start a program that joins at {self.endpoint}"
             ) from None
 
-    def _seat(self, pair: str, side: Side) -> Seat:
-        return self._seats.setdefault((pair, side), Seat())
+    def _slot(self, pair: str, side: Side) -> BusSlot:
+        return self._slots.setdefault((pair, side), BusSlot())
 
-    def _vacate(self, slot: Seat) -> None:
+    def _vacate(self, slot: BusSlot) -> None:
         self._by_identity.pop(slot.identity, None)
         slot.leave()
 
@@ -210,9 +215,9 @@ class Bus:
         if slot is None:
             self._send(identity, Who())
             return
-        slot.heard_now()
-        if isinstance(message, Beat):
-            self._send(identity, Beat())
+        slot.touch()
+        if isinstance(message, Heartbeat):
+            self._send(identity, Heartbeat())
             for asking in slot.askings.values():
                 if not asking.taken:
                     self._send(identity, asking.asked)
@@ -220,13 +225,13 @@ class Bus:
             slot.askings[message.id].taken = True
         elif isinstance(message, Leave):
             self._vacate(slot)
-        elif isinstance(message, Told) and message.id in slot.askings:
-            slot.askings[message.id].tell(message.words)
+        elif isinstance(message, ProgressReport) and message.id in slot.askings:
+            slot.askings[message.id].notify(message.words)
         elif isinstance(message, Answered | Failed):
             slot.end(message.id, message)
 
     def _join(self, identity: bytes, join: Join) -> None:
-        slot = self._seat(join.pair, join.side)
+        slot = self._slot(join.pair, join.side)
         is_other = slot.identity not in (b"", identity) and slot.name != join.name
         if is_other and not slot.is_silent(self.settings.beat_seconds):
             why = f"{slot.name!r} is {join.side} of pair {join.pair!r} already; end it first"
@@ -243,7 +248,7 @@ class Bus:
             asking.taken = False
             self._send(identity, asking.asked)
 
-    def _say(self, slot: Seat, message: ToPeer) -> None:
+    def _say(self, slot: BusSlot, message: ToPeer) -> None:
         if slot.identity:
             self._send(slot.identity, message)
 

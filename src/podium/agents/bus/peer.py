@@ -13,17 +13,17 @@ import zmq.asyncio
 from podium.agents.bus.wire import (
     MAX_FRAME_BYTES,
     Answered,
+    AnswerReceived,
     Asked,
-    Beat,
     Cancelled,
     Failed,
     FromPeer,
-    Heard,
+    Heartbeat,
     Join,
     Leave,
+    ProgressReport,
     Refused,
     Taken,
-    Told,
     ToPeer,
     Welcome,
     Who,
@@ -35,13 +35,13 @@ from podium.agents.private_files import write_private
 from podium.core.errors import NotPossibleNow
 from podium.platform.private_sockets import make_private
 
-Tell = Callable[[str], None]
-Answer = Callable[[Asked, Tell], Awaitable[str]]
+Notify = Callable[[str], None]
+Answer = Callable[[Asked, Notify], Awaitable[str]]
 """Does a turn. What it tells meanwhile is shown to whoever follows the run."""
 
 MAX_REMEMBERED = 100
 """Answers that are given again when the same turn is asked again."""
-_FIRST_BEAT_SECONDS = 0.5
+_FIRST_HEARTBEAT_SECONDS = 0.5
 
 
 class BusPeer:
@@ -56,7 +56,7 @@ class BusPeer:
         self._answers: dict[str, str] = _remembered(memory)
         self._unheard: set[str] = set()
         self._doing: dict[str, asyncio.Task[None]] = {}
-        self._beat_seconds = _FIRST_BEAT_SECONDS
+        self._heartbeat_seconds = _FIRST_HEARTBEAT_SECONDS
         self._coming: asyncio.Future[list[bytes]] | None = None
 
     async def serve(self, answer: Answer) -> None:
@@ -80,10 +80,10 @@ class BusPeer:
     async def _hear(self, answer: Answer) -> None:
         # Waiting does not take it back: a message that comes just then would be lost.
         coming = self._coming or asyncio.ensure_future(self._line.recv_multipart())
-        await asyncio.wait({coming}, timeout=self._beat_seconds)
+        await asyncio.wait({coming}, timeout=self._heartbeat_seconds)
         self._coming = None if coming.done() else coming
         if self._coming is not None:
-            self._send(Beat())
+            self._send(Heartbeat())
             return
         frames = coming.result()
         try:
@@ -96,12 +96,12 @@ class BusPeer:
         if isinstance(message, Asked):
             self._asked(message, answer)
         elif isinstance(message, Welcome):
-            self._beat_seconds = message.beat_seconds
+            self._heartbeat_seconds = message.beat_seconds
             for id_ in self._unheard:
                 self._send(Answered(id=id_, text=self._answers[id_]))
         elif isinstance(message, Who):
             self._send(self._join)
-        elif isinstance(message, Heard):
+        elif isinstance(message, AnswerReceived):
             self._unheard.discard(message.id)
         elif isinstance(message, Cancelled) and message.id in self._doing:
             self._doing[message.id].cancel()
@@ -122,7 +122,9 @@ class BusPeer:
 
     async def _do(self, asked: Asked, answer: Answer) -> None:
         try:
-            text = await answer(asked, lambda text: self._send(Told(id=asked.id, words=text)))
+            text = await answer(
+                asked, lambda text: self._send(ProgressReport(id=asked.id, words=text))
+            )
         except Exception as error:  # whatever it is, Podium is told
             self._send(Failed(id=asked.id, why=f"{type(error).__name__}: {error}"))
             return

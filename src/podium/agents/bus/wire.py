@@ -31,7 +31,7 @@ class Join(FrozenModel):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 
 
-class Beat(FrozenModel):
+class Heartbeat(FrozenModel):
     """Still here."""
 
     kind: Literal["beat"] = "beat"
@@ -42,7 +42,7 @@ class Taken(FrozenModel):
     id: Id
 
 
-class Told(FrozenModel):
+class ProgressReport(FrozenModel):
     """How far it is."""
 
     kind: Literal["told"] = "told"
@@ -98,7 +98,7 @@ class Asked(FrozenModel):
     """With these a process of the program reaches Podium's tools during this turn."""
 
 
-class Heard(FrozenModel):
+class AnswerReceived(FrozenModel):
     kind: Literal["heard"] = "heard"
     id: Id
 
@@ -110,8 +110,8 @@ class Cancelled(FrozenModel):
     id: Id
 
 
-FromPeer = Join | Beat | Taken | Told | Answered | Failed | Leave
-ToPeer = Welcome | Refused | Who | Beat | Asked | Heard | Cancelled
+FromPeer = Join | Heartbeat | Taken | ProgressReport | Answered | Failed | Leave
+ToPeer = Welcome | Refused | Who | Heartbeat | Asked | AnswerReceived | Cancelled
 _FROM_PEER: TypeAdapter[FromPeer] = TypeAdapter(Annotated[FromPeer, Field(discriminator="kind")])
 _TO_PEER: TypeAdapter[ToPeer] = TypeAdapter(Annotated[ToPeer, Field(discriminator="kind")])
 

@@ -8,16 +8,16 @@ if TYPE_CHECKING:
     from podium.agents.contract.agent import ContractedAgent
     from podium.agents.contract.block import Block, read_block
     from podium.agents.contract.messages import MessageStream, read_messages
-    from podium.agents.contract.payload import Found, read_payload
+    from podium.agents.contract.payload import ParsedPayload, read_payload
     from podium.agents.contract.reply_schema import NONCE_KEY, NotAnAnswer
 
 __all__ = [
     "NONCE_KEY",
     "Block",
     "ContractedAgent",
-    "Found",
     "MessageStream",
     "NotAnAnswer",
+    "ParsedPayload",
     "read_block",
     "read_messages",
     "read_payload",
@@ -32,7 +32,7 @@ export_lazily(
         "MessageStream": "messages",
         "read_messages": "messages",
         "NotAnAnswer": "reply_schema",
-        "Found": "payload",
+        "ParsedPayload": "payload",
         "read_payload": "payload",
         "NONCE_KEY": "reply_schema",
     },

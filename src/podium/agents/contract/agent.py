@@ -15,12 +15,12 @@ from podium.agents.contract.payload import read_payload
 from podium.agents.contract.reply_schema import (
     NONCE_KEY,
     NotAnAnswer,
+    check_any_key,
     check_contract,
-    check_known,
+    contract_keys,
     excerpt,
-    kept_form,
-    known_keys,
     on_one_line,
+    stored_form,
     validated,
 )
 from podium.agents.contract.reply_text import bounded
@@ -257,7 +257,7 @@ async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, pr
         )
         payload, how, ignored = read.payload, read.how, read.ignored
     try:
-        stored = kept_form(payload)
+        stored = stored_form(payload)
     except BadInput as error:
         error.usage = reply.usage
         raise
@@ -276,7 +276,7 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
             # A prompt that asks again names the nonce; a schema that is closed may have kept it out, or not.
             payload = {key: value for key, value in payload.items() if key != NONCE_KEY}
             if payload:
-                check_known(known_keys(contract), payload)
+                check_any_key(contract_keys(contract), payload)
         return validated(contract, payload)
     except (ValueError, TypeError) as error:
         raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None

@@ -55,7 +55,7 @@ def read_block(text: str, tag: str, *, nonce: str | None = None) -> Block:
         if other.header == last.header and other.body != last.body:
             raise NotAnAnswer(
                 "ambiguous",
-                f"The reply holds several {page.shown} blocks of one header that differ",
+                f"The reply holds several {page.tag_text} blocks of one header that differ",
             )
     return last
 
@@ -70,7 +70,7 @@ class _Page:
         self.nonce = nonce
         self.angled = tag.startswith("<")
         self.name = tag.strip("<>")
-        self.shown = f"<{self.name}>" if self.angled else f"[[{self.name}]]"
+        self.tag_text = f"<{self.name}>" if self.angled else f"[[{self.name}]]"
         opening, closing = _patterns(re.escape(self.name), angled=self.angled)
         thought = thoughts(self.text, earlier=whole[: -len(raw) or None])
         self.opens = [
@@ -104,7 +104,7 @@ class _Page:
                 continue
             following = starts[before + 1] if before + 1 < len(starts) else len(self.text)
             if number + 1 < len(ends) and ends[number + 1] < following:
-                raise NotAnAnswer("ambiguous", f"The {self.shown} block has two closing tags")
+                raise NotAnAnswer("ambiguous", f"The {self.tag_text} block has two closing tags")
             yield block
 
     def check_end(self) -> None:
@@ -113,14 +113,18 @@ class _Page:
             return
         header = self._header(self.opens[-1])
         if header is None or self._is_of_this_turn(header[0]):
-            raise NotAnAnswer("cut off", f"The reply ends before its last {self.shown} block does")
+            raise NotAnAnswer(
+                "cut off", f"The reply ends before its last {self.tag_text} block does"
+            )
 
     def nothing(self) -> NotAnAnswer:
         if not self.closes or not self.opens:
-            return NotAnAnswer("missing", f"There is no whole {self.shown} block in the reply")
+            return NotAnAnswer("missing", f"There is no whole {self.tag_text} block in the reply")
         if self.nonce is not None:
-            return NotAnAnswer("nonce", f"No {self.shown} block has this turn's id")
-        return NotAnAnswer("malformed", f"The opening tag of the {self.shown} block cannot be read")
+            return NotAnAnswer("nonce", f"No {self.tag_text} block has this turn's id")
+        return NotAnAnswer(
+            "malformed", f"The opening tag of the {self.tag_text} block cannot be read"
+        )
 
     def _is_of_this_turn(self, header: Mapping[str, Json]) -> bool:
         id_ = str(header.get("id", ""))
@@ -142,10 +146,10 @@ class _Page:
     def _check_body(self, body: str) -> None:
         if body.count("```") % 2:
             raise NotAnAnswer(
-                "cut off", f"The {self.shown} block closes inside a fence of its text"
+                "cut off", f"The {self.tag_text} block closes inside a fence of its text"
             )
         if self.angled and f"</{self.name}>" in body:
-            raise NotAnAnswer("ambiguous", f"The {self.shown} block has two closing tags")
+            raise NotAnAnswer("ambiguous", f"The {self.tag_text} block has two closing tags")
 
     def _header(
         self, opening: re.Match[str]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 # A run of backslashes is taken whole, so that a million of them are looked at once.
-_MARKS = re.compile(r'\\++"?|["{}\n]')
+_TOKENS = re.compile(r'\\++"?|["{}\n]')
 _OPEN, _CLOSE, _QUOTE, _LINE = b'{}"\n'
 
 
@@ -36,7 +36,7 @@ class Objects(NamedTuple):
 
 def find_objects(text: str) -> Objects:
     """Every outermost `{…}` of the text, JSON or not."""
-    positions, kinds = _marks(text)
+    positions, kinds = _tokens(text)
     spans: list[Span] = []
     opened: list[int] = []
     closing: list[int] = []
@@ -55,9 +55,9 @@ def find_objects(text: str) -> Objects:
     return Objects(spans, opened, closing)
 
 
-def _marks(text: str) -> tuple[array[int], bytearray]:
+def _tokens(text: str) -> tuple[array[int], bytearray]:
     positions, kinds = array("I"), bytearray()
-    for match in _MARKS.finditer(text):
+    for match in _TOKENS.finditer(text):
         token = match[0]
         if token[0] == "\\" and (token[-1] != '"' or len(token) % 2 == 0):
             continue  # no quote, or an escaped one
@@ -86,7 +86,7 @@ MAX_LEAD = 200
 # A list's dash or number, or symbols beyond ASCII: ticks, arrows, what terminals put before a line.
 # ASCII has too many that begin comments, diffs and table cells.
 _BULLET = r"(?:[-*][ \t]+|\d{1,2}[.)][ \t]+|[^\x00-\x7f\w\s“”„‘’«»‹›「」]{1,3}[ \t]*)"
-_FENCE = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
+_CODE_BLOCK = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
 # Other tags hold examples, quotations, and what tools said.
 _TAG = (
     r"(?:<(?:(?:final|json|structured|my)[_-])?(?:answer|final|output|result|json|response|reply|payload|verdict|decision|pre|code)"
@@ -98,7 +98,7 @@ _LABEL = (
     r"(?: (?:json|payload|object))?[*_]{0,3}(?::|[ \t]*[-–—])?[*_]{0,3}"
 )
 _BEGINS = re.compile(
-    rf"(?:\ufeff|ï»¿)?[^\S\n]*{_BULLET}{{0,4}}(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
+    rf"(?:\ufeff|ï»¿)?[^\S\n]*{_BULLET}{{0,4}}(?:(?:{_CODE_BLOCK}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
     re.IGNORECASE,
 )
 _ENDS = re.compile(

@@ -21,7 +21,7 @@ from podium.core.turns import SECTIONS, TAG
 
 MAX_HEADER = 4000
 MAX_HEADER_LINES = 20
-MAX_WORD = 200
+MAX_FIELD = 200
 """Characters of a header's `to`, `type` and `id`."""
 
 _KEYS = ("to", "type", "id")
@@ -30,7 +30,7 @@ _NAME = re.escape(TAG)
 _OPENS = re.compile(rf"{LEAD}\[\[{_NAME}(?P<said>[ \t]*(?:\{{.*|[│┃|]?[ \t]*$)|.*\]\].*)")
 _CLOSES = re.compile(rf"{LEAD}\[\[/{_NAME}\]\]{EDGE}")
 _HEADER_ENDS = re.compile(r"\s*\]\s*\]")
-_FENCE = re.compile(rf"[ \t{BORDERS}]{{0,200}}+(?P<run>`{{3,}}+|~{{3,}}+)(?P<info>[^`]*+)$")
+_CODE_BLOCK = re.compile(rf"[ \t{BORDERS}]{{0,200}}+(?P<run>`{{3,}}+|~{{3,}}+)(?P<info>[^`]*+)$")
 
 
 def closes(line: str) -> bool:
@@ -49,12 +49,12 @@ class Header:
 
     def __init__(self, lead: str, line: str, metadata: str) -> None:
         self.lead = lead
-        self.shown = line
+        self.opening_line = line
         self.width = 0
         """Columns of the frame around it; 0: there is none."""
         self.widest = 0
         """Columns of its widest line, without what stands before it."""
-        self._said = metadata
+        self._metadata = metadata
         self._lines = 1
         self._look_at(line)
 
@@ -62,15 +62,15 @@ class Header:
         """Go on with the next line. False: the tag cannot go on there."""
         added = line.strip(BLANKS + BORDERS)
         self._lines += 1
-        if not added or self._lines > MAX_HEADER_LINES or len(self._said) > MAX_HEADER:
+        if not added or self._lines > MAX_HEADER_LINES or len(self._metadata) > MAX_HEADER:
             return False
-        self._said = f"{self._said.rstrip(BLANKS + BORDERS)}\n{added}"
+        self._metadata = f"{self._metadata.rstrip(BLANKS + BORDERS)}\n{added}"
         self._look_at(line)
         return True
 
     def read(self) -> Read | None:
         """What it says, once it is whole. None: it is not. Raises `ValueError` that says what is wrong with it."""
-        source = self._said.lstrip()
+        source = self._metadata.lstrip()
         if "]]" not in source.replace("\n", ""):
             return None
         metadata, end = leading_object(source[:MAX_HEADER])
@@ -78,14 +78,14 @@ class Header:
         if ends is None:
             raise ValueError("']]' does not follow it")
         is_wrapped = "\n" in source[: ends.end()]
-        to, type_, id_ = (_word(metadata, key, is_wrapped=is_wrapped) for key in _KEYS)
+        to, type_, id_ = (_field(metadata, key, is_wrapped=is_wrapped) for key in _KEYS)
         return Read(
             to=to,
             type=type_,
             id=id_,
             rest=self._rest(source[ends.end() :]),
             is_wrapped=is_wrapped,
-            row_width=self.widest if _is_cut_in_a_word(source[: ends.end()]) else 0,
+            row_width=self.widest if _is_cut_anywhere(source[: ends.end()]) else 0,
         )
 
     def _rest(self, written: str) -> str:
@@ -114,19 +114,19 @@ class Read:
     """How wide the rows are that it was broken into. 0: that is not to be seen."""
 
 
-def _is_cut_in_a_word(written: str) -> bool:
+def _is_cut_anywhere(written: str) -> bool:
     """Metadata without blanks is one word: broken rows of it are full."""
     return "\n" in written.strip() and " " not in written.strip()
 
 
-def _word(metadata: dict[str, Json], key: str, *, is_wrapped: bool) -> str:
+def _field(metadata: dict[str, Json], key: str, *, is_wrapped: bool) -> str:
     value = metadata.get(key)
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_WORD:
-        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MAX_WORD} characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_FIELD:
+        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MAX_FIELD} characters")
     return value.replace("\n", "") if is_wrapped else value
 
 
-class Fence:
+class CodeBlockTracker:
     """Follows lines of Markdown: whether they stand in fenced code."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Fence:
         return self._run != ""
 
     def take(self, line: str) -> None:
-        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        match = _CODE_BLOCK.match(line) if "```" in line or "~~~" in line else None
         if match is None:
             return
         if not self._run:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from podium.agents.contract.message_tags import (
-    Fence,
+    CodeBlockTracker,
     Header,
     Read,
     Setting,
@@ -79,7 +79,7 @@ MAX_BODY = 1_000_000
 MAX_DEEP = 3
 """Blocks that quote each other. Each has a text of its own, so that this bounds how often a line is copied."""
 
-_SHOWN = 200
+_MAX_OPENING = 200
 
 
 @dataclass
@@ -88,7 +88,7 @@ class _Open:
 
     read: Read
     setting: Setting
-    shown: str
+    opening_line: str
     """Its opening line."""
     start: int
     """Of its body, among the lines that are kept."""
@@ -96,7 +96,7 @@ class _Open:
     """Characters that were kept before its body."""
     mended: int
     """Lines that were mended before it."""
-    fence: Fence = field(default_factory=Fence)
+    code_block: CodeBlockTracker = field(default_factory=CodeBlockTracker)
     perhaps_end: int | None = None
     """Where the first closing tag stands in fenced code of its text."""
 
@@ -111,15 +111,15 @@ class MessageReader:
         """Why, and what is shown."""
         self._header: Header | None = None
         """An opening tag that is not whole yet."""
-        self._fault = ""
+        self._problem = ""
         self._blocks: list[_Open] = []
         """Each quoted in the text of the one before."""
-        self._kept: list[str] = []
+        self._open_lines: list[str] = []
         self._characters = 0
         self._mended = 0
         self._mended_before = 0
 
-    def heard(self) -> ParsedBlocks:
+    def drain(self) -> ParsedBlocks:
         """What was found since this was asked last."""
         ignored = [_ignored(why, opening) for why, opening in self._ignored]
         blocks = ParsedBlocks(messages=tuple(self._messages), ignored=tuple(ignored))
@@ -155,47 +155,47 @@ class MessageReader:
     def _begin(self, header: Header) -> None:
         while self._blocks and not self._is_quoting():
             self._give_up(self._blocks.pop(), "another block begins before it ends")
-        self._header, self._fault = header, "its opening tag does not end"
+        self._header, self._problem = header, "its opening tag does not end"
         self._mended_before = self._mended
 
     def _is_quoting(self) -> bool:
         last = self._blocks[-1]
         is_shallow = len(self._blocks) < MAX_DEEP
-        return is_shallow and last.fence.is_open and last.perhaps_end is None
+        return is_shallow and last.code_block.is_open and last.perhaps_end is None
 
     def _try_header(self, header: Header, *, has_returns: bool) -> None:
         try:
             read = header.read()
         except ValueError as error:
-            self._fault = f"its metadata cannot be read: {error}"
+            self._problem = f"its metadata cannot be read: {error}"
             return
         if read is None:
             return
         self._header = None
         setting = Setting(header.lead, header.width, read.row_width, self._columns, has_returns)
-        begun = (len(self._kept), self._characters, self._mended_before)
-        self._blocks.append(_Open(read, setting, header.shown, *begun))
+        begun = (len(self._open_lines), self._characters, self._mended_before)
+        self._blocks.append(_Open(read, setting, header.opening_line, *begun))
 
     def _close(self) -> None:
         if not self._blocks:
             return
         block = self._blocks[-1]
-        if not block.fence.is_open:
-            self._tell(self._blocks.pop(), len(self._kept))
+        if not block.code_block.is_open:
+            self._emit(self._blocks.pop(), len(self._open_lines))
         elif block.perhaps_end is None:
-            block.perhaps_end = len(self._kept)
+            block.perhaps_end = len(self._open_lines)
 
     def _keep(self, line: str) -> None:
         """The line belongs to the text of every block that is open."""
         if not self._blocks:
-            self._kept.clear()
+            self._open_lines.clear()
             return
-        self._kept.append(line)
+        self._open_lines.append(line)
         self._characters += len(line) + 1
         for depth, block in enumerate(self._blocks, 1):
-            was_open = block.fence.is_open
-            block.fence.take(line)
-            if was_open and not block.fence.is_open:
+            was_open = block.code_block.is_open
+            block.code_block.take(line)
+            if was_open and not block.code_block.is_open:
                 while len(self._blocks) > depth:
                     self._give_up(self._blocks.pop(), "the code that quotes it ends before it does")
         if self._characters - self._blocks[0].began > MAX_BODY:
@@ -203,8 +203,8 @@ class MessageReader:
 
     def _drop_outermost(self) -> None:
         self._give_up(self._blocks.pop(0), "it is too long")
-        past = self._blocks[0].start if self._blocks else len(self._kept)
-        del self._kept[:past]
+        past = self._blocks[0].start if self._blocks else len(self._open_lines)
+        del self._open_lines[:past]
         for block in self._blocks:
             block.start -= past
             block.perhaps_end = None if block.perhaps_end is None else block.perhaps_end - past
@@ -217,18 +217,18 @@ class MessageReader:
 
     def _give_up_header(self) -> None:
         if self._header:
-            self._ignored.append((self._fault, self._header.shown))
+            self._ignored.append((self._problem, self._header.opening_line))
         self._header = None
 
     def _give_up(self, block: _Open, why: str) -> None:
         if block.perhaps_end is None:
-            self._ignored.append((why, block.shown))
+            self._ignored.append((why, block.opening_line))
         else:
-            self._tell(block, block.perhaps_end)
+            self._emit(block, block.perhaps_end)
 
-    def _tell(self, block: _Open, end: int) -> None:
+    def _emit(self, block: _Open, end: int) -> None:
         read = block.read
-        lines = [read.rest] * (read.rest != "") + self._kept[block.start : end]
+        lines = [read.rest] * (read.rest != "") + self._open_lines[block.start : end]
         written = "\n".join(lines)
         freed = body_of(lines, block.setting)
         body = whole_text(without_section(freed, read.type))
@@ -239,7 +239,7 @@ class MessageReader:
 
 
 def _ignored(why: str, opening: str) -> IgnoredBlock:
-    opening = whole_text(on_one_line(opening.strip(), _SHOWN))
+    opening = whole_text(on_one_line(opening.strip(), _MAX_OPENING))
     return IgnoredBlock(why=whole_text(on_one_line(why)), shown=opening)
 
 
@@ -269,14 +269,14 @@ class MessageStream:
         """What this piece made whole. A last line counts when its break, or the end, is seen."""
         for line in self._lines.feed(chunk):
             self._reader.take(line)
-        return self._reader.heard()
+        return self._reader.drain()
 
     def end(self) -> ParsedBlocks:
         """What the end of the text makes whole. Blocks that it cuts off are told as ignored."""
         for line in self._lines.end():
             self._reader.take(line)
         self._reader.end()
-        return self._reader.heard()
+        return self._reader.drain()
 
 
 MAX_ANSWER = MAX_BODY + 200_000

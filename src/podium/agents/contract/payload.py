@@ -20,7 +20,7 @@ from podium.agents.contract.json_objects import (
     thoughts,
 )
 from podium.agents.contract.repair import repair_object
-from podium.agents.contract.reply_schema import M, NotAnAnswer, Wanted
+from podium.agents.contract.reply_schema import ExpectedObject, M, NotAnAnswer
 from podium.agents.contract.reply_text import without_escapes
 from podium.agents.contract.strict_json import load_object
 
@@ -34,7 +34,7 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = r"(?:answer|verdict|reply|response|result|decision|output)"
-_NOT_GIVEN = re.compile(
+_HYPOTHETICAL = re.compile(
     r"^\W*(?:if|once|until|unless|when)\b"
     rf"|\b(?:would|(?:not|isn['’]t|wasn['’]t) (?:my|the|an?) (?:\w{{1,20}} )?{_ANSWER}|printed|"
     r"(?:tell|told|tells|ask|asks|asked|want|wants) (?:me|us|you) to|(?:says?|said) to|"
@@ -43,7 +43,7 @@ _NOT_GIVEN = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_BEGINS = re.compile(r"[.!?]\s")
-_FENCE_BEGINS = re.compile(r"[`~]{1,8}\w{0,12}$")
+_CODE_BLOCK_BEGINS = re.compile(r"[`~]{1,8}\w{0,12}$")
 # What models, renderers and terminals put behind an answer by themselves.
 _DECORATION = re.compile(
     r"(?:[\s\u200b\ufeff;.)}`~*_\u2500-\u257f-]|<[/|][\w|:.-]{1,40}>|<end_of_turn>)*+"
@@ -55,7 +55,7 @@ def takes_back(rest: str) -> bool:
     return _TAKES_BACK.search(rest) is not None
 
 
-def words_behind(rest: str) -> str:
+def text_after(rest: str) -> str:
     """What an agent wrote after its answer, from the first sign that is no mere decoration on."""
     decoration = _DECORATION.match(rest)
     return rest[decoration.end() :].strip() if decoration else rest
@@ -63,13 +63,13 @@ def words_behind(rest: str) -> str:
 
 def is_only_supposed(before: str) -> bool:
     """Whether the sentence that leads to an object says that it is an example, a wish or somebody else's."""
-    written = _FENCE_BEGINS.sub("", before.rstrip()).rstrip()
+    written = _CODE_BLOCK_BEGINS.sub("", before.rstrip()).rstrip()
     sentence = _SENTENCE_BEGINS.split(written.rpartition("\n")[2][-300:])[-1]
     follows_at_once = "\n\n" not in before[len(written) :] and not sentence.endswith(
         (".", "!", "?")
     )
     leads_to_it = follows_at_once or sentence.endswith((":", "："))
-    return leads_to_it and _NOT_GIVEN.search(sentence) is not None
+    return leads_to_it and _HYPOTHETICAL.search(sentence) is not None
 
 
 LOOKED_AT = 1_000_000
@@ -91,12 +91,12 @@ MAX_ECHOED = 60
 LEAST_ECHOED = 30
 """Characters before an example of the prompt by which an echo of it is known, blanks not counted."""
 
-_FENCE = re.compile(r"[\s}]*+(?:`{3,}+|~{3,}+)(?!\w)(?:\s*+(?:`{4,}|~{4,}))?")
+_CODE_BLOCK_ENDS = re.compile(r"[\s}]*+(?:`{3,}+|~{3,}+)(?!\w)(?:\s*+(?:`{4,}|~{4,}))?")
 _NAMED = ("`{`", "'{'", '"{"')
 
 
 @dataclass(frozen=True)
-class Found(Generic[M]):
+class ParsedPayload(Generic[M]):
     """A payload that fits its contract, and whether its JSON had to be mended."""
 
     payload: M
@@ -107,7 +107,7 @@ class Found(Generic[M]):
 
 def read_payload(
     text: str, model: type[M], *, nonce: str | None = None, prompt: str = ""
-) -> Found[M]:
+) -> ParsedPayload[M]:
     """The one JSON object at the end of the text that fits `model`.
 
     With a nonce the object must carry it under `NONCE_KEY`, and objects that do not are no rivals. Nor are
@@ -117,17 +117,20 @@ def read_payload(
     raw = text[-LOOKED_AT:]
     echoes = _leads_of_examples(prompt, nonce) if nonce else ()
     page = _Page(
-        without_escapes(raw), Wanted(model, nonce), earlier=text[: -len(raw) or None], echoes=echoes
+        without_escapes(raw),
+        ExpectedObject(model, nonce),
+        earlier=text[: -len(raw) or None],
+        echoes=echoes,
     )
     span = page.answer_span()
-    page.check_place(span)
+    page.check_position(span)
     result = page.read(span)
     page.check_rivals(span, result.payload)
-    page.check_words(span, result.payload)
+    page.check_context(span, result.payload)
     # An object that terminal escapes ran through is not as the agent sent it.
     intact = page.text is raw or page.text[span.start : span.end] in raw
     how = result.how if intact else "repaired"
-    return Found(result.payload, how, words_behind(page.text[span.end :]))
+    return ParsedPayload(result.payload, how, text_after(page.text[span.end :]))
 
 
 def _leads_of_examples(prompt: str, nonce: str) -> tuple[str, ...]:
@@ -158,10 +161,10 @@ class _Page(Generic[M]):
     """The end of a reply, with its objects."""
 
     def __init__(
-        self, text: str, expected: Wanted[M], *, earlier: str, echoes: tuple[str, ...] = ()
+        self, text: str, expected: ExpectedObject[M], *, earlier: str, echoes: tuple[str, ...] = ()
     ) -> None:
         self.text = text
-        self.wanted = expected
+        self.expected = expected
         self.objects: Objects = _without_echoes(find_objects(text), text, expected.nonce, echoes)
         self.thoughts = thoughts(text, self.objects.spans, earlier)
         self.begins_earlier = bool(earlier) and bool(self.objects.closed)
@@ -172,12 +175,12 @@ class _Page(Generic[M]):
 
         Where an object carries the nonce, one behind it without any key of the contract is ignored like other text.
         """
-        nonce = self.wanted.nonce
+        nonce = self.expected.nonce
         carried = nonce is not None and any(
             nonce in self.text[span.start : span.end] for span in self.objects.spans
         )
         for span in self.objects.spans:
-            if self.wanted.is_mentioned_in(self.text[span.start : span.end]):
+            if self.expected.is_mentioned_in(self.text[span.start : span.end]):
                 return span
             if not carried and surroundings(self.text, span).begins_its_line:
                 return span
@@ -188,7 +191,7 @@ class _Page(Generic[M]):
         self._check_size()
         raise NotAnAnswer("missing", "There is no JSON object in the reply")
 
-    def check_place(self, span: Span) -> None:
+    def check_position(self, span: Span) -> None:
         self._check_whole(span)
         if self.thoughts.hold(span.start):
             raise NotAnAnswer(
@@ -225,11 +228,13 @@ class _Page(Generic[M]):
 
     def _is_its_beginning(self, opened: int, span: Span) -> bool:
         """Whether the object may be a piece of one that begins here and was cut off."""
-        has_a_key = self.wanted.is_begun_in(self.text[opened : min(opened + MAX_LEAD, span.start)])
+        has_a_key = self.expected.is_begun_in(
+            self.text[opened : min(opened + MAX_LEAD, span.start)]
+        )
         begins_line = surroundings(self.text, Span(opened, opened)).begins_its_line
         if not (has_a_key or begins_line) or self._is_begun_anew(opened, span):
             return False
-        if not self.wanted.nonce or self.text.find(self.wanted.nonce, opened, span.start) >= 0:
+        if not self.expected.nonce or self.text.find(self.expected.nonce, opened, span.start) >= 0:
             return True
         # Only the object carries the nonce: what begins before it is a try that was given up, or code.
         return has_a_key and self.text.find("\n\n", opened, span.start) < 0
@@ -254,33 +259,35 @@ class _Page(Generic[M]):
         rest = rest.strip()
         if rest.startswith(("]", '"', "'", ",", ":")) or (on_the_next_line and rest[:1] == ")"):
             raise NotAnAnswer("misplaced", "The last JSON object is part of something larger")
-        if len(rest) > MAX_TRAILING and not self.wanted.nonce:
+        if len(rest) > MAX_TRAILING and not self.expected.nonce:
             raise NotAnAnswer("trailing", f"{len(rest)} characters follow the last JSON object")
-        closed = _FENCE.match(rest)
+        closed = _CODE_BLOCK_ENDS.match(rest)
         further = rest[closed.end() :].strip() if closed else rest
         if further.count("```") % 2 and further != "```":
             raise NotAnAnswer(
                 "cut off", "After the last JSON object another block begins and does not end"
             )
 
-    def check_words(self, span: Span, payload: M) -> None:
+    def check_context(self, span: Span, payload: M) -> None:
         """The text before the object must give it, and the text after it must not take it back."""
         if is_only_supposed(self.text[max(0, span.start - 1000) : span.start]):
             raise NotAnAnswer(
                 "misplaced", "The words before the last JSON object do not give it as the answer"
             )
         rest = self.text[span.end :].strip()
-        if takes_back(rest) or self.wanted.is_answered_otherwise_in(rest, payload):
+        if takes_back(rest) or self.expected.is_answered_otherwise_in(rest, payload):
             raise NotAnAnswer("trailing", "The text after the last JSON object takes it back")
 
-    def read(self, span: Span) -> Found[M]:
+    def read(self, span: Span) -> ParsedPayload[M]:
         source = self.text[span.start : span.end]
         try:
             value = load_object(source)
         except ValueError as error:
-            return Found(self._mended(span, source, str(error)), "repaired")
+            return ParsedPayload(self._mended(span, source, str(error)), "repaired")
         one_brace_too_many = self.text[span.end : span.end + 50].lstrip().startswith("}")
-        return Found(self.wanted.fit(value), "repaired" if one_brace_too_many else "strict")
+        return ParsedPayload(
+            self.expected.fit(value), "repaired" if one_brace_too_many else "strict"
+        )
 
     def _mended(self, span: Span, source: str, problem: str) -> M:
         """Only what begins its line is mended: in a sentence or a string, looser rules find too much."""
@@ -288,12 +295,12 @@ class _Page(Generic[M]):
         if not around.begins_its_line or self.objects.opened:
             raise NotAnAnswer("malformed", f"The last JSON object is not valid JSON: {problem}")
         try:
-            value = repair_object(source, self.wanted.names)
+            value = repair_object(source, self.expected.names)
         except ValueError as error:
             raise NotAnAnswer(
                 "malformed", f"The last JSON object is not valid JSON: {problem}; {error}"
             ) from None
-        return self.wanted.fit(value, mended=True)
+        return self.expected.fit(value, mended=True)
 
     def check_rivals(self, span: Span, payload: M) -> None:
         """Another object that could be the answer, and says something else, makes both worthless."""
@@ -307,11 +314,11 @@ class _Page(Generic[M]):
 
     def _is_rival(self, span: Span, payload: M) -> bool:
         source = self.text[span.start : span.end]
-        if not self.wanted.is_mentioned_in(source) or self.thoughts.hold(span.start):
+        if not self.expected.is_mentioned_in(source) or self.thoughts.hold(span.start):
             return False
-        if self.wanted.nonce:
+        if self.expected.nonce:
             # Nobody but the agent knows the nonce: wherever such an object stands, it is its own.
-            return self.wanted.nonce in source and self._says_otherwise(source, payload)
+            return self.expected.nonce in source and self._says_otherwise(source, payload)
         around = surroundings(self.text, span)
         in_a_list = around.lead.lstrip().startswith("[")
         return (around.is_an_answers or in_a_list) and self._says_otherwise(source, payload)
@@ -322,18 +329,21 @@ class _Page(Generic[M]):
         except ValueError:
             return self._might_say_otherwise(source, payload)
         try:
-            return self.wanted.fit(value) != payload
+            return self.expected.fit(value) != payload
         except NotAnAnswer:
             return False
 
     def _might_say_otherwise(self, source: str, payload: M) -> bool:
         """Of what is no JSON. With the nonce in it, it was meant to be; without, mending shows it."""
-        if self.wanted.nonce:
+        if self.expected.nonce:
             return True
         self._to_mend -= 1
         if self._to_mend < 0:
             return False
         try:
-            return self.wanted.fit(repair_object(source, self.wanted.names), mended=True) != payload
+            return (
+                self.expected.fit(repair_object(source, self.expected.names), mended=True)
+                != payload
+            )
         except (ValueError, NotAnAnswer):
             return False

@@ -35,13 +35,13 @@ _LEAVES_OUT = re.compile(
 )
 # Before these a backslash is markdown's or a shell's: whether it belongs to the text cannot be told.
 _ESCAPED_ELSEWHERE = set("_*!$#~`")
-_LETTER_ESCAPES = set("bfnrt")
+_CONTROL_ESCAPES = set("bfnrt")
 _WRAPPED_AT = 60
 """Characters from which on a line that ends in a string may have been broken by a terminal."""
 
 
 # A path, a hash, a name: what a terminal breaks and nobody else does.
-_ONE_WORD = re.compile(r"\S++\n\s*+\S++")
+_BROKEN_TOKEN = re.compile(r"\S++\n\s*+\S++")
 
 
 class _Differs(Exception):
@@ -62,7 +62,7 @@ def says_the_same(source: str, value: Json, names: re.Pattern[str] | None = None
     except (_Differs, RecursionError):
         return False
     # Beside a backslash that escapes nothing, `\\n` and its like are as likely two characters.
-    return walk.at == len(source) and not (walk.bare_backslash and walk.letter_escape)
+    return walk.at == len(source) and not (walk.bare_backslash and walk.control_escape)
 
 
 class _Walk:
@@ -71,7 +71,7 @@ class _Walk:
         self.names = names
         self.at = 0
         self.bare_backslash = False
-        self.letter_escape = False
+        self.control_escape = False
 
     def gap(self) -> str:
         """Step over white space and comments. Some comments stand for what was left out, or say otherwise."""
@@ -163,7 +163,7 @@ class _Walk:
                 self._check_break()
             elif char == close:
                 inner_quotes += self._inner_quote(close, inner_quotes)
-        if inner_quotes % 2 or _ONE_WORD.fullmatch(self.source, begin, self.at):
+        if inner_quotes % 2 or _BROKEN_TOKEN.fullmatch(self.source, begin, self.at):
             raise _Differs
         self._expect(close)
 
@@ -201,7 +201,7 @@ class _Walk:
             if _ESCAPED[escape] != char:
                 raise _Differs
             self.at += 2
-            self.letter_escape |= escape in _LETTER_ESCAPES and self._peek().isalpha()
+            self.control_escape |= escape in _CONTROL_ESCAPES and self._peek().isalpha()
         elif (
             char == "\\"
             and escape not in _ESCAPED_ELSEWHERE
@@ -245,7 +245,7 @@ with the square of the length, and 32,000 characters of them were seen to take i
 
 # Strings are passed over whole, one that does not end to the end of the text, so that each is looked at
 # once; a comma before a closing bracket goes, a bare key gets its quotes.
-_SMALL_FAULTS = re.compile(
+_SMALL_DEFECTS = re.compile(
     r'"(?:[^"\\]|\\.)*+"?|,(?=\s*+[}\]])|(?<![\w$])[A-Za-z_$][\w$]*+(?=\s*+:)', re.DOTALL
 )
 
@@ -255,7 +255,7 @@ def repair_object(source: str, names: re.Pattern[str] | None = None) -> dict[str
 
     `names` are what the comments in it must not speak of.
     """
-    value = _with_raw_breaks(source) or _with_small_faults(source) or _proposal(source)
+    value = _with_raw_breaks(source) or _with_small_defects(source) or _proposal(source)
     if not isinstance(value, dict) or not says_the_same(source, value, names):
         raise ValueError("it cannot be mended without guessing")
     check_value(value)
@@ -272,10 +272,10 @@ def _with_raw_breaks(source: str) -> Json:
         return None
 
 
-def _with_small_faults(source: str) -> Json:
+def _with_small_defects(source: str) -> Json:
     """Commas too many and keys without quotes, read exactly, in objects of any length."""
     try:
-        return load_object(_SMALL_FAULTS.sub(_put_right, source), raw_breaks=True)
+        return load_object(_SMALL_DEFECTS.sub(_put_right, source), raw_breaks=True)
     except ValueError:
         return None
 

@@ -46,7 +46,7 @@ REMEDIES: dict[Problem, str] = {
 }
 
 
-MAX_WORDS = 2000
+MAX_LINE_CHARACTERS = 2000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -58,7 +58,7 @@ class NotAnAnswer(ReplyInvalid):
         self.problem = problem
 
 
-def on_one_line(text: str, most: int = MAX_WORDS) -> str:
+def on_one_line(text: str, most: int = MAX_LINE_CHARACTERS) -> str:
     """Words that may hold an agent's own, made so that they cannot pass for lines of a prompt."""
     line = text[:most]
     if not line.isprintable():
@@ -82,13 +82,13 @@ MAX_OBJECTS = 5_000
 """In one answer, however deep."""
 
 
-class Wanted(Generic[M]):
+class ExpectedObject(Generic[M]):
     """A contract, and the nonce that the object must carry when there is one."""
 
     def __init__(self, model: type[M], nonce: str | None = None) -> None:
         self.model = model
         self.nonce = nonce
-        self.keys = known_keys(model)
+        self.keys = contract_keys(model)
         self._choices = {name: _choices(field) for name, field in model.model_fields.items()}
         keys = _one_of({*self.keys, NONCE_KEY})
         self._mention = re.compile(rf"(?<!\w){keys}(?!\w)")
@@ -152,7 +152,7 @@ class Wanted(Generic[M]):
         if not self.keys:
             return
         if fields or not self.nonce:
-            check_known(self.keys, fields)
+            check_any_key(self.keys, fields)
         unknown = [key for key in fields if key not in self.keys]
         if mended and unknown and self.model.model_config.get("extra") != "allow":
             raise NotAnAnswer(
@@ -161,7 +161,7 @@ class Wanted(Generic[M]):
             )
 
 
-def check_known(keys: Collection[str], fields: Mapping[str, Json]) -> None:
+def check_any_key(keys: Collection[str], fields: Mapping[str, Json]) -> None:
     """Raise `NotAnAnswer` for an object about something else, that a contract without required keys would take."""
     if keys and not any(key in fields for key in keys):
         names = ", ".join(sorted(keys))
@@ -204,7 +204,7 @@ def _inner(value: Json) -> Iterable[Json]:
     return value if isinstance(value, list) else ()
 
 
-def known_keys(model: type[BaseModel]) -> frozenset[str]:
+def contract_keys(model: type[BaseModel]) -> frozenset[str]:
     """The keys its objects have. None when it takes any."""
     if issubclass(model, RootModel):
         return frozenset()
@@ -268,7 +268,7 @@ def check_contract(contract: type[BaseModel]) -> None:
             raise _unusable(contract, f"{name!r} is written by another alias than it is read by")
 
 
-def kept_form(payload: BaseModel) -> Json:
+def stored_form(payload: BaseModel) -> Json:
     """The payload as JSON that its contract reads again. `BadInput` where it writes what it cannot read."""
     for by_alias in (True, False):
         # `round_trip` leaves out what is computed from other fields.

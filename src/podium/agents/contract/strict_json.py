@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from podium.core.model import Json
 
-MAX_SHOWN = 5
+MAX_LISTED = 5
 MAX_EXPLAINED = 1000
 """With more things wrong than this they are only counted: each costs memory to be told."""
 
@@ -27,9 +27,9 @@ def misfit(error: ValidationError) -> str:
     issues = error.errors(include_url=False, include_context=False)
     listed = "; ".join(
         f"{_path(issue['loc'])}: {issue['msg'][:300]}{_was(issue['input'], issue['type'])}"
-        for issue in issues[:MAX_SHOWN]
+        for issue in issues[:MAX_LISTED]
     )
-    more = f"; and {count - MAX_SHOWN} more" if count > MAX_SHOWN else ""
+    more = f"; and {count - MAX_LISTED} more" if count > MAX_LISTED else ""
     return f"The last JSON object does not fit the schema: {listed}{more}"
 
 

@@ -10,21 +10,21 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ValidationError, model_validator
 
-from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.outcome import (
     accounted,
     cost_of,
-    last_words,
     lost,
     may_end_with,
-    not_given,
+    missing_tools,
     out_of_time,
-    plain_words,
+    plain_line,
+    stderr_end,
     unkept_limits,
 )
-from podium.agents.program import heard_line, printed_line
+from podium.agents.program import printed_line, received_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, AgentRejected, BadInput, PodiumError
 from podium.core.model import FrozenModel, Json, NonEmpty
@@ -40,7 +40,7 @@ def _inside_home(name: str) -> str:
     return name
 
 
-HomePlace = Annotated[str, AfterValidator(_inside_home)]
+HomePath = Annotated[str, AfterValidator(_inside_home)]
 
 
 class CommandSettings(FrozenModel):
@@ -61,9 +61,9 @@ class CommandSettings(FrozenModel):
     """Dotted paths of what the turn used."""
     resume: tuple[NonEmpty, ...] = ()
     """Words put behind the command when a conversation goes on; `{session}` is its name."""
-    logins: tuple[HomePlace, ...] = ()
+    logins: tuple[HomePath, ...] = ()
     """Files of the person's home that are copied into the private one for the turn."""
-    keep: tuple[HomePlace, ...] = ()
+    keep: tuple[HomePath, ...] = ()
     """Folders of the private home that stay for the run's next turns."""
     hosts: tuple[NonEmpty, ...] = ()
     """Where its model answers, for a network that leads to the model alone."""
@@ -91,11 +91,11 @@ class CommandSettings(FrozenModel):
             raise BadInput(
                 f"agent {name!r}: its options cannot be used: {problems}; options: {names}"
             ) from None
-        _check_places(options, settings)
+        _check_placeholders(options, settings)
         return settings
 
 
-def _check_places(options: AgentOptions, settings: CommandSettings) -> None:
+def _check_placeholders(options: AgentOptions, settings: CommandSettings) -> None:
     command = " ".join(options.command)
     if (settings.prompt == "file") != ("{prompt_file}" in command):
         raise BadInput(
@@ -176,7 +176,7 @@ def _records(lines: Sequence[bytes]) -> Iterator[Json]:
 def _parsed(whole: bytes) -> Json:
     document = record_in(whole)
     if not isinstance(document, dict | list):
-        begin = plain_words(whole[:500].decode(errors="replace"), 100)
+        begin = plain_line(whole[:500].decode(errors="replace"), 100)
         raise Unreadable(f"what it wrote is no JSON: {begin!r}")
     return document
 
@@ -225,18 +225,18 @@ class CommandAgent:
         """Raises `BadInput` for options that cannot work."""
         self._options = options
         self._settings = CommandSettings.of(options)
-        self._kit = deps
+        self._deps = deps
 
     @property
     def name(self) -> str:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        began = self._kit.clock.monotonic()
+        began = self._deps.clock.monotonic()
         asked: list[Process] = []
 
         def used() -> Usage:
-            seconds = self._kit.clock.monotonic() - began
+            seconds = self._deps.clock.monotonic() - began
             return Usage(turns=len(asked), seconds=seconds, complete=not asked)
 
         with accounted(self.name, used):
@@ -244,7 +244,7 @@ class CommandAgent:
 
     async def _ask(self, turn: Turn, asked: list[Process]) -> Reply:
         """`asked` gets the program once it is started."""
-        deps, settings = self._kit, self._settings
+        deps, settings = self._deps, self._settings
         if turn.session is not None and not settings.resume:
             raise AgentRejected(
                 f"agent {self.name!r} cannot go on with a conversation; give it `resume` in its "
@@ -270,9 +270,9 @@ class CommandAgent:
             seconds=ended.seconds,
             transcript=transcript.path,
             warnings=(
-                *not_given(self.name, turn.own_tools or ()),
+                *missing_tools(self.name, turn.own_tools or ()),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd", "turns"),
-                *kept_out(self.name, ended),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=waiting,
         )
@@ -290,8 +290,8 @@ class CommandAgent:
                 if left < 0:
                     break
                 lines.append(line)
-                transcript.write(self._kept(line))
-                self._tell(line, door)
+                transcript.write(self._transcript_line(line))
+                self._notify(line, door)
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
@@ -303,11 +303,11 @@ class CommandAgent:
     def _largest_bytes(self) -> int:
         return MAX_STREAM_BYTES if self._settings.output == "jsonl" else MAX_ANSWER_BYTES
 
-    def _kept(self, line: bytes) -> str:
+    def _transcript_line(self, line: bytes) -> str:
         text = line.decode(errors="replace")
-        return heard_line(text) if self._settings.output == "jsonl" else printed_line(text)
+        return received_line(text) if self._settings.output == "jsonl" else printed_line(text)
 
-    def _tell(self, line: bytes, door: HookDoor) -> None:
+    def _notify(self, line: bytes, door: HookDoor) -> None:
         if self._settings.output == "text":
             door.tell("text", line.decode(errors="replace") + "\n")
         elif self._settings.output == "jsonl":
@@ -336,8 +336,8 @@ class CommandAgent:
             stdin=b"" if by_file else turn.prompt.encode(errors="replace"),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
-            confinement=await fence_for(
-                self._kit,
+            confinement=await confinement_for(
+                self._deps,
                 turn,
                 door,
                 Needs(
@@ -352,20 +352,20 @@ class CommandAgent:
     def _read(self, lines: list[bytes], ended: ProcessExit, waiting: tuple[str, ...]) -> Output:
         """The answer, if the program both ended well and gave one: neither alone is enough."""
         if ended.timed_out:
-            raise self._told(out_of_time(self.name, ended), ended)
+            raise self._with_usage(out_of_time(self.name, ended), ended)
         if ended.exit_code != 0:
-            raise self._told(lost(self.name, ended), ended)
+            raise self._with_usage(lost(self.name, ended), ended)
         try:
             output = read_output(lines, self._settings, may_be_silent=bool(waiting))
         except Unreadable as problem:
-            message = f"agent {self.name!r} gave no answer: {problem}{last_words(ended)}"
-            raise self._told(AgentLost(message), ended) from None
+            message = f"agent {self.name!r} gave no answer: {problem}{stderr_end(ended)}"
+            raise self._with_usage(AgentLost(message), ended) from None
         if not may_end_with(output.text, waiting):
-            message = f"agent {self.name!r} ended well and said nothing{last_words(ended)}"
-            raise self._told(AgentLost(message), ended)
+            message = f"agent {self.name!r} ended well and said nothing{stderr_end(ended)}"
+            raise self._with_usage(AgentLost(message), ended)
         return output
 
-    def _told(self, error: PodiumError, ended: ProcessExit) -> PodiumError:
+    def _with_usage(self, error: PodiumError, ended: ProcessExit) -> PodiumError:
         error.usage = Usage(turns=1, seconds=ended.seconds, complete=False)
         return error
 

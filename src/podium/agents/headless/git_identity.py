@@ -13,14 +13,14 @@ from podium.core.processes import ProcessLimits, ProcessSpec
 
 _SECONDS = 10.0
 _NAMES = {"user.name": "GIT_AUTHOR_NAME", "user.email": "GIT_AUTHOR_EMAIL"}
-_WANTED = r"^(user\.(name|email)|include\.path|includeif\..*\.path)$"
-_MAX_KNOWN = 1_000
+_SETTINGS = r"^(user\.(name|email)|include\.path|includeif\..*\.path)$"
+_MAX_CACHED = 1_000
 _MAX_POINTER = 4_096
 
-Marks = tuple[tuple[str, int, int, int], ...]
+Stamps = tuple[tuple[str, int, int, int], ...]
 """The files that git would read, each with inode, size and time of change."""
 
-_known: dict[tuple[Path, str], tuple[Marks, dict[str, str]]] = {}
+_cache: dict[tuple[Path, str], tuple[Stamps, dict[str, str]]] = {}
 """Home and workspace → how git's files stood, and what they said: to ask git takes a process."""
 
 
@@ -43,8 +43,8 @@ async def identity_for(deps: AgentDeps, env: Mapping[str, str], workspace: str) 
 
 async def _remembered(deps: AgentDeps, workspace: str) -> dict[str, str]:
     """What git said last time, as long as none of its files has changed."""
-    location, stamps = (deps.user_home, workspace), _marks(deps.user_home, workspace)
-    before = _known.get(location)
+    location, stamps = (deps.user_home, workspace), _stamps(deps.user_home, workspace)
+    before = _cache.get(location)
     if before is not None and before[0] == stamps:
         return before[1]
     answer = await _asked(deps, workspace)
@@ -53,9 +53,9 @@ async def _remembered(deps: AgentDeps, workspace: str) -> dict[str, str]:
     identity = {key: value for key, value in answer.items() if key in _NAMES}
     # Files that include others can change without a trace in themselves.
     if identity == answer:
-        while len(_known) >= _MAX_KNOWN:
-            _known.pop(next(iter(_known)))
-        _known[location] = (stamps, identity)
+        while len(_cache) >= _MAX_CACHED:
+            _cache.pop(next(iter(_cache)))
+        _cache[location] = (stamps, identity)
     return identity
 
 
@@ -64,7 +64,7 @@ async def _asked(deps: AgentDeps, workspace: str) -> dict[str, str] | None:
     try:
         ended = await deps.launcher.run(
             ProcessSpec(
-                argv=("git", "config", "--null", "--get-regexp", _WANTED),
+                argv=("git", "config", "--null", "--get-regexp", _SETTINGS),
                 cwd=workspace,
                 env={"HOME": str(deps.user_home), "GIT_CONFIG_NOSYSTEM": "1"},
                 limits=ProcessLimits(seconds=_SECONDS, output_bytes=10_000),
@@ -78,11 +78,11 @@ async def _asked(deps: AgentDeps, workspace: str) -> dict[str, str] | None:
     return {key: value for key, _, value in pairs if key and value}
 
 
-def _marks(home: Path, workspace: str) -> Marks:
-    return tuple(_mark(file) for file in _files_of_git(home, Path(workspace)))
+def _stamps(home: Path, workspace: str) -> Stamps:
+    return tuple(_stamp(file) for file in _files_of_git(home, Path(workspace)))
 
 
-def _mark(file: Path) -> tuple[str, int, int, int]:
+def _stamp(file: Path) -> tuple[str, int, int, int]:
     try:
         status = file.stat()
     except (OSError, ValueError):

@@ -40,7 +40,7 @@ MAX_HOMES = 100
 LOCK = "lock"
 LOGINS = "logins.json"
 """Names the files in the home that are copies of logins."""
-_MARK = "~"
+_SEPARATOR = "~"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Home(Folders):
         """The reply, with its conversation named so that it is found in this home again."""
         if self.number == 1 or reply.session is None:
             return reply
-        return reply.model_copy(update={"session": f"{self.number}{_MARK}{reply.session}"})
+        return reply.model_copy(update={"session": f"{self.number}{_SEPARATOR}{reply.session}"})
 
 
 @contextmanager
@@ -202,7 +202,7 @@ def _read_session(session: str | None) -> tuple[int | None, str | None]:
     """In which home a conversation began, and what the CLI calls it."""
     if session is None:
         return None, None
-    number, separator, own = session.partition(_MARK)
+    number, separator, own = session.partition(_SEPARATOR)
     return (int(number), own) if separator and number.isdecimal() else (1, session)
 
 

@@ -61,7 +61,7 @@ def _may_follow(old: Json, new: Json, now: datetime) -> bool:
     if type(old) is not type(new) or isinstance(new, dict | list | bool) or new is None:
         return False
     if not isinstance(old, str):
-        expires = _moment(new)
+        expires = _timestamp(new)
         return expires is not None and new > old and now < expires
     written, rewritten = _date(old), _date(new)
     if written is not None:
@@ -90,7 +90,7 @@ def _is_renewed(old: dict[str, Json], new: dict[str, Json], now: datetime) -> bo
         same_account = _same(of_openai, of_openai_now, _SAME_OPENAI_ACCOUNT)
     else:
         same_account = of_openai == of_openai_now
-    expires, issued = _moment(new.get("exp")), _moment(new.get("iat"))
+    expires, issued = _timestamp(new.get("exp")), _timestamp(new.get("iat"))
     if "exp" in old and (expires is None or expires <= now):
         return False
     if "iat" in old and (issued is None or issued > now + _SKEW):
@@ -122,7 +122,7 @@ def _claims(token: str) -> dict[str, Json] | None:
     return claims if isinstance(claims, dict) else None
 
 
-def _moment(value: Json) -> datetime | None:
+def _timestamp(value: Json) -> datetime | None:
     seconds = _number(value)
     if seconds <= 0:
         return None

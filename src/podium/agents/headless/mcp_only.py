@@ -24,7 +24,7 @@ SERVER = "podium"
 CALL_SECONDS = 2 * 3600
 """How long a CLI waits for one call: longer than the door, which gives up after an hour."""
 START_SECONDS = 60
-DESK = "desk"
+EMPTY_FOLDER = "desk"
 
 ONLY_PODIUM = (
     "this agent has no tools of its own; use those of the MCP server podium, which do the same"
@@ -47,7 +47,7 @@ class OwnTools(Protocol):
     def tell(self, kind: ProgressKind, text: str) -> None: ...
 
 
-class NoHands:
+class NoOwnTools:
     """Stands before a turn's door: nothing of the CLI's own is permitted, and the wish is recorded.
 
     Uses of the toolbox pass: they are judged where Podium performs them, and once is enough.
@@ -85,9 +85,9 @@ def without_own_tools(turn: Turn) -> Turn:
     return turn.model_copy(update={"own_tools": ()})
 
 
-def at_desk(turn: Turn, home: Home) -> Turn:
+def in_empty_folder(turn: Turn, home: Home) -> Turn:
     """The turn as the CLI sees it: in an empty folder that is made anew for each."""
-    folder = home.path / DESK
+    folder = home.path / EMPTY_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     return turn.model_copy(update={"workspace": str(folder)})
 
@@ -106,7 +106,7 @@ def may_end_silently(door: HookDoor) -> tuple[str, ...]:
     return (*door.waiting_approvals, *done, *((door.stopped.kind,) if door.stopped else ()))
 
 
-def told_by_door(reply: Reply, turn: Turn, door: HookDoor) -> Reply:
+def with_door_outcome(reply: Reply, turn: Turn, door: HookDoor) -> Reply:
     """The reply, with what the door knows of how the turn ended."""
     result = finished(reply, turn, door.finished_with)
     return result.model_copy(update={"stopped": door.stopped})

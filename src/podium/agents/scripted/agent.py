@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, ValidationError
 
 from podium import __version__
-from podium.agents.confinement import Needs, fenced, kept_out
+from podium.agents.confinement import Needs, confinement_warnings, with_needs
 from podium.agents.outcome import after_seconds, finished, lost, out_of_time
 from podium.agents.program import hear_out
 from podium.agents.scripted.script import AgentScript, ScriptedFailure, ScriptedUsage
@@ -43,7 +43,7 @@ from podium.ports import (
     Transcripts,
 )
 
-NounT = TypeVar("NounT", bound=FrozenModel)
+ModelT = TypeVar("ModelT", bound=FrozenModel)
 
 
 class End(FrozenModel):
@@ -63,7 +63,7 @@ class Played:
         keep: Callable[[str], None] | None,
     ) -> None:
         self._agent = agent
-        self._tell = notify
+        self._notify = notify
         self._keep = keep
         self._end: End | None = None
         self._failure: ScriptedFailure | None = None
@@ -74,7 +74,7 @@ class Played:
             self._keep(line)
         match _record(line):
             case {"say": str(text)}:
-                self._tell("text", whole_text(text) + "\n")
+                self._notify("text", whole_text(text) + "\n")
             case {"usage": data} if (used := _valid(ScriptedUsage, data)) is not None:
                 self._used.append(used)
             case {"fail": data}:
@@ -97,7 +97,7 @@ class Played:
         if ended.timed_out:
             raise out_of_time(self._agent, ended)
         if self._failure is not None:
-            raise _trouble(self._agent, self._failure, now)
+            raise _error(self._agent, self._failure, now)
         if ended.exit_code != 0:
             raise lost(self._agent, ended)
         if self._end is None:
@@ -116,14 +116,14 @@ def _record(line: str) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _valid(kind: type[NounT], data: object) -> NounT | None:
+def _valid(kind: type[ModelT], data: object) -> ModelT | None:
     try:
         return kind.model_validate(data)
     except ValidationError:
         return None
 
 
-def _trouble(agent: str, failure: ScriptedFailure, now: datetime) -> PodiumError:
+def _error(agent: str, failure: ScriptedFailure, now: datetime) -> PodiumError:
     who = f"agent {agent!r}"
     match failure.kind:
         case "not_logged_in":
@@ -147,7 +147,7 @@ LINE_BYTES = 16_000_000
 STDERR_BYTES = 100_000
 
 
-class _Place(FrozenModel):
+class ScriptPosition(FrozenModel):
     """Where in the script a conversation stands."""
 
     turn: int
@@ -180,7 +180,7 @@ class ScriptedAgent:
         Without `transcripts` nothing of what it said is kept but the reply, and without `enclosures`
         nothing holds it.
         """
-        self._enclosures = confinement_provider
+        self._confinement_provider = confinement_provider
         self._name = name
         self._env = dict(env or {})
         self._model = model
@@ -195,7 +195,7 @@ class ScriptedAgent:
         return self._name
 
     async def ask(self, turn: Turn) -> Reply:
-        position = self._place(turn)
+        position = self._position(turn)
         with self._transcript(turn) as transcript:
             async with self._doors.open(turn, agent=self._name) as door:
                 played = Played(self._name, door.tell, transcript.write if transcript else None)
@@ -216,10 +216,10 @@ class ScriptedAgent:
             agent=self._name,
             model=self._model,
             version=__version__,
-            session=_Place(turn=position.turn, act=end.next_act).model_dump_json(),
+            session=ScriptPosition(turn=position.turn, act=end.next_act).model_dump_json(),
             seconds=ended.seconds,
             transcript=transcript.path if transcript else None,
-            warnings=kept_out(self._name, ended),
+            warnings=confinement_warnings(self._name, ended),
             stopped=stopped,
             waiting_approvals=waiting,
         )
@@ -230,20 +230,20 @@ class ScriptedAgent:
             return nullcontext()
         return self._transcripts.open(turn, self._name)
 
-    def _place(self, turn: Turn) -> _Place:
+    def _position(self, turn: Turn) -> ScriptPosition:
         if turn.session is None:
-            return _Place(turn=self._script.turn_for(turn), act=0)
+            return ScriptPosition(turn=self._script.turn_for(turn), act=0)
         position = self._continued(turn.session)
         if position.act is not None:
             return position
-        return _Place(turn=self._script.turn_for(turn, after=position.turn), act=0)
+        return ScriptPosition(turn=self._script.turn_for(turn, after=position.turn), act=0)
 
-    def _continued(self, session: str) -> _Place:
+    def _continued(self, session: str) -> ScriptPosition:
         turns = self._script.turns
         try:
-            position = _Place.model_validate_json(session)
+            position = ScriptPosition.model_validate_json(session)
         except ValidationError:
-            position = _Place(turn=-1, act=None)
+            position = ScriptPosition(turn=-1, act=None)
         if 0 <= position.turn < len(turns) and 0 <= (position.act or 0) <= len(
             turns[position.turn].acts
         ):
@@ -253,14 +253,16 @@ class ScriptedAgent:
             "its script may have changed: ask without a session"
         )
 
-    async def _fenced(self, turn: Turn, door: HookDoor, position: _Place) -> ProcessSpec:
+    async def _fenced(self, turn: Turn, door: HookDoor, position: ScriptPosition) -> ProcessSpec:
         spawn = self._spawn(turn, position, door.env)
-        if self._enclosures is None:
+        if self._confinement_provider is None:
             return spawn
-        confinement = fenced(await self._enclosures.confinement(turn.workspace), Needs(), door)
+        confinement = with_needs(
+            await self._confinement_provider.confinement(turn.workspace), Needs(), door
+        )
         return spawn.model_copy(update={"confinement": confinement})
 
-    def _spawn(self, turn: Turn, position: _Place, env: Mapping[str, str]) -> ProcessSpec:
+    def _spawn(self, turn: Turn, position: ScriptPosition, env: Mapping[str, str]) -> ProcessSpec:
         scripted = self._script.turns[position.turn]
         part = {
             "acts": [

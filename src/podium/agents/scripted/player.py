@@ -30,8 +30,8 @@ class Part:
 
     def __init__(self, part: dict[str, object]) -> None:
         self.acts: list[dict[str, object]] = part["acts"]  # type: ignore[assignment]
-        self.last_words = str(part["reply"])
-        self.said: list[str] = []
+        self.last_reply = str(part["reply"])
+        self.texts: list[str] = []
         self.payload: object = None
         self.cut_after: int | None = None
 
@@ -46,8 +46,8 @@ class Part:
                 return
             if did is not None and says_it_is_done(did):
                 break
-        if self.last_words:
-            self.said = [self.last_words]
+        if self.last_reply:
+            self.texts = [self.last_reply]
         self.finish(next_act=None)
 
     def play(self, act: dict[str, object], ref: str) -> Answer | None:
@@ -75,14 +75,14 @@ class Part:
         return None
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.texts.append(text)
         emit({"say": text})
 
     def finish(self, next_act: int | None) -> None:
-        text = "\n".join(self.said)
+        text = "\n".join(self.texts)
         if self.payload is not None:
-            fenced = f"```json\n{json.dumps(self.payload, indent=2, ensure_ascii=False)}\n```"
-            text = f"{text}\n\n{fenced}" if text else fenced
+            with_needs = f"```json\n{json.dumps(self.payload, indent=2, ensure_ascii=False)}\n```"
+            text = f"{text}\n\n{with_needs}" if text else with_needs
         emit({"reply": text, "next_act": next_act}, cut_after=self.cut_after)
 
 

@@ -6,7 +6,7 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.agents.tui.activity import Activity
-    from podium.agents.tui.adapter import Adapter, Terms, TuiDeps
+    from podium.agents.tui.adapter import Adapter, TuiDeps, TuiTimings
     from podium.agents.tui.adapter_registry import adapter_for
     from podium.agents.tui.agent import TuiAgent
     from podium.agents.tui.control import Control
@@ -40,10 +40,10 @@ __all__ = [
     "SteeredPairs",
     "TerminalPair",
     "TerminalSettings",
-    "Terms",
     "TmuxServer",
     "TuiAgent",
     "TuiDeps",
+    "TuiTimings",
     "adapter_for",
     "history",
     "look",
@@ -56,7 +56,7 @@ export_lazily(
         "Activity": "activity",
         "adapter_for": "adapter_registry",
         "Adapter": "adapter",
-        "Terms": "adapter",
+        "TuiTimings": "adapter",
         "TuiAgent": "agent",
         "Screen": "screen",
         "history": "screen",

@@ -51,7 +51,7 @@ class Activity:
         """`folder` is private and for this alone."""
         self._control = control
         self._folder = folder.absolute()
-        self._beats: dict[str, int] = {}
+        self._signs: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._callers: dict[str, list[Callable[[], None]]] = {}
         self._woken = asyncio.Event()
@@ -65,8 +65,8 @@ class Activity:
         """Take note of this pane from now on. Harmless when it is followed already, also by another Podium."""
         if self._watch is None:
             make_private_folder(self._folder)
-            self._watch = watch_folder(self._folder, self._heard)
-        self._beats.setdefault(pane, 0)
+            self._watch = watch_folder(self._folder, self._changed)
+        self._signs.setdefault(pane, 0)
         ending = _END.format(folder=shlex.quote(literally(str(self._folder))))
         keeping = _KEEP.format(
             folder=shlex.quote(without_dates(str(self._folder))),
@@ -77,7 +77,7 @@ class Activity:
         hook = quoted(f"run-shell -b {quoted(ending)}")
         # Not `pipe-pane -o`, which closes the pipe that is there.
         pipe = quoted(f"pipe-pane -O -t {pane} {quoted(keeping)}")
-        await self._control.tell(
+        await self._control.run(
             f"set-hook -g pane-died {hook} ; if -F -t {pane} '#{{?pane_pipe,0,1}}' {pipe}"
         )
 
@@ -92,9 +92,9 @@ class Activity:
         """Where the newest of what the pane writes is kept. It may not be there yet, and is begun anew when it is full."""
         return self._folder / f"{pane.removeprefix('%')}.now"
 
-    def beats(self, pane: str) -> int:
+    def signs(self, pane: str) -> int:
         """How many signs of life there were so far. Ask before looking at the screen."""
-        return self._beats.get(pane, 0)
+        return self._signs.get(pane, 0)
 
     def ends(self, pane: str) -> int:
         """How many of those signs were the end of a program."""
@@ -104,7 +104,7 @@ class Activity:
         """Wait for a sign of life after so many. False when none came in time."""
         try:
             async with asyncio.timeout(seconds):
-                while self.beats(pane) <= signs:
+                while self.signs(pane) <= signs:
                     await self._until_woken(pane)
         except TimeoutError:
             return False
@@ -123,7 +123,7 @@ class Activity:
     async def collect(self, pane: str) -> None:
         """Have tmux learn of a program's end that it may have missed. For whoever has heard nothing for a while."""
         with suppress(AgentLost, NotPossibleNow, TimedOut):  # whoever looks at the pane is told
-            await self._control.tell(_COLLECT.format(pane=pane))
+            await self._control.run(_COLLECT.format(pane=pane))
 
     def call(self, pane: str, stirred: Callable[[], None]) -> Callable[[], None]:
         """Call this at each sign of life of the pane, right when it comes. Returns what ends that."""
@@ -160,10 +160,10 @@ class Activity:
         if (watch := self._end_watches.pop(pane, None)) is not None:
             watch.stop()
 
-    def _heard(self, file: str) -> None:
+    def _changed(self, file: str) -> None:
         written = f"%{file.partition('.')[0].removeprefix('%')}"
-        for pane in [written] if file else list(self._beats):
-            self._beats[pane] = self.beats(pane) + 1
+        for pane in [written] if file else list(self._signs):
+            self._signs[pane] = self.signs(pane) + 1
             self._ends[pane] = self.ends(pane) + file.endswith(_ENDED)
             for stirred in self._callers.get(pane, ()):
                 stirred()
@@ -177,7 +177,7 @@ _UNWATCHED_SECONDS = 0.25
 """How often folders are read of which the kernel will not tell."""
 
 
-class Bell:
+class ChangeSignal:
     """Rings for a pane and for folders, until it is left. No polling where the kernel tells."""
 
     def __init__(self, activity: Activity, pane: str, is_news: Callable[[], bool]) -> None:
@@ -185,11 +185,11 @@ class Bell:
         self._activity = activity
         self._pane = pane
         self._is_news = is_news
-        self._rung = asyncio.Event()
+        self._has_changed = asyncio.Event()
         self._watches: dict[Path, Watch] = {}
         self._all_watched = True
 
-    def __enter__(self) -> Bell:
+    def __enter__(self) -> ChangeSignal:
         self._hang_up = self._activity.call(self._pane, self._stirred)
         return self
 
@@ -203,7 +203,7 @@ class Bell:
         self._all_watched = True
         for folder in {_nearest(path) for path in folders} - self._watches.keys():
             try:
-                self._watches[folder] = watch_folder(folder, lambda _: self._rung.set())
+                self._watches[folder] = watch_folder(folder, lambda _: self._has_changed.set())
             except NotPossibleNow:
                 self._all_watched = False  # too much is watched on this machine
 
@@ -217,18 +217,18 @@ class Bell:
             if left <= 0:
                 break
             await self._activity.collect(self._pane)
-        self._rung.clear()
+        self._has_changed.clear()
 
     async def _rings_within(self, seconds: float) -> bool:
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
-                return await self._rung.wait()
+                return await self._has_changed.wait()
         except TimeoutError:
             return False
 
     def _stirred(self) -> None:
         if self._is_news():
-            self._rung.set()
+            self._has_changed.set()
 
 
 def _nearest(folder: Path) -> Path:

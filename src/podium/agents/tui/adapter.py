@@ -21,7 +21,7 @@ person can answer; or that is not to be seen."""
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramContext:
     """Where one program of a pair lives."""
 
     name: str
@@ -53,7 +53,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Said:
+class TranscriptEntry:
     """One thing that a program wrote down of its conversation."""
 
     kind: Literal["prompt", "words", "used", "end"]
@@ -72,11 +72,11 @@ class Written(Protocol):
         """Folders in which it writes: whatever changes there is a reason to read. They may not exist yet."""
         ...
 
-    def mark(self) -> Json:
+    def end_position(self) -> Json:
         """Where its end is now. Kept across Podiums; nothing that comes later stands before it."""
         ...
 
-    def since(self, position: Json) -> tuple[list[Said], Json]:
+    def since(self, position: Json) -> tuple[list[TranscriptEntry], Json]:
         """What was written since, whole records only, and where that ended. Damaged records are passed over."""
         ...
 
@@ -107,7 +107,7 @@ class Adapter(Eyes, Protocol):
         """Its tools' names and arguments in Podium's words. None: it has no tools that are told of."""
         ...
 
-    def launch(self, context: Place, session: str | None) -> Launch:
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
         """Lay out the home and say how it is started: in this conversation, or in a new one.
 
         Nothing of the person's own settings counts, no dialog is left to answer. Raises `BadInput` for options that
@@ -115,7 +115,7 @@ class Adapter(Eyes, Protocol):
         """
         ...
 
-    def fitted(self, text: str, context: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         """The words as it has to be given them, so that it takes none of them for a command of its own."""
         ...
 
@@ -125,25 +125,25 @@ class Adapter(Eyes, Protocol):
         """What it asks, in one line for a person, when its status is `asking`."""
         ...
 
-    def written(self, context: Place, session: str) -> Written | None:
+    def written(self, context: ProgramContext, session: str) -> Written | None:
         """What it writes down. None: nothing, and its words are read on its screen."""
         ...
 
 
 @dataclass(frozen=True)
-class Terms:
+class TuiTimings:
     """How long a program on a terminal is waited for."""
 
     start_seconds: float = 60.0
     """Until it is ready for the first message."""
     nudge_at: float = 0.75
     """The part of a turn's time after which one that rests is reminded."""
-    nudge_words: str = "If finished, emit the tagged block now."
+    nudge_text: str = "If finished, emit the tagged block now."
     quiet_seconds: float = 1.0
     """How long a screen rests before its last block counts, when the program's status cannot be seen."""
 
 
-async def _nobody_is_told(run_id: str, side: str, hold: KeyboardHold) -> None:
+async def _ignore_lapse(run_id: str, side: str, hold: KeyboardHold) -> None:
     """For pairs whose turns are put down nowhere."""
 
 
@@ -152,7 +152,7 @@ class TuiDeps:
     """The ports and places that a pair of programs is run with."""
 
     launcher: Launcher
-    enclosures: ConfinementProvider
+    confinement_provider: ConfinementProvider
     doors: HookServers
     transcripts: Transcripts
     clock: Clock
@@ -165,6 +165,6 @@ class TuiDeps:
     end_left: EndLeft
     door_folder: Path | None = None
     """Where the doors of turns listen: programs are shown it from the start. None: they need not be."""
-    terms: Terms = field(default_factory=Terms)
-    keyboard_lapsed: Callable[[str, str, KeyboardHold], Awaitable[None]] = _nobody_is_told
+    timings: TuiTimings = field(default_factory=TuiTimings)
+    keyboard_lapsed: Callable[[str, str, KeyboardHold], Awaitable[None]] = _ignore_lapse
     """Is told the run and the side whose turn ended a person's hold on the keyboard because its time was over."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from podium.agents.outcome import accounted, plain_words, unkept_limits
+from podium.agents.outcome import accounted, plain_line, unkept_limits
 from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapter import TuiDeps
@@ -25,7 +25,7 @@ from podium.ports import ANY_USE, HookDoor
 _LIVES = 2
 """A program that dies is started again once in a turn."""
 
-_LAST_WORDS = 400
+_LAST_OUTPUT = 400
 """Characters of the end of what a dead program wrote."""
 
 BeUp = Callable[[Side], Awaitable[None]]
@@ -42,7 +42,7 @@ class TuiAgent:
     def __init__(
         self, deps: TuiDeps, side: Side, control: Control, activity: Activity, be_up: BeUp
     ) -> None:
-        self._kit = deps
+        self._deps = deps
         self.side = side
         self._control = control
         self._activity = activity
@@ -51,7 +51,7 @@ class TuiAgent:
 
     @property
     def name(self) -> str:
-        return self.side.seating.options.name
+        return self.side.spec.options.name
 
     @property
     def reads_screen(self) -> bool:
@@ -65,13 +65,13 @@ class TuiAgent:
         when its program died twice, or its turn came to no good end. Cancelling interrupts it by its own keys; the
         program goes on living.
         """
-        began = self._kit.clock.monotonic()
+        began = self._deps.clock.monotonic()
         exchanges: list[Exchange] = []
 
         def used() -> Usage:
             if not any(exchange.asked for exchange in exchanges):
                 return Usage()
-            seconds = self._kit.clock.monotonic() - began
+            seconds = self._deps.clock.monotonic() - began
             return Usage(turns=1, seconds=seconds, complete=False)
 
         with accounted(self.name, used):
@@ -79,8 +79,8 @@ class TuiAgent:
                 return await self._ask(turn, exchanges, used)
 
     async def _ask(self, turn: Turn, exchanges: list[Exchange], used: Callable[[], Usage]) -> Reply:
-        deps, side = self._kit, self.side
-        side.quarters.lay_out()
+        deps, side = self._deps, self.side
+        side.folders.lay_out()
         translate = side.adapter.translate
         with deps.transcripts.open(turn, self.name) as transcript:
             async with deps.doors.open(turn, agent=self.name, translate=translate) as door:
@@ -89,14 +89,14 @@ class TuiAgent:
                     deps, side, self._control, self._activity, turn, door, transcript
                 )
                 exchanges.append(exchange)
-                with _door_file(side.quarters.door_file, door):
+                with _door_file(side.folders.door_file, door):
                     answer, warnings = await self._answer(exchange)
         usage = used()
         return Reply(
             text=answer.text,
             usage=usage,
             agent=self.name,
-            model=side.seating.options.model,
+            model=side.spec.options.model,
             session=self._session(),
             seconds=usage.seconds,
             transcript=transcript.path,
@@ -113,7 +113,7 @@ class TuiAgent:
                 await self._up(exchange)
                 return await exchange.hold(), tuple(warnings)
             except (ProgramEnded, PaneGone, ServerGone) as lost:
-                last_output = _last_words(lost)
+                last_output = _last_output(lost)
                 if life + 1 == _LIVES:
                     await exchange.give_up()
                     raise AgentLost(
@@ -127,7 +127,7 @@ class TuiAgent:
             await self.side.by_ourselves(lambda: self._be_up(self.side), exchange.lapsed)
         except ProgramEnded as lost:
             raise AgentLost(
-                f"{self.side.who} does not stay up: {lost}{_last_words(lost)}"
+                f"{self.side.who} does not stay up: {lost}{_last_output(lost)}"
             ) from lost
 
     def _session(self) -> str | None:
@@ -151,6 +151,6 @@ def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
             file.unlink(missing_ok=True)
 
 
-def _last_words(lost: AgentLost) -> str:
-    text = plain_words(getattr(lost, "last_words", "")[-_LAST_WORDS:])
+def _last_output(lost: AgentLost) -> str:
+    text = plain_line(getattr(lost, "last_words", "")[-_LAST_OUTPUT:])
     return f"; its last words: {text}" if text else ""

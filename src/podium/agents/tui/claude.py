@@ -31,8 +31,8 @@ from podium.agents.headless.claude.command import (
 from podium.agents.headless.claude.records import MADE_UP_MODEL, tool_results
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import plain_words
-from podium.agents.tui.adapter import Launch, Place, Said, Status
+from podium.agents.outcome import plain_line
+from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.screen import (
     MEASURED_OTHERWISE,
@@ -70,7 +70,7 @@ def composer_on(screen: Screen, text: str) -> Composer:
     visible = "\n".join(screen.lines[region]).removeprefix(_PROMPT).strip()
     if not visible or (_HINT.match(visible) and screen.cursor[0] == _FIRST_COLUMN):
         return "empty"
-    return "ours" if _stands_for(visible, text) or _is_part(visible, text) else "other"
+    return "ours" if _is_stand_in(visible, text) or _is_part(visible, text) else "other"
 
 
 def status_on(screen: Screen) -> Status:
@@ -88,7 +88,7 @@ def question_on(screen: Screen) -> str:
     rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
     begin = rules[-1] + 1 if rules else 0
     lines = [line.strip() for line in screen.lines[begin:] if line.strip()]
-    return plain_words(" ".join(lines[-_LINES_OF_QUESTION:]))
+    return plain_line(" ".join(lines[-_LINES_OF_QUESTION:]))
 
 
 def _composer(screen: Screen) -> slice | None:
@@ -99,7 +99,7 @@ def _composer(screen: Screen) -> slice | None:
     return slice(rules[-2] + 1, rules[-1])
 
 
-def _stands_for(visible: str, text: str) -> bool:
+def _is_stand_in(visible: str, text: str) -> bool:
     """Whether it is what a long paste is shown by, of so many lines."""
     stand_in = _STAND_IN.fullmatch(visible)
     newlines = {text.count("\n"), text.strip().count("\n")}
@@ -118,7 +118,7 @@ _INTERRUPTED = "[Request interrupted by user"
 def written_of(home: Path, session: str) -> JsonlTail:
     """The conversation of this name. Its file lies in a folder that is named like the workspace, more or less."""
     file = NewestFile(home, f"*/{glob.escape(session)}.jsonl", CONVERSATIONS)
-    return JsonlTail(file, said_in, lambda _: session)
+    return JsonlTail(file, entries_in, lambda _: session)
 
 
 def has_begun(home: Path, session: str) -> bool:
@@ -127,7 +127,7 @@ def has_begun(home: Path, session: str) -> bool:
     return any(entry.kind == "prompt" for entry in entries)
 
 
-def said_in(record: Record) -> list[Said]:
+def entries_in(record: Record) -> list[TranscriptEntry]:
     """What a record says. Those of subagents say nothing."""
     if record.get("isSidechain") is True:
         return []
@@ -137,28 +137,32 @@ def said_in(record: Record) -> list[Said]:
     if kind == "assistant":
         return list(_of_model(record))
     # Comes a little after the last words. Where the model ended without any there is no other sign.
-    return [Said("end")] if (kind, record.get("subtype")) == ("system", "turn_duration") else []
+    return (
+        [TranscriptEntry("end")]
+        if (kind, record.get("subtype")) == ("system", "turn_duration")
+        else []
+    )
 
 
-def _of_user(record: Record) -> Iterator[Said]:
+def _of_user(record: Record) -> Iterator[TranscriptEntry]:
     for result in tool_results(record):
-        yield Said("used", result.text, result.use, result.ok)
+        yield TranscriptEntry("used", result.text, result.use, result.ok)
     text = "\n".join(_texts(record))
     if record.get("promptSource"):
-        yield Said("prompt", text)
+        yield TranscriptEntry("prompt", text)
     elif text.startswith(_INTERRUPTED):
-        yield Said("end", text.strip("[]"), ok=False)
+        yield TranscriptEntry("end", text.strip("[]"), ok=False)
 
 
-def _of_model(record: Record) -> Iterator[Said]:
+def _of_model(record: Record) -> Iterator[TranscriptEntry]:
     message, texts = _message(record), list(_texts(record))
     if record.get("isApiErrorMessage") is True:
-        yield Said("end", "\n".join(texts), ok=False)
+        yield TranscriptEntry("end", "\n".join(texts), ok=False)
     elif message.get("model") != MADE_UP_MODEL:
-        yield from (Said("words", text) for text in texts)
+        yield from (TranscriptEntry("words", text) for text in texts)
         # What it thought has a record of its own, with the same reason, and comes before its words.
         if texts and message.get("stop_reason") == "end_turn":
-            yield Said("end")
+            yield TranscriptEntry("end")
 
 
 def _texts(record: Record) -> Iterator[str]:
@@ -200,7 +204,7 @@ class ClaudeTui:
     interrupt_keys = ("Space", "Escape")
     translate: Translate | None = staticmethod(translate)
 
-    def launch(self, context: Place, session: str | None) -> Launch:
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
         options, home = context.options, Folders(context.home, context.temporary)
         _lay_out(home, context)
         resumed = session is not None and has_begun(context.home, session)
@@ -225,7 +229,7 @@ class ClaudeTui:
             ),
         )
 
-    def fitted(self, text: str, context: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         """The words as it has to be given them, so that it takes none of them for a command."""
         if text.strip().lower() in _LEAVES:
             return f"Message: {text.strip()}"
@@ -243,11 +247,11 @@ class ClaudeTui:
     def question(self, screen: Screen) -> str:
         return question_on(screen)
 
-    def written(self, context: Place, session: str) -> JsonlTail:
+    def written(self, context: ProgramContext, session: str) -> JsonlTail:
         return written_of(context.home, session)
 
 
-def _lay_out(home: Folders, context: Place) -> None:
+def _lay_out(home: Folders, context: ProgramContext) -> None:
     """So that no dialog opens: it was set up before, and the workspace is trusted, of which nothing is read anyway."""
     if not ClaudeSettings.of(context.options).hands:
         raise BadInput(
@@ -268,7 +272,7 @@ def _lay_out(home: Folders, context: Place) -> None:
     home.make(f"{CONVERSATIONS}/{named}")
 
 
-def _settings(context: Place) -> Json:
+def _settings(context: ProgramContext) -> Json:
     hook = {
         "type": "command",
         # Without an allow nothing runs in its mode, so a no need not be an exit code.
@@ -281,7 +285,7 @@ def _settings(context: Place) -> Json:
     return settings
 
 
-def _environment(context: Place, home: Folders) -> dict[str, str]:
+def _environment(context: ProgramContext, home: Folders) -> dict[str, str]:
     env = {
         **environment_for(context.options, home),
         "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS),

@@ -25,9 +25,9 @@ from podium.agents.headless.codex.tools import Judged
 from podium.agents.headless.codex.trust import refuse_foreign_git, trusting_hook
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import plain_words
+from podium.agents.outcome import plain_line
 from podium.agents.private_files import real_paths
-from podium.agents.tui.adapter import Launch, Place, Said, Status, Written
+from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry, Written
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record, opened
 from podium.agents.tui.screen import Composer, Manner, Patience, Screen
 from podium.core.errors import BadInput
@@ -36,8 +36,8 @@ from podium.ports import Translate
 STAND_IN_BEYOND_CHARACTERS = 1000
 """A longer paste is shown by a stand-in, and taken as it is: none of it is a command then."""
 
-_MARK, _SHELL_MARK, _INDENT = "›", "!", "  "
-_MARK_COLUMNS = 2
+_PROMPT_SIGN, _SHELL_SIGN, _INDENT = "›", "!", "  "
+_SIGN_COLUMNS = 2
 _PLACEHOLDER = "Ask Codex to do anything"
 _STAND_IN = re.compile(r"\[Pasted Content (\d+) chars\]")
 _WORKING = re.compile(r"(\S.* )?\((\d+[hm] )*\d+s • esc to interrupt\)")
@@ -46,7 +46,7 @@ _OPTION = re.compile(r"\s*[›>] \d+\. ")
 _HINT = re.compile(r"\s*(press |↑|enter\b|esc\b|tab\b|ctrl\b|space\b)", re.IGNORECASE)
 _COMPLETION = "esc close"
 _SURE_CHARACTERS = 60
-_MAX_LINES_SEEN = 8
+_MAX_VISIBLE_LINES = 8
 _QUESTION_LINES = 12
 _MAX_QUESTION = 400
 
@@ -55,7 +55,7 @@ _MAX_QUESTION = 400
 class _Input:
     """The composer, found on a screen."""
 
-    mark: str
+    sign: str
     text: str
     above: Sequence[str]
 
@@ -65,9 +65,9 @@ def composer(screen: Screen, text: str) -> Composer:
     input_box = _input(screen.lines)
     if input_box is None or _works(input_box.above):
         return "unseen"
-    if input_box.mark == _SHELL_MARK or any(_COMPLETION in line for line in input_box.above[-2:]):
+    if input_box.sign == _SHELL_SIGN or any(_COMPLETION in line for line in input_box.above[-2:]):
         return "other"
-    if input_box.text in ("", _PLACEHOLDER) and screen.cursor[0] == _MARK_COLUMNS:
+    if input_box.text in ("", _PLACEHOLDER) and screen.cursor[0] == _SIGN_COLUMNS:
         return "empty"
     return "ours" if _shows(input_box.text, text) else "other"
 
@@ -87,7 +87,7 @@ def question(screen: Screen) -> str:
     options = [at for at, line in enumerate(screen.lines) if _OPTION.match(line)]
     first = options[-1] if options else len(screen.lines)
     lines = [line.strip() for line in screen.lines[max(first - _QUESTION_LINES, 0) :]]
-    return plain_words(" ".join(line for line in lines if line), _MAX_QUESTION)
+    return plain_line(" ".join(line for line in lines if line), _MAX_QUESTION)
 
 
 def as_paste(text: str) -> str:
@@ -99,7 +99,7 @@ def as_paste(text: str) -> str:
     """
     is_command = text.lstrip().startswith(("/", "!"))
     is_completed = re.search(r"[@$]\S*\Z", text) is not None
-    is_tall = text.count("\n") > _MAX_LINES_SEEN
+    is_tall = text.count("\n") > _MAX_VISIBLE_LINES
     if is_command or is_completed or is_tall or len(text.split()) == 1:
         return text.ljust(STAND_IN_BEYOND_CHARACTERS + 1)
     return text
@@ -111,8 +111,8 @@ def _input(lines: Sequence[str]) -> _Input | None:
         return None
     for at in range(len(lines) - 2, -1, -1):
         line = lines[at]
-        if line[:1] in (_MARK, _SHELL_MARK) and line[1:2] in ("", " "):
-            inner = (line[_MARK_COLUMNS:], *(row[len(_INDENT) :] for row in lines[at + 1 : -1]))
+        if line[:1] in (_PROMPT_SIGN, _SHELL_SIGN) and line[1:2] in ("", " "):
+            inner = (line[_SIGN_COLUMNS:], *(row[len(_INDENT) :] for row in lines[at + 1 : -1]))
             return _Input(line[0], "\n".join(inner).strip(), lines[:at])
         if line and not line.startswith(_INDENT):
             return None
@@ -134,11 +134,11 @@ def _shows(visible: str, text: str) -> bool:
     stand_in = _STAND_IN.fullmatch(visible)
     if stand_in:
         return int(stand_in[1]) == len(text)
-    part, whole = _letters(visible), _letters(text)
+    part, whole = _alphanumerics(visible), _alphanumerics(text)
     return part == whole or (len(part) >= _SURE_CHARACTERS and whole.endswith(part))
 
 
-def _letters(text: str) -> str:
+def _alphanumerics(text: str) -> str:
     """What of a text comes through a terminal as it was: lines are broken, tabs and some signs are drawn otherwise."""
     return "".join(filter(str.isalnum, text))
 
@@ -154,16 +154,16 @@ _USES = ("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "Im
 class _Main(NewestFile):
     """The file of the conversation that is held on the terminal. Agents inside the agent have files of their own."""
 
-    _known: dict[Path, bool] = field(default_factory=dict)
+    _is_main_cache: dict[Path, bool] = field(default_factory=dict)
 
     def find(self) -> Path | None:
         return next((file for file in self.newest_first() if self._is_main(file)), None)
 
     def _is_main(self, file: Path) -> bool:
-        if file not in self._known and (about := _about(self.home, file)):
+        if file not in self._is_main_cache and (about := _about(self.home, file)):
             within = isinstance(about.get("source"), dict)
-            self._known[file] = not within and about.get("thread_source") in (None, "user")
-        return self._known.get(file, False)
+            self._is_main_cache[file] = not within and about.get("thread_source") in (None, "user")
+        return self._is_main_cache.get(file, False)
 
 
 def conversation(home: Path) -> JsonlTail:
@@ -184,7 +184,7 @@ def has_conversation(home: Path, session: str) -> bool:
     return bool(real_paths(home, CONVERSATIONS, f"*/*/*/rollout-*{session}.jsonl"))
 
 
-def read(record: Record) -> list[Said]:
+def read(record: Record) -> list[TranscriptEntry]:
     """What one record says."""
     payload = _fields(record.get("payload"))
     kind = payload.get("type")
@@ -196,34 +196,43 @@ def read(record: Record) -> list[Said]:
     if kind == "task_complete":
         return [_end(payload.get("error"))]
     if kind == "turn_aborted":
-        return [Said("end", f"it was {_word(payload.get('reason')) or 'interrupted'}", ok=False)]
+        return [
+            TranscriptEntry(
+                "end", f"it was {_string(payload.get('reason')) or 'interrupted'}", ok=False
+            )
+        ]
     return []
 
 
-def _end(error: Any) -> Said:
+def _end(error: Any) -> TranscriptEntry:
     if error is None:
-        return Said("end")
-    return Said("end", _word(_fields(error).get("message")) or "it gives no reason", ok=False)
+        return TranscriptEntry("end")
+    return TranscriptEntry(
+        "end", _string(_fields(error).get("message")) or "it gives no reason", ok=False
+    )
 
 
-def _done(item: dict[str, Any]) -> list[Said]:
+def _done(item: dict[str, Any]) -> list[TranscriptEntry]:
     if item.get("type") == "UserMessage":
-        return [Said("prompt", _text(item))]
+        return [TranscriptEntry("prompt", _text(item))]
     if item.get("type") == "AgentMessage":
-        return [Said("words", _text(item))]
+        return [TranscriptEntry("words", _text(item))]
     if item.get("type") not in _USES:
         return []
-    use, problem = _word(item.get("id")), _fault(item)
-    return [Said("used", problem, use=name, ok=not problem) for name in (use, *_parts(use, item))]
+    use, problem = _string(item.get("id")), _failure(item)
+    return [
+        TranscriptEntry("used", problem, use=name, ok=not problem)
+        for name in (use, *_parts(use, item))
+    ]
 
 
-def _fault(item: dict[str, Any]) -> str:
+def _failure(item: dict[str, Any]) -> str:
     """How it failed; empty when it did not."""
     status = item.get("status")
     if status in (None, "completed"):
         return ""
     code = item.get("exit_code")
-    return f"exit code {code}" if isinstance(code, int) and code else _word(status) or "failed"
+    return f"exit code {code}" if isinstance(code, int) and code else _string(status) or "failed"
 
 
 def _parts(use: str, item: dict[str, Any]) -> list[str]:
@@ -239,7 +248,7 @@ def _text(message: dict[str, Any]) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _word(value: Any) -> str:
+def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -289,7 +298,7 @@ class CodexTui:
     def translate(self) -> Translate | None:
         return Judged().translate
 
-    def launch(self, context: Place, session: str | None) -> Launch:
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
         own = codex_home.codex_options(context.options)
         if not own.hands:
             raise BadInput(
@@ -317,7 +326,7 @@ class CodexTui:
             ),
         )
 
-    def fitted(self, text: str, context: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         """The words as codex has to be given them, so that it takes none for a command."""
         return as_paste(text)
 
@@ -330,11 +339,11 @@ class CodexTui:
     def question(self, screen: Screen) -> str:
         return question(screen)
 
-    def written(self, context: Place, session: str) -> Written | None:
+    def written(self, context: ProgramContext, session: str) -> Written | None:
         return conversation(context.home)
 
 
-def _lay_out(home: Folders, context: Place, wished: codex_home.Sandbox | None) -> None:
+def _lay_out(home: Folders, context: ProgramContext, wished: codex_home.Sandbox | None) -> None:
     person = context.user_home / codex_home.CODEX_HOME
     login = codex_home.login_in(person)
     # Codex renews its login: one that is there is newer than the person's own.
@@ -361,7 +370,7 @@ def _lay_out(home: Folders, context: Place, wished: codex_home.Sandbox | None) -
     home.write(f"{codex_home.CODEX_HOME}/config.toml", codex_home.toml(settings))
 
 
-def _environment(home: Folders, context: Place) -> dict[str, str]:
+def _environment(home: Folders, context: ProgramContext) -> dict[str, str]:
     own = {"CODEX_HOME": str(home.path / codex_home.CODEX_HOME), "RUST_LOG": "error"}
     return {**context.options.env, **home.env, **own}
 

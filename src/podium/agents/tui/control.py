@@ -122,7 +122,7 @@ class Control:
         """
         return answers_of(await self._say(" ; ".join(commands), seconds), commands)
 
-    async def tell(self, commands: str, seconds: float = ANSWER_SECONDS) -> None:
+    async def run(self, commands: str, seconds: float = ANSWER_SECONDS) -> None:
         """Run several commands, parted by ` ; `. Raises as `ask` does, for the first that failed."""
         refuse_errors(await self._say(commands, seconds), commands)
 
@@ -145,7 +145,7 @@ class Control:
             return self._line
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.get_running_loop().create_task(self._connect(seconds))
-            self._connecting.add_done_callback(_seen)
+            self._connecting.add_done_callback(_retrieve_error)
         # Not cancelled half way: a client that attaches must not be killed.
         return await asyncio.shield(self._connecting)
 
@@ -165,7 +165,7 @@ class Control:
         return line
 
 
-def _seen(connecting: asyncio.Task[_Line]) -> None:
+def _retrieve_error(connecting: asyncio.Task[_Line]) -> None:
     """Whoever waits gets the failure; when nobody does any more it is no news."""
     if not connecting.cancelled():
         connecting.exception()
@@ -174,7 +174,7 @@ def _seen(connecting: asyncio.Task[_Line]) -> None:
 @dataclass
 class _Question:
     command: str
-    word: bytes
+    token: bytes
     """What the line that ends its answer begins with."""
     answered: asyncio.Future[list[bytes]]
     lines: list[bytes] = field(default_factory=list)
@@ -231,7 +231,7 @@ class _Line:
         try:
             async for line in self._process.lines():
                 self._take(line)
-            reason = await self._last_words()
+            reason = await self._stderr()
         finally:
             # Cancelled with its event loop: nobody is left to wait, but the client shall go.
             self._process.close_input()
@@ -241,14 +241,14 @@ class _Line:
         if not self._waiting:
             return  # a notice of something that nobody asked about
         question = self._waiting[0]
-        if not line.startswith(question.word):
+        if not line.startswith(question.token):
             question.lines.append(line)
             return
         self._waiting.popleft()
         if not question.answered.done():
             question.answered.set_result(question.lines)
 
-    async def _last_words(self) -> str:
+    async def _stderr(self) -> str:
         ended = await self._process.wait()
         return ended.stderr.decode(errors="replace").strip()
 

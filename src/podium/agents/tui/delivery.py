@@ -26,13 +26,13 @@ from podium.core.decisions import digest_of
 from podium.core.model import FrozenModel, Json, json_of
 from podium.platform import make_private_folder
 
-MAX_LETTERS = 300
+MAX_MESSAGES = 300
 """Older ones are removed. The ledger knows far fewer owners."""
 _SURE_LENGTH = 200
 """Programs may write a prompt down with other blanks: so much of its beginning and end tell it from others."""
 
 
-class Letter(FrozenModel):
+class OutboundMessage(FrozenModel):
     """A message that is to be sent, or was."""
 
     owner: str
@@ -46,7 +46,7 @@ class Letter(FrozenModel):
     mark: Json = None
     """Where what the program wrote or showed had its end before it took the message."""
     face: str = ""
-    """What the program looked like then, where that was seen: see `Fates.face`."""
+    """What the program looked like then, where that was seen: see `DeliveryProbe.face`."""
     given_up: bool = False
     """Nobody waits for its answer any more: asked again, it is sent again."""
 
@@ -67,20 +67,20 @@ class Letter(FrozenModel):
         return self.is_taken_as(prompt) or any(end in theirs for end in ends)
 
 
-class Letters:
+class OutboundMessages:
     """The letters of one program, in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, owner: str) -> Letter | None:
+    def read(self, owner: str) -> OutboundMessage | None:
         """None also for a file that somebody has damaged: it is as if it had not been sent."""
         try:
-            return Letter.model_validate_json(self._file(owner).read_bytes())
+            return OutboundMessage.model_validate_json(self._file(owner).read_bytes())
         except (OSError, ValidationError):
             return None
 
-    def keep(self, message: Letter) -> None:
+    def keep(self, message: OutboundMessage) -> None:
         """On return it survives a crash."""
         make_private_folder(self._folder)
         write_private(self._file(message.owner), json_of(message).encode())
@@ -88,7 +88,7 @@ class Letters:
     def remove_old(self) -> None:
         """All but the newest."""
         by_age = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-        for file in by_age[:-MAX_LETTERS]:
+        for file in by_age[:-MAX_MESSAGES]:
             file.unlink(missing_ok=True)
 
     def _file(self, owner: str) -> Path:
@@ -105,14 +105,14 @@ Fate = Literal["taken", "gone", "unknown"]
 asks or has something in its input."""
 
 
-class Fates(Protocol):
+class DeliveryProbe(Protocol):
     """Tells by what a program shows and writes. Does nothing to it."""
 
     async def face(self) -> str:
         """Stands for all that the pane shows and has shown. Another one as soon as anything changes."""
         ...
 
-    async def of(self, message: Letter) -> Fate:
+    async def of(self, message: OutboundMessage) -> Fate:
         """What became of words that were put in by an earlier attempt."""
         ...
 
@@ -121,7 +121,7 @@ class Fates(Protocol):
         ...
 
 
-class SeenFates:
+class ScreenProbe:
     """What one program's screen tells of it, and its own record where it keeps one."""
 
     def __init__(
@@ -144,7 +144,7 @@ class SeenFates:
         )
         return digest_of([size, *screen.lines])
 
-    async def of(self, message: Letter) -> Fate:
+    async def of(self, message: OutboundMessage) -> Fate:
         if self._written is not None and await self._is_written(self._written, message):
             return "taken"
         if not await self.is_bare(message.text):
@@ -161,7 +161,7 @@ class SeenFates:
             return False
         return self._status(await look(self._control, self._pane)) == "ready"
 
-    async def _is_written(self, written: Written, message: Letter) -> bool:
+    async def _is_written(self, written: Written, message: OutboundMessage) -> bool:
         entries, _ = await asyncio.to_thread(written.since, message.mark)
         return any(entry.kind == "prompt" and message.may_be_in(entry.text) for entry in entries)
 
@@ -176,20 +176,20 @@ class Sender:
     def __init__(
         self,
         injector: Injector,
-        messages: Letters,
+        messages: OutboundMessages,
         server: ServerIdentity,
         life: int,
-        probe: Fates,
+        probe: DeliveryProbe,
     ) -> None:
-        self._fates = probe
+        self._probe = probe
         self._injector = injector
-        self._letters = messages
+        self._messages = messages
         self._life = life
         self._server = (server.pid, server.started)
 
     async def send(
         self, key: str, text: str, end_position: Callable[[], Awaitable[Json]]
-    ) -> Letter:
+    ) -> OutboundMessage:
         """Have the program take these words, once for each key. On return it has.
 
         `mark` is asked right before they are put in. Raises as `Injector.deliver` does; whoever comes later calls again
@@ -197,7 +197,7 @@ class Sender:
         surely never had it.
         """
         owner = owner_of(key)
-        message = self._letters.read(owner)
+        message = self._messages.read(owner)
         for _ in range(_TRIES):
             entry = await self._injector.ledger.read()
             if message is None or not self._has_its_number(message, entry):
@@ -205,8 +205,8 @@ class Sender:
                     await self._finish_another(entry)
                     continue
                 # Not beside the ledger: a mark from before another's message would take that for ours.
-                marked, face = await asyncio.gather(end_position(), self._fates.face())
-                message = Letter(
+                marked, face = await asyncio.gather(end_position(), self._probe.face())
+                message = OutboundMessage(
                     owner=owner,
                     text=text,
                     number=entry.sent + 1,
@@ -215,7 +215,7 @@ class Sender:
                     mark=marked,
                     face=face,
                 )
-                await asyncio.to_thread(self._letters.keep, message)
+                await asyncio.to_thread(self._messages.keep, message)
             try:
                 await self._deliver(message, again=entry.pasted >= message.number)
             except NumberTaken:
@@ -225,12 +225,12 @@ class Sender:
 
     async def is_on_its_way(self, key: str) -> bool:
         """Whether the program took what is sent under this key, or has it in its input, in this life of the server."""
-        message = self._letters.read(owner_of(key))
+        message = self._messages.read(owner_of(key))
         if message is None:
             return False
         return self._has_its_number(message, await self._injector.ledger.read())
 
-    def _has_its_number(self, message: Letter, entry: Entry) -> bool:
+    def _has_its_number(self, message: OutboundMessage, entry: Entry) -> bool:
         """One so old that its owner is forgotten was sent: nothing is ever sent twice."""
         if message.server != self._server or entry.pasted < message.number:
             return False
@@ -239,10 +239,10 @@ class Sender:
     async def _finish_another(self, entry: Entry) -> None:
         """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
         owner = entry.owners.get(entry.pasted, "")
-        message = self._letters.read(owner) if owner else None
+        message = self._messages.read(owner) if owner else None
         if message is not None:
             await self._let_through(message)
-        elif await self._fates.is_bare():
+        elif await self._probe.is_bare():
             await self._injector.ledger.take_as_sent(entry.pasted)
         else:
             raise NotListening(
@@ -250,19 +250,19 @@ class Sender:
                 "or remove it"
             )
 
-    async def _deliver(self, message: Letter, *, again: bool) -> None:
+    async def _deliver(self, message: OutboundMessage, *, again: bool) -> None:
         """`again`: it was put in before; now it may have become clear what became of it."""
         if again:
             await self._let_through(message)
         # It has left by now, or its number is free again.
         await self._injector.deliver(message.number, message.text, message.owner)
 
-    async def _let_through(self, message: Letter) -> None:
+    async def _let_through(self, message: OutboundMessage) -> None:
         """Have what stands in the input leave, or know that it is not there. Raises `DeliveryInDoubt` when that is not known."""
         try:
             await self._injector.deliver(message.number, message.text, message.owner)
         except DeliveryInDoubt:
-            fate = await self._fates.of(message)
+            fate = await self._probe.of(message)
             if fate == "unknown":
                 raise
             if fate == "taken":

@@ -18,11 +18,11 @@ class PaneGone(AgentLost):
 
 
 class ProgramEnded(AgentLost):
-    """The program in the pane is no more. `last_words` is the end of what it wrote."""
+    """The program in the pane is no more. `last_output` is the end of what it wrote."""
 
     def __init__(self, message: str, last_output: str) -> None:
         super().__init__(message)
-        self.last_words = last_output
+        self.last_output = last_output
 
 
 class TmuxRefused(NotPossibleNow):

@@ -10,12 +10,18 @@ from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
 
 from podium.agents.contract.messages import read_messages
-from podium.agents.tui.activity import Activity, Bell
-from podium.agents.tui.adapter import Said, Terms, TuiDeps, Written
+from podium.agents.tui.activity import Activity, ChangeSignal
+from podium.agents.tui.adapter import TranscriptEntry, TuiDeps, TuiTimings, Written
 from podium.agents.tui.control import Control
-from podium.agents.tui.delivery import Letter, owner_of
+from podium.agents.tui.delivery import OutboundMessage, owner_of
 from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ProgramEnded, ServerGone
-from podium.agents.tui.reply_reader import Answer, Ear, ScreenEar, StreamGate, WrittenEar
+from podium.agents.tui.reply_reader import (
+    Answer,
+    ReplyReader,
+    ScreenReplyReader,
+    StreamGate,
+    TranscriptReplyReader,
+)
 from podium.agents.tui.screen_watch import Sight
 from podium.agents.tui.side import INTERRUPT_SECONDS, Side
 from podium.core.decisions import digest_of
@@ -41,12 +47,12 @@ class TurnTime:
         longest = math.inf if turn.awaits is None else turn.awaits.longest_seconds
         self._first = self._began = _now()
         self._last = self._began + longest
-        self._stood_seconds = held_seconds
+        self._held_seconds = held_seconds
 
     def stand_still(self, held_seconds: float) -> None:
         """Leave out what time people have had the keyboard by now."""
-        more = max(held_seconds - self._stood_seconds, 0.0)
-        self._stood_seconds += more
+        more = max(held_seconds - self._held_seconds, 0.0)
+        self._held_seconds += more
         self._first, self._last = self._first + more, self._last + more
         # What begins anew while a person has the keyboard has not stood for all of that.
         self._began = min(self._began + more, _now())
@@ -74,13 +80,13 @@ class Listener:
     who: str
     awaits: str
     """What is awaited, in words."""
-    ear: Ear
-    screen_ear: ScreenEar
+    reader: ReplyReader
+    screen_reader: ScreenReplyReader
     """The same ear, or what else there is when the ear hears nothing though the program rests."""
     sight: Sight
-    bell: Bell
+    signal: ChangeSignal
     time: TurnTime
-    terms: Terms
+    timings: TuiTimings
     nudge: Nudge
     keyboard: Callable[[], Awaitable[tuple[bool, float]]]
     """Whether a person has it, and how long people have had it by now."""
@@ -102,12 +108,12 @@ class Listener:
 
     async def _listen_once(self) -> Answer | None:
         self.watch()
-        if answer := await self.ear.hear():
+        if answer := await self.reader.hear():
             return answer
         if self.sight.due_at <= _now():
             await self.sight.look()
         if (self.sight.held or self._acts_at() <= _now()) and await self._is_taken():
-            await self.bell.wait(min(self.ear.due_at - _now(), _TAKEN_SECONDS))
+            await self.signal.wait(min(self.reader.due_at - _now(), _TAKEN_SECONDS))
             return None
         if self.sight.asks_at <= _now():
             await self.sight.refuse_asking(self.who)
@@ -115,7 +121,7 @@ class Listener:
             return await self._last_chance()
         if self._nudge_at() <= _now() and (answer := await self._remind()):
             return answer
-        await self.bell.wait(self._next_at() - _now())
+        await self.signal.wait(self._next_at() - _now())
         return None
 
     async def _is_taken(self) -> bool:
@@ -127,16 +133,16 @@ class Listener:
     async def _remind(self) -> Answer | None:
         """Only one that rests: some throw an answer away that they are at when something is typed."""
         await self.sight.refuse_asking(self.who)
-        if not self.sight.rests(self.terms.quiet_seconds):
+        if not self.sight.rests(self.timings.quiet_seconds):
             return None
-        if answer := await self.screen_ear.best():
+        if answer := await self.screen_reader.best():
             return answer
         self._nudged = True
         await self.nudge()
         return None
 
     async def _last_chance(self) -> Answer:
-        if answer := await self.screen_ear.best():
+        if answer := await self.screen_reader.best():
             return answer
         reminded = "; it was reminded" if self._nudged else ""
         raise TimedOut(
@@ -146,7 +152,7 @@ class Listener:
 
     def _next_at(self) -> float:
         """When something is to be done though the bell does not ring."""
-        return min(self.ear.due_at, self.sight.due_at, self._acts_at())
+        return min(self.reader.due_at, self.sight.due_at, self._acts_at())
 
     def _acts_at(self) -> float:
         """When more is to be done than to listen and to look."""
@@ -155,8 +161,8 @@ class Listener:
     def _nudge_at(self) -> float:
         if self._nudged:
             return math.inf
-        rests_at = self.sight.rests_at(self.terms.quiet_seconds)
-        return max(self.time.part_at(self.terms.nudge_at), rests_at)
+        rests_at = self.sight.rests_at(self.timings.quiet_seconds)
+        return max(self.time.part_at(self.timings.nudge_at), rests_at)
 
 
 def _now() -> float:
@@ -173,7 +179,7 @@ GO_ON = (
 class Exchange:
     """The turn, as one Podium holds it. Its letters tell the next one how far it came."""
 
-    kit: TuiDeps
+    deps: TuiDeps
     side: Side
     control: Control
     activity: Activity
@@ -201,7 +207,7 @@ class Exchange:
         """
         try:
             message = await self._sent()
-            return await self._heard(message)
+            return await self._answer(message)
         except (asyncio.CancelledError, TimedOut):
             with suppress(PodiumError, TimeoutError):
                 await self._stop()
@@ -209,31 +215,31 @@ class Exchange:
 
     async def give_up(self) -> None:
         """Nobody waits for the answer any more: asked again, the message is sent again. Survives a crash."""
-        outbound = self.side.letters
+        outbound = self.side.outbound
         if message := outbound.read(owner_of(self._key)):
             await asyncio.to_thread(outbound.keep, message.model_copy(update={"given_up": True}))
 
-    async def _sent(self) -> Letter:
+    async def _sent(self) -> OutboundMessage:
         """The letter that the program works on, sent if it was not."""
         attempt = 1
         while True:
             self._key = f"{self.key} {attempt}"
-            message = self.side.letters.read(owner_of(self._key))
+            message = self.side.outbound.read(owner_of(self._key))
             if message is None or not self._is_past(message):
                 return await self._deliver(self._key, self.turn.prompt)
-            if await self._can_be_heard(message):
+            if await self._can_be_answered(message):
                 return message
             attempt += 1
 
-    def _is_past(self, message: Letter) -> bool:
+    def _is_past(self, message: OutboundMessage) -> bool:
         """Whether it was given up, or its program is not the one of today."""
         return message.given_up or message.life != self.side.record().lives
 
-    async def _can_be_heard(self, message: Letter) -> bool:
+    async def _can_be_answered(self, message: OutboundMessage) -> bool:
         """Whether a letter of the past has its answer after all, or its conversation goes on with it."""
         written = self.side.written
         if written is None:
-            return await self._is_shown(message)
+            return await self._is_on_screen(message)
         entries, _ = await asyncio.to_thread(written.since, message.mark)
         after = list(dropwhile(lambda entry: not _took(entry, message), entries))
         if message.given_up or any(entry.kind == "end" for entry in after):
@@ -242,7 +248,7 @@ class Exchange:
             await self._deliver(f"{message.owner} goes on {self.side.record().lives}", GO_ON)
         return bool(after)
 
-    def _is_answered_by(self, entries: Sequence[Said]) -> bool:
+    def _is_answered_by(self, entries: Sequence[TranscriptEntry]) -> bool:
         """Whether a turn is over and brought what was awaited."""
         turn = list(takewhile(lambda entry: entry.kind != "end", entries))
         text = "\n".join(entry.text for entry in turn if entry.kind == "words")
@@ -253,19 +259,19 @@ class Exchange:
             return bool(text.strip())
         return awaited.found_in(read_messages(text)) is not None
 
-    async def _is_shown(self, message: Letter) -> bool:
+    async def _is_on_screen(self, message: OutboundMessage) -> bool:
         """Whether the screen has the block. One that was begun anew has nothing of what was before."""
         awaited = self.turn.awaits
         if awaited is None or message.life != self.side.record().lives:
             return False
-        return await self._screen_ear(message.mark).found(awaited)
+        return await self._screen_reader(message.mark).has_block(awaited)
 
-    async def _deliver(self, key: str, text: str) -> Letter:
+    async def _deliver(self, key: str, text: str) -> OutboundMessage:
         """A program that has it already may be at work on it; any other has to be ready."""
 
-        async def send() -> Letter:
+        async def send() -> OutboundMessage:
             if not await self.side.has(key):
-                await self.side.be_ready(self.kit.terms.start_seconds)
+                await self.side.be_ready(self.deps.timings.start_seconds)
             self.asked = True
             return await self.side.send(key, text)
 
@@ -273,12 +279,12 @@ class Exchange:
 
     async def lapsed(self, hold: KeyboardHold) -> None:
         """A person's time with the keyboard was over."""
-        await self.kit.keyboard_lapsed(self.turn.run_id, self.side.name, hold)
+        await self.deps.keyboard_lapsed(self.turn.run_id, self.side.name, hold)
 
-    async def _heard(self, message: Letter) -> Answer:
+    async def _answer(self, message: OutboundMessage) -> Answer:
         """The answer to the letter. Unless its turn may go on, whatever else ends it gives the letter up."""
         # From here on: how long it took until the program was up and had its message is not its fault.
-        self._time = TurnTime(self.turn, await self._stood_seconds())
+        self._time = TurnTime(self.turn, await self._held_seconds())
         try:
             with closing(StreamGate(self.activity.file(self.side.pane))) as gate:
                 return await self._listen(message, gate)
@@ -288,7 +294,7 @@ class Exchange:
             await self.give_up()
             raise
 
-    async def _stood_seconds(self) -> float:
+    async def _held_seconds(self) -> float:
         try:
             return (await self._keyboard())[1]
         except LineLost:  # the next question makes a new connection
@@ -296,17 +302,17 @@ class Exchange:
 
     async def _keyboard(self) -> tuple[bool, float]:
         state = await self.side.keyboard.settled(self.lapsed)
-        return state.hold is not None, state.stood_until(self.kit.clock.now())
+        return state.hold is not None, state.stood_until(self.deps.clock.now())
 
-    async def _listen(self, message: Letter, gate: StreamGate) -> Answer:
+    async def _listen(self, message: OutboundMessage, gate: StreamGate) -> Answer:
         side, sight, written = self.side, self.side.sight, self.side.written
-        screen = self._screen_ear(message.mark if written is None else None, gate)
-        ear = screen if written is None else self._written_ear(written, message)
+        screen = self._screen_reader(message.mark if written is None else None, gate)
+        reader = screen if written is None else self._transcript_reader(written, message)
 
         def is_news() -> bool:
-            return ear.stirs() or sight.has_first_news or sight.has_end
+            return reader.stirs() or sight.has_first_news or sight.has_end
 
-        with Bell(self.activity, side.pane, is_news) as signal:
+        with ChangeSignal(self.activity, side.pane, is_news) as signal:
 
             def watch() -> None:
                 if written is not None:
@@ -315,40 +321,42 @@ class Exchange:
             listener = Listener(
                 side.who,
                 _awaited(self.turn),
-                ear,
+                reader,
                 screen,
                 sight,
                 signal,
                 self._time,
-                self.kit.terms,
+                self.deps.timings,
                 lambda: self._nudge(message),
                 self._keyboard,
                 watch,
             )
             return await listener.listen()
 
-    def _written_ear(self, written: Written, message: Letter) -> WrittenEar:
-        return WrittenEar(
+    def _transcript_reader(
+        self, written: Written, message: OutboundMessage
+    ) -> TranscriptReplyReader:
+        return TranscriptReplyReader(
             self.side.who,
             written,
             message,
             self.turn.awaits,
             self.side.sight,
-            self.kit.terms,
+            self.deps.timings,
             self.door,
             self.transcript,
             self._progressed,
-            self.kit.clock,
+            self.deps.clock,
         )
 
-    def _screen_ear(self, position: Json, gate: StreamGate | None = None) -> ScreenEar:
-        return ScreenEar(
+    def _screen_reader(self, position: Json, gate: StreamGate | None = None) -> ScreenReplyReader:
+        return ScreenReplyReader(
             self.control,
             self.side.pane,
             self.side.sight,
             position,
             self.turn.awaits,
-            self.kit.terms,
+            self.deps.timings,
             self.transcript,
             self._progressed,
             gate,
@@ -358,10 +366,10 @@ class Exchange:
         self.door.tell("note", message.body)
         self._time.begin_anew()
 
-    async def _nudge(self, message: Letter) -> None:
+    async def _nudge(self, message: OutboundMessage) -> None:
         self.door.tell("note", f"{self.side.name} is reminded of its answer")
         with suppress(NotListening):  # it may have begun to say something
-            await self.side.send(f"{message.owner} nudge", self.kit.terms.nudge_words)
+            await self.side.send(f"{message.owner} nudge", self.deps.timings.nudge_text)
 
     async def _stop(self) -> None:
         """A message that is on its way is let through first: what stands in an input would be in everybody's way."""
@@ -374,7 +382,7 @@ class Exchange:
         await self.side.interrupt()
 
 
-def _took(entry: Said, message: Letter) -> bool:
+def _took(entry: TranscriptEntry, message: OutboundMessage) -> bool:
     return entry.kind == "prompt" and message.is_taken_as(entry.text)
 
 

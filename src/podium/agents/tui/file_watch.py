@@ -15,7 +15,7 @@ from typing import Protocol
 
 from podium.core.errors import NotPossibleNow
 
-Heard = Callable[[str], None]
+OnChange = Callable[[str], None]
 """Is given the name of a file that was written to or made; an empty one when any may have been."""
 
 _WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
@@ -37,7 +37,7 @@ class Watch(Protocol):
         ...
 
 
-def watch_folder(folder: Path, on_change: Heard) -> Watch:
+def watch_folder(folder: Path, on_change: OnChange) -> Watch:
     """Call `heard` in this event loop for what happens to the folder's files, until stopped."""
     if sys.platform != "linux":
         return _Kqueue(folder, on_change)
@@ -47,9 +47,9 @@ def watch_folder(folder: Path, on_change: Heard) -> Watch:
 class _Inotify:
     """Linux: one watch for the folder tells of every file in it."""
 
-    def __init__(self, folder: Path, on_change: Heard) -> None:
+    def __init__(self, folder: Path, on_change: OnChange) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
-        self._heard = on_change
+        self._on_change = on_change
         self._file = int(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         mask = _WRITTEN | _CLOSED | _MADE
         if self._file < 0 or libc.inotify_add_watch(self._file, os.fsencode(folder), mask) < 0:
@@ -60,7 +60,7 @@ class _Inotify:
                 "max_user_watches, or end what watches too much"
             )
         self._loop = asyncio.get_running_loop()
-        self._told_at = self._loop.time()
+        self._notified_at = self._loop.time()
         self._usual_seconds = 1.0
         """Between two events, by and large."""
         self._loop.add_reader(self._file, self._on_kernel)
@@ -106,7 +106,7 @@ class _Inotify:
         if events:
             self._note_pace(events)
         for name in names:
-            self._heard(os.fsdecode(name.rstrip(b"\0")))
+            self._on_change(os.fsdecode(name.rstrip(b"\0")))
         return events > 0
 
     def _read(self) -> bytes:
@@ -117,7 +117,7 @@ class _Inotify:
 
     def _note_pace(self, events: int) -> None:
         now = self._loop.time()
-        passed, self._told_at = min((now - self._told_at) / events, 1.0), now
+        passed, self._notified_at = min((now - self._notified_at) / events, 1.0), now
         self._usual_seconds += (passed - self._usual_seconds) * min(_NEW_PART * events, 1.0)
 
 
@@ -126,9 +126,9 @@ if sys.platform != "linux":
     class _Kqueue:
         """macOS: the folder tells of new names only, so each file is watched as well."""
 
-        def __init__(self, folder: Path, on_change: Heard) -> None:
+        def __init__(self, folder: Path, on_change: OnChange) -> None:
             self._folder = folder
-            self._heard = on_change
+            self._on_change = on_change
             self._queue = select.kqueue()
             self._names: dict[int, str] = {}
             self._add(folder, "")
@@ -166,7 +166,7 @@ if sys.platform != "linux":
                     os.close(event.ident)
                     del self._names[event.ident]
                 for changed in self._add_new() if not name else [name]:
-                    self._heard(changed)
+                    self._on_change(changed)
 
 
 class EndWatch:
@@ -177,18 +177,18 @@ class EndWatch:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._handle = -1
-        self._telling: asyncio.Handle | None = None
+        self._notification: asyncio.Handle | None = None
         try:
             self._handle = _handle_of(pid)
         except ProcessLookupError:
-            self._telling = self._loop.call_soon(ended)
+            self._notification = self._loop.call_soon(ended)
         else:
             self._loop.add_reader(self._handle, self._on_kernel)
 
     def stop(self) -> None:
         """Tell nothing more. Harmless when called twice."""
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._notification is not None:
+            self._notification.cancel()
         if self._handle >= 0:
             self._loop.remove_reader(self._handle)
             os.close(self._handle)

@@ -31,8 +31,8 @@ from podium.agents.headless.gemini.program import (
 from podium.agents.headless.gemini.tools import FILES, prompt_for, translate
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import plain_words
-from podium.agents.tui.adapter import Launch, Place, Status
+from podium.agents.outcome import plain_line
+from podium.agents.tui.adapter import Launch, ProgramContext, Status
 from podium.agents.tui.gemini_transcript import ENDED, GeminiWritten, has_begun
 from podium.agents.tui.screen import Composer, Manner, Patience, Screen, surely_drawn
 from podium.core.errors import BadInput
@@ -83,7 +83,7 @@ def status_on(screen: Screen) -> Status:
 def question_on(screen: Screen) -> str:
     """What stands in the lowest box, without its frame."""
     lines = _box(screen) or screen.lines[-15:]
-    return plain_words(" ".join(line.strip(f" {_FRAME}") for line in lines))
+    return plain_line(" ".join(line.strip(f" {_FRAME}") for line in lines))
 
 
 def _composer(screen: Screen) -> slice | None:
@@ -166,7 +166,7 @@ class GeminiTui:
     interrupt_keys = ("Escape",)
     translate: Translate | None = staticmethod(translate)
 
-    def launch(self, context: Place, session: str | None) -> Launch:
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
         home = Folders(context.home, context.temporary)
         _lay_out(home, context)
         resumed = session is not None and has_begun(context.home, session)
@@ -191,7 +191,7 @@ class GeminiTui:
             ),
         )
 
-    def fitted(self, text: str, context: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         """The words as it has to be given them, so that it takes none of them for a command."""
         prompt = prompt_for(context.options.name, text.strip(), str(context.cwd)).decode().strip()
         begun = f"Message:\n{prompt}" if _COMMAND.match(prompt) else prompt
@@ -207,11 +207,11 @@ class GeminiTui:
     def question(self, screen: Screen) -> str:
         return question_on(screen)
 
-    def written(self, context: Place, session: str) -> GeminiWritten:
+    def written(self, context: ProgramContext, session: str) -> GeminiWritten:
         return GeminiWritten(context.home)
 
 
-def _lay_out(home: Folders, context: Place) -> None:
+def _lay_out(home: Folders, context: ProgramContext) -> None:
     # A model that repeats itself it would stop in the middle of a table, and ask a person about it.
     own = own_options(context.options).model_copy(
         update={} if "stop_loops" in context.options.options else {"stop_loops": False}
@@ -233,12 +233,12 @@ def _lay_out(home: Folders, context: Place) -> None:
     _messages(context).mkdir(mode=0o700, exist_ok=True)
 
 
-def _messages(context: Place) -> Path:
+def _messages(context: ProgramContext) -> Path:
     """Where messages lie that are handed over as files: it reads none outside of what it is told of."""
     return context.home.with_name("messages")
 
 
-def _titled(context: Place, resumed: bool) -> dict[str, str]:
+def _titled(context: ProgramContext, resumed: bool) -> dict[str, str]:
     """What its title says in brackets, which is its folder by itself."""
     return {"CLI_TITLE": f"{RESUMED}{context.cwd.name}"} if resumed else {}
 

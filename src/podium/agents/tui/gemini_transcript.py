@@ -13,11 +13,11 @@ from pathlib import Path
 
 from podium.agents.headless.claude.records import record_of
 from podium.agents.headless.gemini.program import CONVERSATIONS
-from podium.agents.headless.gemini.records import provider_words
+from podium.agents.headless.gemini.records import provider_message
 from podium.agents.headless.gemini.tools import outcome
-from podium.agents.outcome import plain_words
+from podium.agents.outcome import plain_line
 from podium.agents.private_files import is_really_in, real_paths
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.agents.tui.jsonl_tail import JsonlTail, Record, opened
 from podium.core.model import Json
 from podium.ports import nameless_use
@@ -25,7 +25,7 @@ from podium.ports import nameless_use
 ENDED = "ended"
 """What the record that the hook adds has under `podium`."""
 CANCELLED = "Request cancelled."
-_FENCE = ("<untrusted_context>\n", "\n</untrusted_context>")
+_UNTRUSTED_TAGS = ("<untrusted_context>\n", "\n</untrusted_context>")
 """What it puts around what tools printed."""
 _FILES = "session-*.jsonl"
 _MAX_FIRST_LINE = 100_000
@@ -45,16 +45,16 @@ class GeminiWritten:
     def folders(self) -> Sequence[Path]:
         return self._tail.folders()
 
-    def mark(self) -> Json:
-        return self._tail.mark()
+    def end_position(self) -> Json:
+        return self._tail.end_position()
 
-    def since(self, position: Json) -> tuple[list[Said], Json]:
+    def since(self, position: Json) -> tuple[list[TranscriptEntry], Json]:
         """The mark has with it what was told last: the same record may come once more."""
         self._reading = _Reading.of(position)
         entries, at = self._tail.since(position)
         return entries, {**at, "reading": asdict(self._reading)} if isinstance(at, dict) else at
 
-    def _read(self, record: Record) -> list[Said]:
+    def _read(self, record: Record) -> list[TranscriptEntry]:
         return self._reading.take(record)
 
 
@@ -108,33 +108,33 @@ class _Reading:
         fields = {**value} if isinstance(value, dict) else {}
         return cls(str(fields.get("told") or ""), str(fields.get("fault") or ""))
 
-    def take(self, record: Record) -> list[Said]:
+    def take(self, record: Record) -> list[TranscriptEntry]:
         kind, content = record.get("type"), record.get("content")
         if kind == "user":
             return self._take_prompt(record)
         if kind == "gemini":
-            return self._take_words(record)
+            return self._take_text(record)
         if kind == "error":
-            self.fault = plain_words(provider_words(str(content)))
+            self.fault = plain_line(provider_message(str(content)))
         elif kind == "info" and content == CANCELLED:
             self.fault = CANCELLED
             return [self._end()]
         return [self._end()] if record.get("podium") == ENDED else []
 
-    def _take_prompt(self, record: Record) -> list[Said]:
+    def _take_prompt(self, record: Record) -> list[TranscriptEntry]:
         """What tools gave is written down as a person's words, too."""
         content = record.get("displayContent") or record.get("content")
         text = _text_of(content)
         if not text:
             return []
         self.fault = ""
-        return [Said("prompt", text)]
+        return [TranscriptEntry("prompt", text)]
 
-    def _take_words(self, record: Record) -> list[Said]:
+    def _take_text(self, record: Record) -> list[TranscriptEntry]:
         self.fault = ""
         name, text = str(record.get("id")), _text_of(record.get("content"))
         again, self.told = name == self.told, name
-        entries = [Said("words", text)] if text and not again else []
+        entries = [TranscriptEntry("words", text)] if text and not again else []
         calls = record.get("toolCalls")
         used = (
             [_used(call) for call in calls if isinstance(call, dict)]
@@ -143,17 +143,17 @@ class _Reading:
         )
         return [*entries, *used]
 
-    def _end(self) -> Said:
-        return Said("end", self.fault, ok=not self.fault)
+    def _end(self) -> TranscriptEntry:
+        return TranscriptEntry("end", self.fault, ok=not self.fault)
 
 
 def has_begun(home: Path, session: str) -> bool:
     """Whether there is something in a conversation that could be gone on with."""
     files = [file for file in _files_in(home) if _session_of(home, file) == session]
-    return any(_has_words(home, file) for file in files)
+    return any(_has_messages(home, file) for file in files)
 
 
-def _has_words(home: Path, file: Path) -> bool:
+def _has_messages(home: Path, file: Path) -> bool:
     """What failed it takes back by telling all messages anew, of which the first is its own."""
     count = 0
     with opened(home, file) as lines:
@@ -170,7 +170,7 @@ def _has_words(home: Path, file: Path) -> bool:
     return count > 0
 
 
-def _used(call: Record) -> Said:
+def _used(call: Record) -> TranscriptEntry:
     tool, arguments = str(call.get("name")), call.get("args")
     status = "success" if call.get("status") == "success" else "error"
     output = _output_of(call.get("result"))
@@ -178,7 +178,7 @@ def _used(call: Record) -> Said:
     use = nameless_use(tool, arguments if isinstance(arguments, dict) else {})
     ok = ended is not None and ended.ok
     why = "it does not say how it ended" if ended is None else ended.error
-    return Said("used", "" if ok else why, use=use, ok=ok)
+    return TranscriptEntry("used", "" if ok else why, use=use, ok=ok)
 
 
 def _output_of(result: Json) -> str:
@@ -192,7 +192,7 @@ def _output_of(result: Json) -> str:
             else None
         )
         if isinstance(output, str):
-            return output.removeprefix(_FENCE[0]).removesuffix(_FENCE[1])
+            return output.removeprefix(_UNTRUSTED_TAGS[0]).removesuffix(_UNTRUSTED_TAGS[1])
     return ""
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 from podium.agents.confinement import Needs
 from podium.agents.contract.reply_text import cells
 from podium.agents.deps import AgentOptions
-from podium.agents.tui.adapter import Launch, Place, Status, Written
+from podium.agents.tui.adapter import Launch, ProgramContext, Status, Written
 from podium.agents.tui.screen import (
     Composer,
     Manner,
@@ -155,7 +155,7 @@ class GenericTui:
             issue = error.errors()[0]
             key = ".".join(map(str, issue["loc"]))
             raise BadInput(f"agent {options.name!r}: option {key!r}: {issue['msg']}") from None
-        self._seen_at_cursor = ""
+        self._last_at_cursor = ""
         """The words that were last seen right before the cursor: when it is elsewhere, they have left."""
 
     @property
@@ -176,16 +176,16 @@ class GenericTui:
     def interrupt_keys(self) -> tuple[str, ...]:
         return self._own.interrupt_keys or (("C-c",) if self.manner == "lines" else ("Escape",))
 
-    def launch(self, context: Place, session: str | None) -> Launch:
+    def launch(self, context: ProgramContext, session: str | None) -> Launch:
         env = {"HOME": str(context.home), "TMPDIR": str(context.temporary), **context.options.env}
         argv = context.options.command
         needs = Needs(base_url=context.options.base_url, command=argv)
         return Launch(argv=argv, env=env, session="", needs=needs)
 
-    def fitted(self, text: str, context: Place) -> str:
+    def fitted(self, text: str, context: ProgramContext) -> str:
         return text
 
-    def written(self, context: Place, session: str) -> Written | None:
+    def written(self, context: ProgramContext, session: str) -> Written | None:
         return None
 
     def status(self, screen: Screen) -> Status:
@@ -207,12 +207,12 @@ class GenericTui:
         if any(
             candidate.end_in(text, _SURE_LENGTH) for candidate in (before, before_cursor(screen))
         ):
-            self._seen_at_cursor = text
+            self._last_at_cursor = text
             return "ours"
         if not screen.text.strip() or self.status(screen) in ("busy", "asking"):
             return "unseen"
         at = self._prompt_at(screen)
-        if self._seen_at_cursor == text and (at is None or at < before.at):
+        if self._last_at_cursor == text and (at is None or at < before.at):
             return self._after_enter(screen, text, before, at)
         return "empty" if at is None else self._at_prompt(screen, at, text)
 

@@ -33,9 +33,9 @@ from podium.agents.tui.screen import (
     Eyes,
     Patience,
     Screen,
+    is_recognisable,
     look,
     refuse_dead,
-    tells_itself,
 )
 from podium.agents.tui.screen_watch import ComposerWatch
 from podium.core.errors import BadInput
@@ -117,7 +117,7 @@ class Injector:
                 f"message {number} cannot follow {entry.sent}; they are numbered without gaps"
             )
         await refuse_dead(self._control, self._pane, screen)
-        text = await self._words(number, fit, owner)
+        text = await self._input_text(number, fit, owner)
         if text != fit:  # a file was written: what was seen before may be past
             screen = await look(self._control, self._pane)
             await refuse_dead(self._control, self._pane, screen)
@@ -150,14 +150,14 @@ class Injector:
                 )
         except (NumberTaken, KeyboardElsewhere):
             with suppress(TmuxRefused):
-                await self._control.tell(f"delete-buffer -b {self._buffer(number, owner)}")
+                await self._control.run(f"delete-buffer -b {self._buffer(number, owner)}")
             raise
         return entry
 
-    async def _words(self, number: int, fit: str, owner: str) -> str:
+    async def _input_text(self, number: int, fit: str, owner: str) -> str:
         """What is put in: the message, or a line that says where it is."""
         patience = self._patience
-        whole = tells_itself(fit) and not any(sign in fit for sign in patience.spoilt)
+        whole = is_recognisable(fit) and not any(sign in fit for sign in patience.spoilt)
         if whole and fits(fit, self._manner, patience.longest_paste_bytes):
             return fit
         # By its owner's name too: of two who want the number, neither writes over the other's words.
@@ -185,24 +185,24 @@ class Injector:
         self, number: int, text: str, owner: str, once: Coroutine[None, None, None]
     ) -> Entry:
         """Both on their way at once: where the buffer is not there, nothing is put in or noted."""
-        load = self._control.tell(loading(self._buffer(number, owner), text))
+        load = self._control.run(loading(self._buffer(number, owner), text))
         await asyncio.gather(load, once)
         return await self._refuse_late(number, owner)
 
     async def _hand_over(self, entry: Entry, number: int, text: str) -> int:
         """Have what was put in seen, and sent. Gives how often Enter was pressed for it, in this life and earlier ones."""
-        if entry.shown >= number:
+        if entry.visible >= number:
             return await self._submit(number, text)
         state = await self._see_it(number, text)
         if state == "ours" and self._patience.settle_seconds == 0:
             return await self._submit_at_once(number, text)
         await asyncio.sleep(self._patience.settle_seconds)
-        await self.ledger.note_shown(number)
+        await self.ledger.note_visible(number)
         return await self._submit(number, text)
 
     async def _see_it(self, number: int, text: str) -> Composer:
         """What the composer shows once they are there, or another hand has gone on with them."""
-        state = await self._seen(text, lambda entry: entry.shown >= number)
+        state = await self._wait_for_text(text, lambda entry: entry.visible >= number)
         if state is None:
             raise DeliveryInDoubt(
                 f"message {number} was pasted into pane {self._pane} and did not show in its input; {_LOOK}"
@@ -212,7 +212,7 @@ class Injector:
     async def _submit_at_once(self, number: int, text: str) -> int:
         """Words that were seen a moment ago need no other look: the ledger lets this Enter through if it is the first."""
         _, has_left = await asyncio.gather(
-            self.ledger.note_shown(number), self._press(number, 0, text, "ours")
+            self.ledger.note_visible(number), self._press(number, 0, text, "ours")
         )
         if has_left:
             return await self._note_sent(number)
@@ -245,14 +245,16 @@ class Injector:
 
         Words that went without Enter were removed, or sent by a person.
         """
-        state = await self._seen(text, lambda entry: entry.enters > 0 or entry.sent >= number)
+        state = await self._wait_for_text(
+            text, lambda entry: entry.enters > 0 or entry.sent >= number
+        )
         if state is None:
             raise DeliveryInDoubt(
                 f"message {number} left the input of pane {self._pane} before Enter was pressed; {_LOOK}"
             )
         return state
 
-    async def _seen(self, text: str, is_past: Callable[[Entry], bool]) -> Composer | None:
+    async def _wait_for_text(self, text: str, is_past: Callable[[Entry], bool]) -> Composer | None:
         """What the composer shows once it is the words, or another hand has gone on with them. None: neither came about."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.paint_seconds

@@ -12,22 +12,22 @@ from typing import BinaryIO, Protocol
 
 from podium.agents.headless.claude.records import record_of
 from podium.agents.private_files import is_really_in, open_plain, real_paths
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.core.model import Json
 
 Record = Mapping[str, Json]
-Read = Callable[[Record], list[Said]]
+Read = Callable[[Record], list[TranscriptEntry]]
 """What a record says. Takes any shape that a record may have, and raises nothing."""
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """A longer line is passed over. The longest answers and what tools gave are far below."""
 _BLOCK_BYTES = 64 * 1024
 """Larger ones cost more than the reading: mostly little was written since."""
-_KNOWN_BY_BYTES = 4096
+_DIGEST_BYTES = 4096
 """So much of a line's end tells it from others."""
 
 
-class Kept(Protocol):
+class TranscriptLocation(Protocol):
     """Where the conversation is kept."""
 
     @property
@@ -75,7 +75,7 @@ class NewestFile:
 
 
 @dataclass(frozen=True)
-class Mark:
+class TranscriptPosition:
     """How far a file was read: whole lines alone, and how the last of them is known again."""
 
     path: str = ""
@@ -83,7 +83,7 @@ class Mark:
     last: str = ""
 
     @classmethod
-    def of(cls, value: Json) -> Mark:
+    def of(cls, value: Json) -> TranscriptPosition:
         """A mark as it was kept. What is none marks the beginning."""
         fields = value if isinstance(value, dict) else {}
         path, offset, last = (fields.get(name) for name in ("path", "offset", "last"))
@@ -102,37 +102,39 @@ class JsonlTail:
     Of a file that was cut, or written anew without the last line that was read, only what comes later is told.
     """
 
-    def __init__(self, location: Kept, read: Read, session: Callable[[Path | None], str]) -> None:
+    def __init__(
+        self, location: TranscriptLocation, read: Read, session: Callable[[Path | None], str]
+    ) -> None:
         """`session` names the conversation by its file, None while there is none."""
-        self._kept = location
+        self._location = location
         self._read = read
         self._session = session
-        self._begun: tuple[Mark, int] = (Mark(), 0)
+        self._begun: tuple[TranscriptPosition, int] = (TranscriptPosition(), 0)
         """How far a line was searched that has only begun: no byte is looked at twice for its end."""
 
     @property
     def session(self) -> str:
-        return self._session(self._kept.find())
+        return self._session(self._location.find())
 
     def folders(self) -> Sequence[Path]:
-        return self._kept.folders()
+        return self._location.folders()
 
-    def mark(self) -> Json:
-        with opened(self._kept.home, self._kept.find()) as file:
-            return (Mark() if file is None else _end_of(file)).json
+    def end_position(self) -> Json:
+        with opened(self._location.home, self._location.find()) as file:
+            return (TranscriptPosition() if file is None else _end_of(file)).json
 
-    def since(self, position: Json) -> tuple[list[Said], Json]:
-        with opened(self._kept.home, self._kept.find()) as file:
+    def since(self, position: Json) -> tuple[list[TranscriptEntry], Json]:
+        with opened(self._location.home, self._location.find()) as file:
             if file is None:
                 return [], position
-            at = _place_in(file, Mark.of(position))
-            entries: list[Said] = []
+            at = _resume_at(file, TranscriptPosition.of(position))
+            entries: list[TranscriptEntry] = []
             for line in _whole_lines(file, at.offset) if self._has_whole_lines(file, at) else ():
-                at = Mark(file.name, line.end, line.known_by)
+                at = TranscriptPosition(file.name, line.end, line.end_digest)
                 entries.extend(_writable(entry) for entry in self._read(line.record))
             return entries, at.json
 
-    def _has_whole_lines(self, file: BinaryIO, at: Mark) -> bool:
+    def _has_whole_lines(self, file: BinaryIO, at: TranscriptPosition) -> bool:
         """Whether a line ends after the mark. One that has only begun is searched from where it was the last time."""
         position, searched = self._begun
         size = os.fstat(file.fileno()).st_size
@@ -157,7 +159,7 @@ class _Line:
         self.size += len(piece)
         self.content += piece
         if self.size > MAX_LINE_BYTES:
-            del self.content[:-_KNOWN_BY_BYTES]
+            del self.content[:-_DIGEST_BYTES]
 
     @property
     def record(self) -> dict[str, Json]:
@@ -165,8 +167,8 @@ class _Line:
         return {} if self.size > MAX_LINE_BYTES else record_of(bytes(self.content))
 
     @property
-    def known_by(self) -> str:
-        return _digest(bytes(self.content[-_KNOWN_BY_BYTES:]))
+    def end_digest(self) -> str:
+        return _digest(bytes(self.content[-_DIGEST_BYTES:]))
 
 
 def _whole_lines(file: BinaryIO, start: int) -> Iterator[_Line]:
@@ -182,19 +184,19 @@ def _whole_lines(file: BinaryIO, start: int) -> Iterator[_Line]:
         line.add(rest)
 
 
-def _place_in(file: BinaryIO, position: Mark) -> Mark:
+def _resume_at(file: BinaryIO, position: TranscriptPosition) -> TranscriptPosition:
     """Where to read on. A file that was written anew, or taken over by another, is searched for the last line."""
     if position.path == file.name and _last_before(file, position.offset) == position.last:
         return position
     matches = [
-        line for line in _whole_lines(file, 0) if position.last and line.known_by == position.last
+        line for line in _whole_lines(file, 0) if position.last and line.end_digest == position.last
     ]
     if matches:
-        return Mark(file.name, matches[-1].end, position.last)
-    return _end_of(file) if position.path == file.name else Mark(file.name)
+        return TranscriptPosition(file.name, matches[-1].end, position.last)
+    return _end_of(file) if position.path == file.name else TranscriptPosition(file.name)
 
 
-def _end_of(file: BinaryIO) -> Mark:
+def _end_of(file: BinaryIO) -> TranscriptPosition:
     """The end of its last whole line."""
     at = os.fstat(file.fileno()).st_size
     while at > 0:
@@ -203,16 +205,16 @@ def _end_of(file: BinaryIO) -> Mark:
         newline = file.read(at - start).rfind(b"\n")
         if newline >= 0:
             offset = start + newline + 1
-            return Mark(file.name, offset, _last_before(file, offset) or "")
+            return TranscriptPosition(file.name, offset, _last_before(file, offset) or "")
         at = start
-    return Mark(file.name)
+    return TranscriptPosition(file.name)
 
 
 def _last_before(file: BinaryIO, offset: int) -> str | None:
     """How the line is known that ends there. None: no line does."""
     if offset == 0:
         return ""
-    start = max(offset - 1 - _KNOWN_BY_BYTES, 0)
+    start = max(offset - 1 - _DIGEST_BYTES, 0)
     file.seek(start)
     content = file.read(offset - start)
     if len(content) != offset - start or not content.endswith(b"\n"):
@@ -242,6 +244,6 @@ def _changed(path: Path) -> int:
         return 0
 
 
-def _writable(entry: Said) -> Said:
+def _writable(entry: TranscriptEntry) -> TranscriptEntry:
     """Half a character, which JSON can name, can be neither written nor sent."""
     return replace(entry, text=entry.text.encode(errors="replace").decode())

@@ -31,7 +31,7 @@ Lapsed = Callable[[KeyboardHold], Awaitable[None]]
 """Is told of a hold that was ended because its time was over."""
 
 
-class _Kept(KeyboardState):
+class _StoredState(KeyboardState):
     """What stands in the server."""
 
     word: str = Field(default_factory=lambda: secrets.token_hex(8))
@@ -69,7 +69,7 @@ class Keyboard:
             (raw,) = await self._control.ask(self.question)
             state = self._as_of_now(_read(raw))
             hold = self._hold(state, who, seconds)
-            new = _Kept(
+            new = _StoredState(
                 hold=hold,
                 takes=state.takes + (state.hold is None),
                 stood_seconds=state.stood_seconds,
@@ -122,11 +122,11 @@ class Keyboard:
     async def paste(self, who: str, text: str) -> None:
         """Put words in as one paste, for whoever has it. Raises as `press` does."""
         buffer = f"podium-paste-{secrets.token_hex(8)}"
-        await self._control.tell(loading(buffer, fit_for_terminal(text)))
+        await self._control.run(loading(buffer, fit_for_terminal(text)))
         try:
             await self._type(who, f"{leave_mode(self._pane)} ; {pasting(buffer, self._pane)}")
         except NotPossibleNow:
-            await self._control.tell(f"delete-buffer -b {buffer}")
+            await self._control.run(f"delete-buffer -b {buffer}")
             raise
 
     async def _type(self, who: str, commands: str) -> None:
@@ -139,7 +139,7 @@ class Keyboard:
         if not await self._ledger.run_if(_is_still(raw), commands):
             raise NotPossibleNow("the keyboard changed hands just now; nothing was typed")
 
-    async def _change(self, raw: str, new: _Kept, condition: str) -> bool:
+    async def _change(self, raw: str, new: _StoredState, condition: str) -> bool:
         """Put the new state in the place of what was read. False: it is another by now, or the condition does not hold."""
         commands = (
             f"set -p -t {self._pane} {_OPTION} {new.model_dump_json().encode().hex()}",
@@ -163,22 +163,22 @@ class Keyboard:
     def _is_over(self, hold: KeyboardHold) -> bool:
         return hold.until <= self._clock.now()
 
-    def _as_of_now(self, stored: _Kept) -> KeyboardState:
+    def _as_of_now(self, stored: _StoredState) -> KeyboardState:
         if stored.hold is None or not self._is_over(stored.hold):
             return stored
         return self._freed(stored, stored.hold)
 
-    def _freed(self, state: KeyboardState, hold: KeyboardHold) -> _Kept:
+    def _freed(self, state: KeyboardState, hold: KeyboardHold) -> _StoredState:
         until = min(self._clock.now(), hold.until)
-        return _Kept(takes=state.takes, stood_seconds=state.stood_until(until))
+        return _StoredState(takes=state.takes, stood_seconds=state.stood_until(until))
 
 
-def _read(raw: str) -> _Kept:
+def _read(raw: str) -> _StoredState:
     """What a pane's options say. Whoever attaches could write anything there: that is no hold."""
     try:
-        return _Kept.model_validate_json(bytes.fromhex(raw)) if raw else _Kept()
+        return _StoredState.model_validate_json(bytes.fromhex(raw)) if raw else _StoredState()
     except (ValueError, ValidationError):
-        return _Kept()
+        return _StoredState()
 
 
 def _is_still(raw: str) -> str:

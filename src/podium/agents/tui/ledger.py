@@ -33,7 +33,7 @@ class Entry:
     """How far the messages of a pane have come: the numbers of the last that were pasted, shown and sent."""
 
     pasted: int
-    shown: int
+    visible: int
     sent: int
     enters: int
     """How often Enter was pressed for the one that is being sent."""
@@ -75,7 +75,7 @@ class Ledger:
         done = " ; ".join((commands, *notes, self._own(number, owner)))
         await self._if(_both(_is("sent", number - 1), FREE_KEYS), done)
 
-    async def note_shown(self, number: int) -> None:
+    async def note_visible(self, number: int) -> None:
         await self._if(_is("pasted", number), self._note("shown", number))
 
     async def press_once(self, number: int, enters: int, commands: str) -> None:
@@ -108,7 +108,7 @@ class Ledger:
         return _both(_is("pasted", number), _is("sent", number - 1))
 
     async def _if(self, condition: str, commands: str) -> None:
-        await self._control.tell(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")
+        await self._control.run(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")
 
     async def press_between(self, commands: str) -> bool:
         """Run the commands unless a message is on its way, or a person has the keyboard. False: nothing was done."""

@@ -19,7 +19,7 @@ from podium.agents.tui.keyboard import Keyboard
 from podium.agents.tui.panes import Panes
 from podium.agents.tui.screen import Screen, history, look, painted
 from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
-from podium.agents.tui.side import Seating, Side
+from podium.agents.tui.side import Side, SideSpec
 from podium.core.errors import BadInput, LockHeld, NotPossibleNow
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import PaneView
@@ -78,14 +78,14 @@ class TerminalPair:
     """
 
     def __init__(self, deps: TuiDeps, settings: TerminalSettings) -> None:
-        self._kit = deps
+        self._deps = deps
         self._settings = settings
         self._server = TmuxServer(deps.launcher, settings, deps.end_left)
         self._control = self._server.control
         self._activity = Activity(self._control, settings.folder / "activity")
         self._panes = Panes(self._control, settings)
         self._agents: dict[str, TuiAgent] = {}
-        self._known: ServerIdentity | None = None
+        self._identity: ServerIdentity | None = None
 
     def side(
         self, name: str, adapter: Adapter, options: AgentOptions, cwd: Path, primer: str = ""
@@ -94,14 +94,14 @@ class TerminalPair:
         if name in self._agents:
             raise BadInput(f"somebody sits at {name!r} already; choose another name")
         side = Side(
-            self._kit,
-            Seating(name, adapter, options, cwd, primer),
+            self._deps,
+            SideSpec(name, adapter, options, cwd, primer),
             self._control,
             self._panes,
             self._activity,
             self._settings.folder / name,
         )
-        agent = TuiAgent(self._kit, side, self._control, self._activity, self._be_up)
+        agent = TuiAgent(self._deps, side, self._control, self._activity, self._be_up)
         self._agents[name] = agent
         return agent
 
@@ -120,11 +120,11 @@ class TerminalPair:
 
     async def interrupt(self, name: str) -> bool:
         """End what it is at by its own keys. True: it is ready now."""
-        return await (await self._found(name)).interrupt()
+        return await (await self._running_side(name)).interrupt()
 
     async def nudge(self, name: str, text: str) -> None:
         """Say something to a program that rests. Raises `NotPossibleNow` when it does not."""
-        side = await self._found(name)
+        side = await self._running_side(name)
         await side.sight.look()
         if side.sight.status not in ("ready", "unknown"):
             raise NotPossibleNow(
@@ -134,39 +134,39 @@ class TerminalPair:
 
     async def capture(self, name: str, *, whole: bool = False) -> tuple[str, ...]:
         """What its pane shows; with `whole` all that it still has."""
-        side = await self._found(name)
+        side = await self._running_side(name)
         if whole:
             return await history(self._control, side.pane)
         return (await self.screen(name)).lines
 
     async def screen(self, name: str) -> Screen:
-        return await look(self._control, (await self._found(name)).pane)
+        return await look(self._control, (await self._running_side(name)).pane)
 
     async def view(self, name: str) -> PaneView:
         """What a looker-on sees of it."""
-        side = await self._found(name)
+        side = await self._running_side(name)
         keyboard = side.keyboard
         frame, (answer,) = await painted(self._control, side.pane, keyboard.question)
         return PaneView(frame=frame, keyboard=keyboard.state_in(answer))
 
     async def stirring(self, name: str, since: int, seconds: float) -> int:
         """How many signs of life its pane has given: at once when there are more than `since`, else after so long."""
-        pane = (await self._found(name)).pane
+        pane = (await self._running_side(name)).pane
         await self._activity.beyond(pane, since, seconds)
-        return self._activity.beats(pane)
+        return self._activity.signs(pane)
 
     async def keyboard(self, name: str) -> Keyboard:
-        return (await self._found(name)).keyboard
+        return (await self._running_side(name)).keyboard
 
     async def send_keys(self, name: str, *keys: str, who: str = "") -> None:
         """Press keys by their tmux names, whatever the program is at: see `Keyboard.press`."""
         await (await self.keyboard(name)).press(who, *keys)
 
-    async def beats_beyond(self, name: str, signs: int) -> int:
+    async def signs_beyond(self, name: str, signs: int) -> int:
         """How many signs of life its pane has shown, once there are more than this. Raises when it is not up."""
-        pane = (await self._found(name)).pane
+        pane = (await self._running_side(name)).pane
         await self._activity.beyond(pane, signs, float("inf"))
-        return self._activity.beats(pane)
+        return self._activity.signs(pane)
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give every pane so many columns and rows."""
@@ -175,7 +175,7 @@ class TerminalPair:
 
     async def restart(self, name: str) -> None:
         """Start its program again, in its conversation. Raises as `come_up` does."""
-        side = await self._found(name)
+        side = await self._running_side(name)
         async with alone(self._lock):
             await side.open(await self._here(), again=True)
         await side.take_part()
@@ -189,7 +189,7 @@ class TerminalPair:
         """End the server, both programs and all they started, and remove their homes and conversations."""
         self._activity.close()
         await self._server.departing()
-        self._known = None
+        self._identity = None
 
     @property
     def _lock(self) -> Path:
@@ -198,16 +198,16 @@ class TerminalPair:
     async def _be_up(self, side: Side) -> None:
         if not await self._is_up(side):
             async with alone(self._lock):
-                self._known = await self._server.come_up()
+                self._identity = await self._server.come_up()
                 # All that sit before it, so that panes lie in the order of seats.
                 for agent in self._agents.values():
-                    await agent.side.open(self._known)
+                    await agent.side.open(self._identity)
                     if agent.side is side:
                         break
         await side.take_part()
 
     async def _is_up(self, side: Side) -> bool:
-        if self._known is None:
+        if self._identity is None:
             return False
         try:
             return await side.is_up(self._server.identity())
@@ -216,11 +216,11 @@ class TerminalPair:
 
     async def _here(self) -> ServerIdentity:
         """The life of the server that is there. Starts none."""
-        if self._known is None and not self._settings.socket.exists():
+        if self._identity is None and not self._settings.socket.exists():
             raise ServerGone("the pair is not up; bring it up first")
         return await self._server.identity()
 
-    async def _found(self, name: str) -> Side:
+    async def _running_side(self, name: str) -> Side:
         """A side whose program is up, dead or alive. Raises `ServerGone` or `PaneGone` when it is not there."""
         if name not in self._agents:
             raise BadInput(f"nobody sits at {name!r}; sides: {', '.join(self._agents)}")

@@ -37,7 +37,7 @@ class SteeredPairs:
 
     def __init__(self, *, observed: Hold, seated: Hold, up: Hold) -> None:
         """The pair as it is, for whoever looks on or types; so that its programs can be started; with both up."""
-        self._seen = observed
+        self._observed = observed
         self._seated = seated
         self._up = up
 
@@ -46,22 +46,22 @@ class SteeredPairs:
             return await _states(held, pair)
 
     async def states(self, pair: str) -> list[TerminalState]:
-        async with self._seen(pair) as held:
+        async with self._observed(pair) as held:
             return await _states(held, pair)
 
     async def send_keys(self, pressed: KeysPressed) -> None:
-        async with self._seen(pressed.terminal.pair) as held:
+        async with self._observed(pressed.terminal.pair) as held:
             await held.send_keys(pressed.terminal.side.lower(), *pressed.keys, who=pressed.who)
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
         name = terminal.side.lower()
-        async with self._seen(terminal.pair) as held:
+        async with self._observed(terminal.pair) as held:
             screen = await held.screen(name)
             lines = await held.capture(name, whole=True) if whole else screen.lines
         return _picture(screen, lines)
 
     async def resize(self, size: PairSize) -> None:
-        async with self._seen(size.pair) as held:
+        async with self._observed(size.pair) as held:
             await held.resize(size.columns, size.rows)
 
     async def resume(self, terminal: Terminal) -> TerminalState:
@@ -69,12 +69,12 @@ class SteeredPairs:
         async with self._seated(terminal.pair) as held:
             await held.restart(name)
             (state,) = [candidate for candidate in await held.states() if candidate.name == name]
-            return _told(terminal.pair, state)
+            return _terminal_state(terminal.pair, state)
 
     async def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
         changed = asyncio.Event()
         last_updates: dict[str, TerminalUpdate] = {}
-        async with self._seen(pair) as held:
+        async with self._observed(pair) as held:
             bells = [asyncio.create_task(_ring(held, name, changed)) for name in _SIDES]
             try:
                 while True:
@@ -92,7 +92,7 @@ class SteeredPairs:
 
 
 async def _states(held: TerminalPair, pair: str) -> list[TerminalState]:
-    return [_told(pair, state) for state in await held.states()]
+    return [_terminal_state(pair, state) for state in await held.states()]
 
 
 async def _ring(held: TerminalPair, name: str, changed: asyncio.Event) -> None:
@@ -100,7 +100,7 @@ async def _ring(held: TerminalPair, name: str, changed: asyncio.Event) -> None:
     signs = 0
     while True:
         try:
-            signs = await held.beats_beyond(name, signs)
+            signs = await held.signs_beyond(name, signs)
         except (AgentLost, NotPossibleNow, TimedOut):
             signs = 0
             await asyncio.sleep(_ABSENT_SECONDS)
@@ -115,7 +115,7 @@ async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalUpda
             picture = _picture(screen, screen.lines)
         except (AgentLost, NotPossibleNow):  # it was closed just now
             state = SideState(state.name, state.kind, session=state.session)
-    return TerminalUpdate(state=_told(pair, state), picture=picture)
+    return TerminalUpdate(state=_terminal_state(pair, state), picture=picture)
 
 
 def _is_same(previous: TerminalUpdate | None, news: TerminalUpdate) -> bool:
@@ -126,7 +126,7 @@ def _is_same(previous: TerminalUpdate | None, news: TerminalUpdate) -> bool:
     return previous.model_copy(update={"state": previous.state.model_copy(update=at)}) == news
 
 
-def _told(pair: str, state: SideState) -> TerminalState:
+def _terminal_state(pair: str, state: SideState) -> TerminalState:
     return TerminalState(
         terminal=Terminal(pair=pair, side=_SIDES[state.name]),
         agent=state.kind,

@@ -107,14 +107,14 @@ class Panes:
 
         Raises `BadInput` for what is neither.
         """
-        await self._control.tell(pressing(pane, keys))
+        await self._control.run(pressing(pane, keys))
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give every pane so many columns and rows."""
         panes = await self._all()
         for window in {pane.window: None for pane in panes if pane.name}:
             count = sum(pane.window == window for pane in panes)
-            await self._make_room(window, count, columns, rows)
+            await self._resize_window(window, count, columns, rows)
 
     async def _all(self) -> list[_Pane]:
         """Those of every window: a person may have opened more of them."""
@@ -130,7 +130,7 @@ class Panes:
         """A pane for the program of this name: the free one, or a new one beside the last that has a name."""
         free = next((pane.id for pane in panes if pane.free and not pane.name), None)
         if free is not None:
-            await self._control.tell(f"set -p -t {free} {_NAME} {name}")
+            await self._control.run(f"set -p -t {free} {_NAME} {name}")
             return free
         beside = next((pane for pane in reversed(panes) if pane.name), None)
         if beside is None:
@@ -141,12 +141,12 @@ class Panes:
     async def _split(self, name: str, beside: _Pane, count: int) -> str:
         """One list, in which the new pane is known by being the active one, until the person's is again."""
         columns, rows, window = self._settings.columns, self._settings.rows, beside.window
-        await self._make_room(window, count + 1, columns, rows)
+        await self._resize_window(window, count + 1, columns, rows)
         (pane,) = await self._control.ask(
             f"split-window -h -t {beside.id} -c / -P -F '#{{pane_id}}' {PLACEHOLDER} ; "
             f"set -p -t {window} {_NAME} {name} ; last-pane -t {window}"
         )
-        await self._make_room(window, count + 1, columns, rows)
+        await self._resize_window(window, count + 1, columns, rows)
         return pane
 
     async def _in_new_window(self, name: str) -> str:
@@ -157,13 +157,13 @@ class Panes:
             f"set -p -t {session}={called} {_NAME} {name}"
         )
         window, pane = answer.split()
-        await self._make_room(window, 1, self._settings.columns, self._settings.rows)
+        await self._resize_window(window, 1, self._settings.columns, self._settings.rows)
         return pane
 
-    async def _make_room(self, window: str, count: int, columns: int, rows: int) -> None:
+    async def _resize_window(self, window: str, count: int, columns: int, rows: int) -> None:
         """Resizing fixes the window's size too, so that no client that attaches shrinks it."""
         width = count * (columns + 1) - 1
-        await self._control.tell(
+        await self._control.run(
             f"resize-window -t {window} -x {width} -y {rows} ; "
             f"select-layout -t {window} even-horizontal"
         )
@@ -174,7 +174,7 @@ class Panes:
             f"-e {quoted(f'{name}={self._value(value)}')}" for name, value in program.env.items()
         )
         folder = quoted(literally(str(program.cwd)))
-        await self._control.tell(
+        await self._control.run(
             f"respawn-pane -k -t {pane} -c {folder} {variables} -- {_command(program.argv)} ; "
             f"clear-history -t {pane} ; {forget_input(pane)} ; set -p -t {pane} {_STARTED} 1"
         )

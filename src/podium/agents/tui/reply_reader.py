@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from podium.agents.contract.messages import read_messages
-from podium.agents.outcome import is_overflow, plain_words, reset_time
-from podium.agents.tui.adapter import Said, Terms, Written
+from podium.agents.outcome import is_overflow, plain_line, reset_time
+from podium.agents.tui.adapter import TranscriptEntry, TuiTimings, Written
 from podium.agents.tui.control import Control
-from podium.agents.tui.delivery import Letter
+from podium.agents.tui.delivery import OutboundMessage
 from podium.agents.tui.screen import history, history_size
 from podium.agents.tui.screen_watch import LOOK_SECONDS, Sight
 from podium.core.errors import (
@@ -38,9 +38,9 @@ _NOT_LOGGED_IN = re.compile(
 )
 
 
-def trouble_of(who: str, message: str, now: datetime) -> PodiumError:
+def error_of(who: str, message: str, now: datetime) -> PodiumError:
     """The error of the tree for what it says. Programs on terminals give a provider's answer in words alone."""
-    reason = plain_words(message) or "it does not say why"
+    reason = plain_line(message) or "it does not say why"
     if is_overflow(message):
         return ContextOverflow(f"the conversation of {who} is too long: {reason}; begin a new one")
     if _LIMITED.search(message):
@@ -123,7 +123,7 @@ class Answer:
     read_from: ReadFrom
 
 
-class Ear(Protocol):
+class ReplyReader(Protocol):
     """Listens for the answer to one message."""
 
     async def hear(self) -> Answer | None:
@@ -141,75 +141,75 @@ class Ear(Protocol):
 
 
 @dataclass
-class WrittenEar:
+class TranscriptReplyReader:
     """Reads what the program writes down: all words after its prompt until the end of its turn."""
 
     who: str
     written: Written
-    letter: Letter
+    message: OutboundMessage
     awaited: AwaitedMessage | None
     sight: Sight
-    terms: Terms
+    timings: TuiTimings
     door: HookDoor
     transcript: Transcript
     progress: Progress
     clock: Clock
     due_at: float = math.inf
-    _mark: Json = field(init=False)
+    _position: Json = field(init=False)
     _prompt: Literal["none", "another", "ours"] = "none"
     """Whose turn it is. A turn that was interrupted may be written down when the next message is on its way already."""
-    _words: list[str] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)
     _is_silent: bool = False
     """Its turn seems to be over without a word."""
 
     def __post_init__(self) -> None:
-        self._mark = self.letter.mark
+        self._position = self.message.mark
 
     def stirs(self) -> bool:
         return False  # what it writes down tells of itself
 
     async def hear(self) -> Answer | None:
-        entries, self._mark = await asyncio.to_thread(self.written.since, self._mark)
+        entries, self._position = await asyncio.to_thread(self.written.since, self._position)
         for entry in entries:
             self.transcript.write(json.dumps(asdict(entry), ensure_ascii=False))
             if entry.kind == "used":
                 await self.door.settle(entry.use, ok=entry.ok, error="" if entry.ok else entry.text)
             elif self._is_over(entry):
-                return Answer("\n".join(self._words), "transcript")
+                return Answer("\n".join(self._texts), "transcript")
         return await self._silence() if self._is_silent else None
 
-    def _is_over(self, entry: Said) -> bool:
+    def _is_over(self, entry: TranscriptEntry) -> bool:
         """What comes before the prompt is of an earlier turn."""
         if entry.kind == "prompt" and self._prompt != "ours":
-            self._prompt = "ours" if self.letter.is_taken_as(entry.text) else "another"
-            self._words.clear()
+            self._prompt = "ours" if self.message.is_taken_as(entry.text) else "another"
+            self._texts.clear()
         elif entry.kind == "words" and self._prompt != "none":
-            self._words.append(entry.text)
+            self._texts.append(entry.text)
             self.door.tell("text", entry.text)
             if self.awaited is not None:
-                _tell_progress(self.awaited, read_messages(entry.text), self.progress)
+                _report_progress(self.awaited, read_messages(entry.text), self.progress)
         return entry.kind == "end" and self._prompt != "none" and self._is_end_of_ours(entry)
 
-    def _is_end_of_ours(self, end: Said) -> bool:
+    def _is_end_of_ours(self, end: TranscriptEntry) -> bool:
         """A prompt that is not known again counts only if its turn brought what was awaited."""
         if self._prompt == "another" and not (end.ok and self._brought_message()):
             self._prompt = "none"
             return False
         if not end.ok:
-            raise trouble_of(self.who, end.text, self.clock.now())
-        self._is_silent = not any(text.strip() for text in self._words)
+            raise error_of(self.who, end.text, self.clock.now())
+        self._is_silent = not any(text.strip() for text in self._texts)
         return not self._is_silent
 
     def _brought_message(self) -> bool:
         if self.awaited is None:
             return False
-        return self.awaited.found_in(read_messages("\n".join(self._words))) is not None
+        return self.awaited.found_in(read_messages("\n".join(self._texts))) is not None
 
     async def _silence(self) -> Answer | None:
         """An end without a word may be the last turn's, told late: only one that rests has said nothing."""
         await self.sight.look()
         self.due_at = _now() + LOOK_SECONDS
-        if not self.sight.rests(self.terms.quiet_seconds):
+        if not self.sight.rests(self.timings.quiet_seconds):
             return None
         if self.door.waiting_approvals:
             return Answer("", "transcript")
@@ -217,22 +217,22 @@ class WrittenEar:
 
 
 @dataclass
-class ScreenEar:
+class ScreenReplyReader:
     """Looks for blocks among what was shown since: only when one may have come, or the screen rests."""
 
     control: Control
     pane: str
     sight: Sight
-    mark: Json
+    position: Json
     awaited: AwaitedMessage | None
-    terms: Terms
+    timings: TuiTimings
     transcript: Transcript
     progress: Progress
     gate: StreamGate | None = None
     """None: nothing tells that a tag went by."""
-    _told: set[str] = field(default_factory=set)
-    _found: str = ""
-    _found_at: float = 0.0
+    _reported: set[str] = field(default_factory=set)
+    _candidate: str = ""
+    _candidate_at: float = 0.0
     _read_at: float = 0.0
     _opened: bool = False
     """A closing tag went by since the last reading."""
@@ -241,10 +241,10 @@ class ScreenEar:
     def due_at(self) -> float:
         # Where a tag is drawn in pieces, or a screen never rests, it is read now and then all the same.
         anyway = self._read_at + _ANYWAY_SECONDS if self.sight.has_news else math.inf
-        later = [self.sight.rests_at(self.terms.quiet_seconds), anyway]
-        if self._found:
-            later.append(self._found_at + _BUSY_SECONDS)
-        if self._found and self.sight.has_news:  # it may have become ready
+        later = [self.sight.rests_at(self.timings.quiet_seconds), anyway]
+        if self._candidate:
+            later.append(self._candidate_at + _BUSY_SECONDS)
+        if self._candidate and self.sight.has_news:  # it may have become ready
             later.append(self._read_at + _GLANCE_SECONDS)
         return min((at for at in later if at > self._read_at), default=math.inf)
 
@@ -254,14 +254,14 @@ class ScreenEar:
         self._opened = False
         text, blocks = await self._read()
         if self.awaited is None:
-            return self._words(text) if self.sight.rests(self.terms.quiet_seconds) else None
-        _tell_progress(self.awaited, blocks, self._progress_once)
+            return self._as_answer(text) if self.sight.rests(self.timings.quiet_seconds) else None
+        _report_progress(self.awaited, blocks, self._progress_once)
         return self._answer(self.awaited, blocks)
 
     def stirs(self) -> bool:
         if self.gate is not None and self.gate.has_opened():
             self._opened = True
-        return self._opened or bool(self._found)
+        return self._opened or bool(self._candidate)
 
     async def best(self) -> Answer | None:
         """The block, if it is there when nothing more is waited for. Plain words of a screen are nobody's answer: the echo of the
@@ -273,7 +273,7 @@ class ScreenEar:
             return None
         return self._blocks(self.awaited, blocks)
 
-    async def found(self, awaited: AwaitedMessage) -> bool:
+    async def has_block(self, awaited: AwaitedMessage) -> bool:
         """Whether the block is there, ready or not."""
         return awaited.found_in((await self._read())[1]) is not None
 
@@ -281,13 +281,15 @@ class ScreenEar:
         """The block counts when its program is ready, or has rested: one that works may send a better one."""
         message = awaited.found_in(blocks)
         serialized = "" if message is None else message.model_dump_json()
-        if serialized != self._found:
-            self._found, self._found_at = serialized, _now()
+        if serialized != self._candidate:
+            self._candidate, self._candidate_at = serialized, _now()
         if message is None:
             return None
-        if self.sight.status == "ready" or self.sight.rests(self.terms.quiet_seconds):
+        if self.sight.status == "ready" or self.sight.rests(self.timings.quiet_seconds):
             return self._blocks(awaited, blocks)
-        return self._blocks(awaited, blocks) if _now() >= self._found_at + _BUSY_SECONDS else None
+        return (
+            self._blocks(awaited, blocks) if _now() >= self._candidate_at + _BUSY_SECONDS else None
+        )
 
     def _blocks(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer:
         ours = [message for message in blocks.messages if not awaited.fault_of(message)]
@@ -295,21 +297,21 @@ class ScreenEar:
         self.transcript.write(text)
         return Answer(text, "screen")
 
-    def _words(self, text: str) -> Answer:
+    def _as_answer(self, text: str) -> Answer:
         self.transcript.write(text)
         return Answer(text, "screen")
 
     def _progress_once(self, message: MessageBlock) -> None:
         """A screen shows the same block again and again."""
-        if message.body not in self._told:
-            self._told.add(message.body)
+        if message.body not in self._reported:
+            self._reported.add(message.body)
             self.progress(message)
 
     async def _read(self) -> tuple[str, ParsedBlocks]:
         """What has been shown since the message; and a little more, unless that has what is awaited."""
         self._read_at = _now()
         size = await history_size(self.control, self.pane)
-        before = self.mark if isinstance(self.mark, int) else 0
+        before = self.position if isinstance(self.position, int) else 0
         new = size - before if size >= before else size
         if self.awaited is not None:
             text, blocks = await self._last_lines(new)
@@ -327,7 +329,7 @@ class ScreenEar:
         return text, read_messages(text, columns=screen.columns)
 
 
-def _tell_progress(awaited: AwaitedMessage, blocks: ParsedBlocks, progress: Progress) -> None:
+def _report_progress(awaited: AwaitedMessage, blocks: ParsedBlocks, progress: Progress) -> None:
     for message in blocks.messages:
         if awaited.is_progress(message):
             progress(message)

@@ -102,7 +102,7 @@ _FACTS = (
     "pane_dead_status", HELD, "pane_title",
 )  # fmt: skip
 _PAINT_FACTS = ("pane_width", "pane_height", "cursor_x", "cursor_y", "cursor_flag", "pane_dead")
-_LAST_WORDS_LINES = 20
+_LAST_OUTPUT_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ async def refuse_dead(control: Control, pane: str, screen: Screen) -> None:
     if not screen.dead:
         return
     lines = [line for line in await history(control, pane) if line]
-    last_output = "\n".join(lines[-_LAST_WORDS_LINES:])
+    last_output = "\n".join(lines[-_LAST_OUTPUT_LINES:])
     how = "" if screen.exit_code is None else f" with {screen.exit_code}"
     raise ProgramEnded(f"the program in pane {pane} ended{how}; start it again", last_output)
 
@@ -250,12 +250,12 @@ class Patience(FrozenModel):
 _TONES_OF_SKIN = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _VIRAMA = 9
 """Of the classes of combining: it joins two letters to one."""
-_WHERE_LETTERS_ARE_JOINED = (range(0x0900, 0x1D00), range(0xA800, 0xAC00))
+_JOINING_SCRIPTS = (range(0x0900, 0x1D00), range(0xA800, 0xAC00))
 
 
-def _join_letters() -> str:
+def _joining_signs() -> str:
     """Signs of Indian and kindred scripts that take a cell with a letter or without, as a program sees it."""
-    signs = (chr(code) for codes in _WHERE_LETTERS_ARE_JOINED for code in codes)
+    signs = (chr(code) for codes in _JOINING_SCRIPTS for code in codes)
     return "".join(
         sign
         for sign in signs
@@ -263,7 +263,7 @@ def _join_letters() -> str:
     )
 
 
-MEASURED_OTHERWISE = _TONES_OF_SKIN + _join_letters()
+MEASURED_OTHERWISE = _TONES_OF_SKIN + _joining_signs()
 """Signs that tmux gives other cells than a program which goes by whole characters. Where one stands in its input,
 that program paints beside what is there from then on, and what it shows can no longer be read."""
 
@@ -283,7 +283,7 @@ def surely_drawn(text: str) -> str:
     return "".join(filter(_is_sure, unicodedata.normalize("NFD", text)))
 
 
-def tells_itself(text: str) -> bool:
+def is_recognisable(text: str) -> bool:
     """Whether the text is known again in an input: by all of its signs, or by enough of them."""
     sure = surely_drawn(text)
     return len(sure) >= _ENOUGH_SIGNS or (bool(sure) and sure == "".join(text.split()))

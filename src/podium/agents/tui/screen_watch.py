@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapter import Adapter, Status, Terms
+from podium.agents.tui.adapter import Adapter, Status, TuiTimings
 from podium.agents.tui.control import Control
 from podium.agents.tui.screen import Composer, Eyes, Screen, look, refuse_dead
 from podium.core.errors import NeedsHuman
@@ -24,14 +24,14 @@ class Sight:
     """What one program is at, as far as its screen tells, and for how long it has rested."""
 
     def __init__(
-        self, control: Control, activity: Activity, pane: str, adapter: Adapter, timings: Terms
+        self, control: Control, activity: Activity, pane: str, adapter: Adapter, timings: TuiTimings
     ) -> None:
         self._control = control
         self._activity = activity
         self._pane = pane
         self._adapter = adapter
-        self._terms = timings
-        self._beats = -1
+        self._timings = timings
+        self._signs = -1
         self._ends = 0
         self._looked_at = -math.inf
         self._calm_since: float | None = None
@@ -44,7 +44,7 @@ class Sight:
     async def look(self) -> Screen:
         """What is shown now. Raises `ProgramEnded` with its last words when the program is no more."""
         signs, self._ends = (
-            self._activity.beats(self._pane),
+            self._activity.signs(self._pane),
             self._activity.ends(self._pane),
         )
         screen = await look(self._control, self._pane)
@@ -78,7 +78,7 @@ class Sight:
     @property
     def has_news(self) -> bool:
         """Something was written since the last look."""
-        return self._activity.beats(self._pane) > self._beats
+        return self._activity.signs(self._pane) > self._signs
 
     @property
     def has_end(self) -> bool:
@@ -88,7 +88,7 @@ class Sight:
     @property
     def has_first_news(self) -> bool:
         """Something was written for the first time since the last look: now it is known when the next is due."""
-        return self._activity.beats(self._pane) == self._beats + 1
+        return self._activity.signs(self._pane) == self._signs + 1
 
     def rests_at(self, seconds: float) -> float:
         """When it will have rested for so long, unless it stirs. Never, while it works."""
@@ -112,13 +112,13 @@ class Sight:
         self._pause_seconds = LOOK_SECONDS
         while True:
             await self.refuse_asking(who)
-            if self.status == "ready" or self.rests(self._terms.quiet_seconds):
+            if self.status == "ready" or self.rests(self._timings.quiet_seconds):
                 return True
             if _now() >= give_up_at:
                 return (
                     self.status == "unknown"
                 )  # it never rests; whether it takes words, they will show
-            await self.pause(min(give_up_at, self.rests_at(self._terms.quiet_seconds)))
+            await self.pause(min(give_up_at, self.rests_at(self._timings.quiet_seconds)))
 
     async def until_rests(self, who: str, seconds: float) -> bool:
         """Wait until it has been ready for a while. False: it did not in time."""
@@ -126,22 +126,22 @@ class Sight:
         self._pause_seconds = LOOK_SECONDS
         while True:
             await self.refuse_asking(who)
-            if self.rests(self._terms.quiet_seconds):
+            if self.rests(self._timings.quiet_seconds):
                 return True
             if _now() >= give_up_at:
                 return False
-            await self.pause(min(give_up_at, self.rests_at(self._terms.quiet_seconds)))
+            await self.pause(min(give_up_at, self.rests_at(self._timings.quiet_seconds)))
 
     async def pause(self, until: float) -> None:
         """Until it writes something and a look is worthwhile, or until that time."""
         if not self.has_news:
             wake_at = min(until, self.due_at)
-            await self._activity.beyond(self._pane, self._beats, max(wake_at - _now(), 0.0))
+            await self._activity.beyond(self._pane, self._signs, max(wake_at - _now(), 0.0))
         await asyncio.sleep(max(min(until, self.due_at) - _now(), 0.0))
 
     def _note(self, status: Status, signs: int) -> None:
         now = _now()
-        goes_on = status == self.status and (status != "unknown" or signs == self._beats)
+        goes_on = status == self.status and (status != "unknown" or signs == self._signs)
         if status not in ("ready", "unknown"):
             self._calm_since = None
         elif not goes_on or self._calm_since is None:
@@ -153,7 +153,7 @@ class Sight:
         still_busy = status == self.status == "busy"
         longer = min(self._pause_seconds * 2, _MAX_LOOK_SECONDS)
         self._pause_seconds = longer if still_busy else LOOK_SECONDS
-        self.status, self._beats, self._looked_at = status, signs, now
+        self.status, self._signs, self._looked_at = status, signs, now
 
 
 def _now() -> float:
@@ -215,7 +215,7 @@ class ComposerWatch:
         deadline = loop.time() + seconds
         looks = 0
         while True:
-            signs = self._activity.beats(self._pane)
+            signs = self._activity.signs(self._pane)
             state = await self.shows(text)
             looks += 1
             left = deadline - loop.time()

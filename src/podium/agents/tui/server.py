@@ -116,7 +116,7 @@ class TmuxServer:
         make_private(self.settings.socket.parent)
         make_private(self.settings.folder)
         await self._start()
-        await self.control.tell(" ; ".join(_OPTIONS))
+        await self.control.run(" ; ".join(_OPTIONS))
         return await self.identity()
 
     async def identity(self) -> ServerIdentity:
@@ -150,7 +150,7 @@ class TmuxServer:
             if await self.control.ask(f"show-options -gqv {_OURS}") != ["1"]:
                 await self.control.close()
                 raise self._foreign()
-            await self.control.tell("kill-server")
+            await self.control.run("kill-server")
 
     async def _start(self) -> None:
         """A server that is just ending refuses newcomers for a moment: 3 times in 20 on tmux 3.3a."""

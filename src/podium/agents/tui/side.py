@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from podium.agents.confinement import Needs, fenced
+from podium.agents.confinement import Needs, with_needs
 from podium.agents.deps import AgentOptions
 from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapter import Adapter, Place, TuiDeps, Written
+from podium.agents.tui.adapter import Adapter, ProgramContext, TuiDeps, Written
 from podium.agents.tui.control import Control
-from podium.agents.tui.delivery import Letter, Letters, SeenFates, Sender
+from podium.agents.tui.delivery import OutboundMessage, OutboundMessages, ScreenProbe, Sender
 from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ServerGone
 from podium.agents.tui.injector import Injector
 from podium.agents.tui.keyboard import Keyboard, Lapsed
@@ -71,7 +71,7 @@ _FOLDERS = ("home", "tmp", "door", "messages", "letters")
 
 
 @dataclass(frozen=True)
-class Seating:
+class SideSpec:
     """Who sits on a side, and what it is told first."""
 
     name: str
@@ -82,12 +82,12 @@ class Seating:
 
 
 @dataclass(frozen=True)
-class Quarters:
+class SideFolders:
     """The folder of one side, private, for as long as the pair is up."""
 
     folder: Path
-    kit: TuiDeps
-    seating: Seating
+    deps: TuiDeps
+    spec: SideSpec
 
     @property
     def door_file(self) -> Path:
@@ -98,15 +98,15 @@ class Quarters:
         """For what is handed over as files."""
         return self.folder / "messages"
 
-    def place(self, *, confined: bool = False) -> Place:
-        return Place(
-            name=self.seating.name,
-            cwd=self.seating.cwd,
+    def context(self, *, confined: bool = False) -> ProgramContext:
+        return ProgramContext(
+            name=self.spec.name,
+            cwd=self.spec.cwd,
             home=self.folder / "home",
             temporary=self.folder / "tmp",
-            options=self.seating.options,
-            hook_command=self.kit.hook_command,
-            user_home=self.kit.user_home,
+            options=self.spec.options,
+            hook_command=self.deps.hook_command,
+            user_home=self.deps.user_home,
             confined=confined,
         )
 
@@ -118,22 +118,22 @@ class Quarters:
 
     async def program(self, session: str) -> tuple[Program, str]:
         """The program for its pane, in this conversation or in a new one, and what the conversation is called."""
-        seating, deps = self.seating, self.kit
-        confinement = await deps.enclosures.confinement(str(seating.cwd))
-        context = self.place(confined=confinement.kind != "none")
-        launch = await asyncio.to_thread(seating.adapter.launch, context, session or None)
+        spec, deps = self.spec, self.deps
+        confinement = await deps.confinement_provider.confinement(str(spec.cwd))
+        context = self.context(confined=confinement.kind != "none")
+        launch = await asyncio.to_thread(spec.adapter.launch, context, session or None)
         spawn = ProcessSpec(
             argv=launch.argv,
-            cwd=str(seating.cwd),
+            cwd=str(spec.cwd),
             env={**launch.env, DOOR_FILE: str(self.door_file)},
-            confinement=fenced(confinement, self._needs(launch.needs, context)),
+            confinement=with_needs(confinement, self._needs(launch.needs, context)),
         )
         argv = await deps.launcher.on_terminal(spawn)
-        return Program(name=seating.name, argv=argv, cwd=seating.cwd), launch.session
+        return Program(name=spec.name, argv=argv, cwd=spec.cwd), launch.session
 
-    def _needs(self, needs: Needs, context: Place) -> Needs:
+    def _needs(self, needs: Needs, context: ProgramContext) -> Needs:
         """What its kind needs, and what a turn does: to find the door, and to read what is handed over as a file."""
-        doors = () if self.kit.door_folder is None else (self.kit.door_folder,)
+        doors = () if self.deps.door_folder is None else (self.deps.door_folder,)
         writable = (context.home, context.temporary, *needs.writable)
         return replace(
             needs,
@@ -154,28 +154,28 @@ class Side:
     def __init__(
         self,
         deps: TuiDeps,
-        seating: Seating,
+        spec: SideSpec,
         control: Control,
         panes: Panes,
         activity: Activity,
         folder: Path,
     ) -> None:
-        self.seating = seating
-        self.adapter = seating.adapter
-        self.quarters = Quarters(folder.absolute(), deps, seating)
-        self.letters = Letters(folder.absolute() / "letters")
+        self.spec = spec
+        self.adapter = spec.adapter
+        self.folders = SideFolders(folder.absolute(), deps, spec)
+        self.outbound = OutboundMessages(folder.absolute() / "letters")
         self.pane = ""
-        self._kit = deps
+        self._deps = deps
         self._control = control
         self._panes = panes
         self._activity = activity
         self._server = ServerIdentity(0, 0)
-        self._book = SideBook(folder.absolute() / "side.json", seating.adapter.kind)
+        self._book = SideBook(folder.absolute() / "side.json", spec.adapter.kind)
         self._sight: Sight | None = None
 
     @property
     def name(self) -> str:
-        return self.seating.name
+        return self.spec.name
 
     @property
     def who(self) -> str:
@@ -188,7 +188,7 @@ class Side:
         A program that ended, or was lost with an earlier server, is started again in its conversation; with `again` one
         that lives as well.
         """
-        pane = await self._found(server)
+        pane = await self._find_pane(server)
         if not pane or again or (await look(self._control, pane)).dead:
             pane = await self._start(server, pane)
         await self._settle_in(pane, server)
@@ -197,7 +197,7 @@ class Side:
         """Know its pane, and start nothing. Raises `PaneGone` when it has none."""
         if self.pane and self._server == server:
             return
-        if not (pane := await self._found(server)):
+        if not (pane := await self._find_pane(server)):
             raise PaneGone(f"{self.who} is not up; bring the pair up first")
         await self._settle_in(pane, server)
 
@@ -225,9 +225,9 @@ class Side:
         record = self.record()
         if record.primed:
             return
-        await self.be_ready(self._kit.terms.start_seconds)
-        if self.seating.primer:
-            await self.send(f"primer {record.lives}", self.seating.primer)
+        await self.be_ready(self._deps.timings.start_seconds)
+        if self.spec.primer:
+            await self.send(f"primer {record.lives}", self.spec.primer)
             await self._rest_after_primer()
         written = self.written
         session = written.session if written is not None else record.session
@@ -242,7 +242,7 @@ class Side:
 
     async def interrupt(self, seconds: float = INTERRUPT_SECONDS) -> bool:
         """End what it is at by its own keys. True: it is ready. Does nothing to one that rests."""
-        quiet = min(self._kit.terms.quiet_seconds, seconds / 2)
+        quiet = min(self._deps.timings.quiet_seconds, seconds / 2)
         give_up_at = asyncio.get_running_loop().time() + seconds
         while (left := give_up_at - asyncio.get_running_loop().time()) > 0:
             await self.sight.look()
@@ -261,7 +261,7 @@ class Side:
     def sight(self) -> Sight:
         if self._sight is None:
             self._sight = Sight(
-                self._control, self._activity, self._pane(), self.adapter, self._kit.terms
+                self._control, self._activity, self._pane(), self.adapter, self._deps.timings
             )
         return self._sight
 
@@ -272,20 +272,20 @@ class Side:
             self._activity,
             self._pane(),
             self.adapter,
-            self.quarters.messages,
+            self.folders.messages,
             self.adapter.patience,
         )
 
-    async def send(self, key: str, text: str) -> Letter:
+    async def send(self, key: str, text: str) -> OutboundMessage:
         """Have it take these words, once for each key. Raises as `Sender.send` does."""
-        fit = self.adapter.fitted(text, self.quarters.place())
-        message = await self._sender.send(key, fit, self.mark)
+        fit = self.adapter.fitted(text, self.folders.context())
+        message = await self._sender.send(key, fit, self.end_position)
         self.sight.stirred()
         return message
 
     @property
     def keyboard(self) -> Keyboard:
-        return Keyboard(self._control, self._pane(), self._kit.clock)
+        return Keyboard(self._control, self._pane(), self._deps.clock)
 
     async def by_ourselves(self, act: Callable[[], Awaitable[T]], lapsed: Lapsed) -> T:
         """Do what types in the pane while no person has its keyboard, and again when one took it meanwhile.
@@ -317,19 +317,21 @@ class Side:
     @property
     def _sender(self) -> Sender:
         injector = self.injector
-        probe = SeenFates(self._control, self._pane(), injector, self.adapter.status, self.written)
-        return Sender(injector, self.letters, self._server, self.record().lives, probe)
+        probe = ScreenProbe(
+            self._control, self._pane(), injector, self.adapter.status, self.written
+        )
+        return Sender(injector, self.outbound, self._server, self.record().lives, probe)
 
     @property
     def written(self) -> Written | None:
-        return self.adapter.written(self.quarters.place(), self.record().session)
+        return self.adapter.written(self.folders.context(), self.record().session)
 
-    async def mark(self) -> Json:
+    async def end_position(self) -> Json:
         """Where what it writes down has its end now; or, where it writes nothing, how much it has shown."""
         written = self.written
         if written is None:
             return await history_size(self._control, self._pane())
-        return await asyncio.to_thread(written.mark)
+        return await asyncio.to_thread(written.end_position)
 
     def record(self) -> SideRecord:
         return self._book.read()
@@ -344,12 +346,12 @@ class Side:
         return await self.injector.ledger.press_between(press)
 
     async def _rest_after_primer(self) -> None:
-        if not await self.sight.until_rests(self.who, self._kit.terms.start_seconds):
+        if not await self.sight.until_rests(self.who, self._deps.timings.start_seconds):
             raise TimedOut(
                 f"{self.who} has been {self.sight.status} since it was told its part; look at its pane"
             )
 
-    async def _found(self, server: ServerIdentity) -> str:
+    async def _find_pane(self, server: ServerIdentity) -> str:
         """Its pane in this life of the server. Empty: it has none."""
         if self.record().server != (server.pid, server.started):
             return ""
@@ -364,8 +366,8 @@ class Side:
         if pane:
             # While its home is laid out nobody may lay links there.
             await end_program(self._control, pane)
-        self.quarters.lay_out()
-        program, session = await self.quarters.program(record.session)
+        self.folders.lay_out()
+        program, session = await self.folders.program(record.session)
         again = bool(record.session) and session == record.session
         self.keep(
             record.model_copy(
@@ -377,7 +379,7 @@ class Side:
                 }
             )
         )
-        await asyncio.to_thread(self.letters.remove_old)
+        await asyncio.to_thread(self.outbound.remove_old)
         if not pane:
             return await self._panes.open(program)
         await self._panes.restart(pane, program)

@@ -23,7 +23,7 @@ from podium.config.project_identity import settle_identity
 from podium.core.errors import BadInput
 from podium.core.work import QueueSpec
 from podium.render.text import moment
-from podium.web.access.tokens import ConsoleRole, KeptToken, TokenBook, console_folder
+from podium.web.access.tokens import ConsoleRole, TokenBook, TokenRecord, console_folder
 
 if TYPE_CHECKING:
     from podium.core.model import UtcDatetime
@@ -137,11 +137,11 @@ def _until(expires: str, now: datetime) -> UtcDatetime | None:
     return now + length
 
 
-def _record(kept: KeptToken) -> dict[str, Any]:
+def _record(kept: TokenRecord) -> dict[str, Any]:
     return kept.model_dump(mode="json", exclude={"sha256"}) | {"roles": sorted(kept.roles)}
 
 
-def _row(kept: KeptToken) -> tuple[str, ...]:
+def _row(kept: TokenRecord) -> tuple[str, ...]:
     until = moment(kept.expires_at) if kept.expires_at else "never"
     return (
         kept.id,

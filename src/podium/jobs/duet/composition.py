@@ -11,7 +11,7 @@ from podium.core.turns import Side
 from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet
 from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.models import Pair, PairSide
-from podium.jobs.duet.role_agents import player_of
+from podium.jobs.duet.role_agents import bind_role
 from podium.ports import FlowBody
 
 if TYPE_CHECKING:
@@ -22,19 +22,19 @@ async def build_duet(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
     from podium.agents.contract.messages import read_messages
 
-    kit = DuetDeps(
+    deps = DuetDeps(
         store=await podium.store(),
         clock=podium.clock,
-        purse=await podium.budget_tracker(),
-        stage=lambda pair: stage_of(podium, pair),
+        budget_tracker=await podium.budget_tracker(),
+        prepare_sides=lambda pair: prepare_sides(podium, pair),
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),
     )
-    return play_duet(kit)
+    return play_duet(deps)
 
 
-async def stage_of(podium: Podium, pair: Pair) -> DuetSides:
-    """Both sides, ready to be asked. Raises what keeps them from that."""
+async def prepare_sides(podium: Podium, pair: Pair) -> DuetSides:
+    """Prepare both sides to be asked. Raises the reason when one cannot be."""
     refuse_ungranted(podium, pair)
     if pair.transport == "headless":
         return DuetSides(
@@ -46,17 +46,17 @@ async def stage_of(podium: Podium, pair: Pair) -> DuetSides:
     return await terminals_of(podium, pair)
 
 
-async def _headless(podium: Podium, side: Side, seat: PairSide) -> DuetSide:
-    from podium.jobs.duet.confinement import duet_fence
+async def _headless(podium: Podium, side: Side, slot: PairSide) -> DuetSide:
+    from podium.jobs.duet.confinement import duet_confinement
 
-    known = seat.agent in (*podium.settings.agents, *podium.made_agents)
-    fence = duet_fence(podium)
+    configured = slot.agent in (*podium.settings.agents, *podium.made_agents)
+    confinement = duet_confinement(podium)
     agent = build_agent(
         podium,
-        seat.agent,
-        await podium.hook_doors(confinement_provider=fence),
-        confinement=fence,
-        unlisted=None if known else AgentSettings(kind=seat.agent),
-        command=seat.command,
+        slot.agent,
+        await podium.hook_doors(confinement_provider=confinement),
+        confinement=confinement,
+        unlisted=None if configured else AgentSettings(kind=slot.agent),
+        command=slot.command,
     )
-    return DuetSide(player_of(podium, side, seat, agent), seat.cwd)
+    return DuetSide(bind_role(podium, side, slot, agent), slot.cwd)

@@ -25,56 +25,56 @@ if TYPE_CHECKING:
 
 
 _ANYWHERE = "/folder"
-"""Which folder it is makes no difference to its zones."""
+"""Stand-in root: the zones do not depend on the folder."""
 
 
 class DuetConfinement:
-    """Fences for folders that pairs work in; see `ConfinementProvider`."""
+    """Confinement for the folders that pairs work in; see `ConfinementProvider`."""
 
     def __init__(
         self,
         plain: ConfinementProvider,
         folders: ConfinementProvider,
         held: FolderConfinement | None,
-        kept: Sequence[Path],
+        hidden_paths: Sequence[Path],
     ) -> None:
-        """`plain` decides whether and how the network is held, `folders` what is shown, and `held` is how commands are
-        kept. `kept` are places, such as the socket of the pair's tmux, that no program of a pair may see."""
+        """`plain` confines the network, `folders` decides what is mounted, and `held` confines commands. No program of a
+        pair may see `hidden_paths`, such as the socket of the pair's tmux."""
         self._plain = plain
         self._folders = folders
         self._held = held
-        self._kept = tuple(place.resolve() for place in kept)
+        self._hidden_paths = tuple(path.resolve() for path in hidden_paths)
 
     async def confinement(self, root: str) -> Confinement:
-        """Raises `BadInput` for a folder that holds what is kept, or that no fence can be drawn around."""
-        self._refuse_kept(root)  # first: drawing a fence leaves an empty state folder
+        """Raises `BadInput` for a folder that holds a hidden path, or that cannot be confined."""
+        self._refuse_hidden_paths(root)  # first: confining leaves an empty state folder
         try:
-            fence = await self._plain.confinement(root)
-            if fence.kind == "none":
-                return fence
-            shown = await self._folders.confinement(root)
+            confinement = await self._plain.confinement(root)
+            if confinement.kind == "none":
+                return confinement
+            mounted = await self._folders.confinement(root)
         except CallRefused as refused:
             why = str(refused).partition(";")[0]
             raise BadInput(
-                f"no fence can be drawn around {root!r}: {why}; give the pair a smaller folder with --cwd DIR"
+                f"{root!r} cannot be confined: {why}; give the pair a smaller folder with --cwd DIR"
             ) from None
-        return fence.model_copy(update={"mounts": shown.mounts})
+        return confinement.model_copy(update={"mounts": mounted.mounts})
 
     def held(self, root: str) -> FolderConfinement | None:
         return self._held
 
-    def _refuse_kept(self, root: str) -> None:
+    def _refuse_hidden_paths(self, root: str) -> None:
         real = Path(root).resolve()
-        for place in self._kept:
-            if place.is_relative_to(real) or real.is_relative_to(place):
+        for path in self._hidden_paths:
+            if path.is_relative_to(real) or real.is_relative_to(path):
                 raise BadInput(
-                    f"{root!r} holds what Podium itself keeps ({str(place)!r}), which no agent may touch; give the "
+                    f"{root!r} overlaps with Podium's own files ({str(path)!r}), which no agent may access; give the "
                     "pair a folder of its own with --cwd DIR"
                 )
 
 
-def duet_fence(podium: Podium, *kept: Path) -> DuetConfinement:
-    """The fence for a pair whose own things, its tmux socket above all, are `kept`."""
+def duet_confinement(podium: Podium, *hidden_paths: Path) -> DuetConfinement:
+    """Build the confinement of a pair. `hidden_paths` are its own, such as its tmux socket."""
     from podium.policy import exec_rules
 
     gate, own = podium.gate, podium.folders
@@ -88,13 +88,13 @@ def duet_fence(podium: Podium, *kept: Path) -> DuetConfinement:
 
     settings, empty = podium.configuration.sandbox, own.user_state / "empty"
     folders = PlainFolderConfinement(settings, exec_rules, empty, closed, hidden)
-    # Without a fence nothing can be kept from programs.
-    places = () if settings.kind == "none" else (own.user_state, own.user_config, *kept)
-    return DuetConfinement(podium.confinement_provider, folders, _held(settings), places)
+    # Without confinement nothing can be hidden from programs.
+    paths = () if settings.kind == "none" else (own.user_state, own.user_config, *hidden_paths)
+    return DuetConfinement(podium.confinement_provider, folders, _held(settings), paths)
 
 
 def _held(settings: SandboxSettings) -> FolderConfinement | None:
-    """As in a workspace, but that nobody can roll back a person's own folder."""
+    """Build command confinement as in a workspace, except that a person's own folder cannot be rolled back."""
     held = held_in_workspaces(settings)
     return held and held.model_copy(update={"disposable": False, "undoable": False})
 
@@ -103,7 +103,7 @@ RULE = "duet-messages"
 
 
 class MessagesGate:
-    """Lets files of one private folder be read; all else is as the gate beneath says."""
+    """Allows reads of files in one private folder; delegates everything else to the wrapped gate."""
 
     def __init__(self, gate: Gate, folder: str) -> None:
         """Nobody but Podium can write to `folder`, so no link in it leads elsewhere."""
@@ -131,18 +131,18 @@ class MessagesGate:
         return self._gate.approval_seconds
 
     def _is_message(self, path: str) -> bool:
-        """A file `…/SIDE/messages/NAME.txt` of the folder."""
+        """Check for a file `…/SIDE/messages/NAME.txt` of the folder."""
         if not Path(path).is_absolute() or os.path.normpath(path) != path:
             return False
-        place = Path(path)
-        if not place.is_relative_to(self._folder):
+        file = Path(path)
+        if not file.is_relative_to(self._folder):
             return False
-        parts = place.relative_to(self._folder).parts
+        parts = file.relative_to(self._folder).parts
         return len(parts) == 3 and parts[1] == "messages"
 
 
 class LazyHookServers:
-    """Doors that are built with the first turn; see `HookServers`."""
+    """Hook servers built with the first turn; see `HookServers`."""
 
     def __init__(self, build: Callable[[], Awaitable[HookServers]]) -> None:
         self._build = build
@@ -160,7 +160,7 @@ class LazyHookServers:
 
 
 class LazyConfinement:
-    """A fence that is drawn when it is first asked for; see `ConfinementProvider`."""
+    """Confinement built on first use; see `ConfinementProvider`."""
 
     def __init__(self, build: Callable[[], ConfinementProvider]) -> None:
         self._build = build

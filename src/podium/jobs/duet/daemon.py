@@ -21,45 +21,45 @@ from podium.rpc.server import serve, serve_tls
 
 
 @asynccontextmanager
-async def found_terminals(
+async def open_terminals(
     podium: Podium,
     variables: Mapping[str, str],
     at: str = "",
-    papers: Path | None = None,
+    certificates: Path | None = None,
     *,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> AsyncIterator[TerminalPairs]:
-    """Those served at a socket or HOST:PORT; without, those that this project's daemon serves, or its own.
+    """Open the terminals at a socket or HOST:PORT; without `at` those of this project's daemon, or its own.
 
-    `tell` hears why a daemon that is there is not used. Raises `BadInput` for an address that cannot be meant,
-    `AgentLost` when nobody answers there.
+    `notify` gets the reason why an existing daemon is not used. Raises `BadInput` for an invalid address,
+    `AgentLost` when nothing answers there.
     """
     async with AsyncExitStack() as stack:
         if at:
-            yield await stack.enter_async_context(_reached(at, papers))
+            yield await stack.enter_async_context(_reached(at, certificates))
             return
-        daemon = await _daemon(podium, stack, tell)
+        daemon = await _daemon(podium, stack, notify)
         yield daemon or terminals_of_project(podium, variables)
 
 
-def _reached(at: str, papers: Path | None) -> AbstractAsyncContextManager[RemoteTerminals]:
+def _reached(at: str, certificates: Path | None) -> AbstractAsyncContextManager[RemoteTerminals]:
     if "/" in at:
         return reach(Path(at))
     host, port = address_in(at)
-    return reach_tls(host, port, certificates_in(papers))
+    return reach_tls(host, port, certificates_in(certificates))
 
 
 async def _daemon(
-    podium: Podium, stack: AsyncExitStack, tell: Callable[[str], None]
+    podium: Podium, stack: AsyncExitStack, notify: Callable[[str], None]
 ) -> TerminalPairs | None:
-    """The project's own, when it answers and would do just what is done here."""
+    """Connect to the project's daemon. None: it does not answer, or has another version or settings."""
     if not is_served(podium):
         return None
     try:
         remote = await stack.enter_async_context(reach(api_socket(podium)))
         theirs = await remote.hello()
     except PodiumError as error:
-        tell(f"going on without the daemon of `podium duet serve`: {error}")
+        notify(f"going on without the daemon of `podium duet serve`: {error}")
         return None
     ours = _greeting(podium)
     if theirs == ours:
@@ -69,7 +69,7 @@ async def _daemon(
         if theirs.version == ours.version
         else f"version {theirs.version!r}, this is {ours.version!r}"
     )
-    tell(
+    notify(
         f"going on without the daemon of `podium duet serve`, which has {other}; end it and start it anew"
     )
     return None
@@ -77,16 +77,16 @@ async def _daemon(
 
 @asynccontextmanager
 async def served_terminals(
-    podium: Podium, variables: Mapping[str, str], listen: str = "", papers: Path | None = None
+    podium: Podium, variables: Mapping[str, str], listen: str = "", certificates: Path | None = None
 ) -> AsyncIterator[list[str]]:
-    """Serve this project's terminals at its socket, and with `listen` to other machines. Gives where."""
+    """Serve this project's terminals at its socket, and with `listen` to other machines. Yields the addresses."""
     socket, greeting = api_socket(podium), _greeting(podium)
     terminals = terminals_of_project(podium, variables)
     async with AsyncExitStack() as stack:
         where = [str(socket)]
         if listen:
             host, port = address_in(listen)
-            tls = serve_tls(terminals, host, port, certificates_in(papers), greeting)
+            tls = serve_tls(terminals, host, port, certificates_in(certificates), greeting)
             where.append(f"{host}:{await stack.enter_async_context(tls)}")
         await stack.enter_async_context(serve(terminals, socket, greeting))
         yield where
@@ -97,19 +97,19 @@ def _greeting(podium: Podium) -> Greeting:
 
 
 def address_in(written: str) -> tuple[str, int]:
-    """Raises `BadInput` for what is no HOST:PORT."""
+    """Parse HOST:PORT. Raises `BadInput` if it is invalid."""
     host, _, port = written.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise BadInput(f"{written!r} is no address; write HOST:PORT, or the path of a socket")
+        raise BadInput(f"{written!r} is not an address; use HOST:PORT, or the path of a socket")
     return host, int(port)
 
 
 def certificates_in(folder: Path | None) -> Certificates:
-    """`key.pem`, `certificate.pem` and `authority.pem` of a folder. Raises `BadInput` when none is named."""
+    """Return `key.pem`, `certificate.pem` and `authority.pem` of a folder. Raises `BadInput` without one."""
     if folder is None:
         raise BadInput(
-            "between machines both ends show certificates; name a folder with key.pem, certificate.pem and authority.pem "
-            "by --papers, or forward the socket by SSH"
+            "HOST:PORT needs certificates on both ends; pass a folder with key.pem, certificate.pem and authority.pem "
+            "with --papers, or forward the socket over SSH"
         )
     return Certificates(
         key=folder / "key.pem",

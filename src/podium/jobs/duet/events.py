@@ -29,14 +29,14 @@ class LegOpened(EventBody):
 
 
 class MessageHeard(EventBody):
-    """A block was read in what an agent said, and this is what was done with it."""
+    """A message block was read in an agent's output and routed or dropped."""
 
     type: Literal["message_heard"] = "message_heard"
     leg: int
     sender: Side
     message: MessageBlock
     routed_to: Address | None = None
-    """None: it was not handed on, and `why` says why."""
+    """None: it was not handed on; `why` is the reason."""
     why: str = ""
 
 
@@ -76,13 +76,13 @@ class KeyboardReturned(EventBody):
     pair: str
     side: Side
     by: str
-    """Who had it."""
+    """Person who held it."""
     why: str = ""
     """Empty: they gave it back themselves."""
 
 
-_LEG = "leg"
-"""Key of the bar on the timeline: one leg is open at a time."""
+_HOP_BAR = "leg"
+"""Key of the bar on the timeline: one hop is open at a time."""
 
 
 def view_event(body: EventBody) -> EventView:
@@ -92,16 +92,16 @@ def view_event(body: EventBody) -> EventView:
             return EventView(
                 f"{body.pair}: {body.planner} plans, {body.executer} executes ({body.transport})"
             )
-        case LegOpened(leg=leg):
-            expected = " or ".join(leg.expected)
+        case LegOpened(leg=hop):
+            expected = " or ".join(hop.expected)
             return EventView(
-                f"{expected} awaited from {leg.expected_from}, round {leg.round}",
-                mark=BarStart(_LEG, leg.expected_from, expected, leg.round, ends_open="plain"),
+                f"{expected} awaited from {hop.expected_from}, round {hop.round}",
+                mark=BarStart(_HOP_BAR, hop.expected_from, expected, hop.round, ends_open="plain"),
             )
         case MessageHeard():
             return EventView(
                 _message_text(body),
-                mark=BarEnd(_LEG, "good" if body.routed_to else "bad", body.message.type),
+                mark=BarEnd(_HOP_BAR, "good" if body.routed_to else "bad", body.message.type),
             )
         case BlockIgnored():
             return EventView(f"of {body.sender}: {body.why}: {body.shown}")

@@ -25,6 +25,7 @@ JOB = Job(
     run_view="podium.jobs.duet.run_view:DuetRunView",
     queues="podium.jobs.duet.pairs:duet_queues",
     pages="podium.jobs.duet.pages.duet_page:router",
+    uninstall="podium.jobs.duet.claims:RunningPairs",
     sockets="podium.jobs.duet.pages.pane_socket:router",
     benches={"duet": "podium.jobs.duet.bench.command:app"},
     request="podium.jobs.duet.submission:DuetRequest",

@@ -7,44 +7,44 @@ from podium.core.events import EventBody
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import KeyboardRequest, Terminal
 from podium.jobs.duet.events import KeyboardReturned, KeyboardTaken
-from podium.jobs.duet.task_table import see_duets
+from podium.jobs.duet.task_table import list_duets
 from podium.ports import EventQuery, PaneMirror, Store, StoreView, Transaction
 
 _MAX_EVENTS = 10_000
 
 
 async def take_keyboard(
-    store: Store | None, mirror: PaneMirror, wish: KeyboardRequest
+    store: Store | None, mirror: PaneMirror, request: KeyboardRequest
 ) -> KeyboardHold:
-    """Have the keyboard, or more time with it. On return Podium types nothing there any more; that survives a crash.
+    """Take the keyboard, or extend the hold. On return Podium types nothing there any more; that survives a crash.
 
     `store` is None where no task was ever recorded. Raises `NotPossibleNow` when another person has it.
     """
-    hold = await mirror.take(wish)
-    terminal = wish.terminal
+    hold = await mirror.take(request)
+    terminal = request.terminal
     taken = KeyboardTaken(pair=terminal.pair, side=terminal.side, by=hold.who)
-    await _tell(store, terminal, taken)
+    await _record(store, terminal, taken)
     return hold
 
 
 async def return_keyboard(
     store: Store | None, mirror: PaneMirror, terminal: Terminal, who: str = "", why: str = ""
 ) -> KeyboardHold:
-    """Give it back; without a name whoever's it is. What Podium had to say goes on.
+    """Return the keyboard; without `who` from any holder. Podium types its pending text.
 
     Raises `NotPossibleNow` when another person has it, `BadInput` when nobody has.
     """
     hold = await mirror.give(terminal, who)
     if hold is None:
-        raise BadInput(f"nobody has the keyboard of {terminal.side}: it is Podium's")
-    await _tell(store, terminal, came_back(terminal, hold, why))
+        raise BadInput(f"nobody has taken the keyboard of {terminal.side}")
+    await _record(store, terminal, came_back(terminal, hold, why))
     return hold
 
 
 async def keyboard_came_back(
     store: Store, run_id: str, terminal: Terminal, hold: KeyboardHold
 ) -> None:
-    """Put down that a person's time with it was over."""
+    """Record that a person's hold has expired."""
     body = came_back(terminal, hold, "the time was over")
 
     def append(tx: Transaction) -> None:
@@ -57,11 +57,11 @@ def came_back(terminal: Terminal, hold: KeyboardHold, why: str) -> KeyboardRetur
     return KeyboardReturned(pair=terminal.pair, side=terminal.side, by=hold.who, why=why)
 
 
-async def _tell(store: Store | None, terminal: Terminal, body: EventBody) -> None:
-    """In the journal of whichever task the pair works on; of none, when it rests."""
+async def _record(store: Store | None, terminal: Terminal, body: EventBody) -> None:
+    """Append the event to the tasks that the pair works on, unless it is their last one; to none when it is idle."""
     if store is None:
         return
-    runs = [task.run_id for task in await see_duets(store) if task.pair == terminal.pair]
+    runs = [task.run_id for task in await list_duets(store) if task.pair == terminal.pair]
 
     def append(tx: Transaction) -> None:
         for run_id in runs:
@@ -73,10 +73,10 @@ async def _tell(store: Store | None, terminal: Terminal, body: EventBody) -> Non
 
 
 def _last_of(view: StoreView, run_id: str, terminal: Terminal) -> EventBody | None:
-    """Whoever asks for more time has taken it before."""
+    """Return the last keyboard event of this side: extending a hold records nothing new."""
     types = ("keyboard_taken", "keyboard_returned")
-    found = view.events(EventQuery(run_id=run_id, types=types, limit=_MAX_EVENTS))
-    bodies = [event.body for event in found]
+    events = view.events(EventQuery(run_id=run_id, types=types, limit=_MAX_EVENTS))
+    bodies = [event.body for event in events]
     ours = [
         body
         for body in bodies

@@ -22,7 +22,7 @@ from podium.core.turns import (
 )
 from podium.jobs.duet.events import BlockIgnored, LegOpened, MessageHeard, SideNudged
 from podium.jobs.duet.models import DuetLimits, Hop, Pair
-from podium.jobs.duet.prompts import answer_words, first_words, go_on_words, nudge_words
+from podium.jobs.duet.prompts import answer_prompt, continue_prompt, first_prompt, nudge_prompt
 from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 
 
@@ -30,12 +30,12 @@ from podium.ports import Clock, FlowContext, StepContext, Store, Transaction
 class DuetSide:
     """One side of a pair, ready to be asked."""
 
-    player: RoleAgent
+    role_agent: RoleAgent
     workspace: str
     on_screen: bool = False
-    """Its words are read off a screen, where only a block can be told from the rest."""
+    """Its output is read off a screen, where only a block is distinguishable from the rest."""
     keeps_conversation: bool = False
-    """It was told its part when it came up, and remembers earlier tasks."""
+    """It got its primer at startup, and remembers earlier tasks."""
 
 
 @dataclass(frozen=True)
@@ -45,100 +45,100 @@ class DuetSides:
     planner: DuetSide
     executer: DuetSide
 
-    def chair(self, side: Side) -> DuetSide:
+    def get(self, side: Side) -> DuetSide:
         return self.planner if side == "PLANNER" else self.executer
 
 
 @dataclass(frozen=True)
 class DuetDeps:
-    """What the story needs."""
+    """Dependencies of the flow."""
 
     store: Store
     clock: Clock
-    purse: BudgetTracker
-    stage: Callable[[Pair], Awaitable[DuetSides]]
-    """Puts a pair on stage. Raises what keeps it from that: no tmux, an unknown agent, a folder nobody granted."""
+    budget_tracker: BudgetTracker
+    prepare_sides: Callable[[Pair], Awaitable[DuetSides]]
+    """Prepares a pair. Raises the reason when it cannot: no tmux, an unknown agent, a folder without a grant."""
     read: Callable[[str], ParsedBlocks]
-    """The blocks in what an agent said."""
+    """Parses the blocks in an agent's output."""
     new_nonce: Callable[[], str]
-    """Eight characters or more that nobody can guess."""
+    """Returns eight or more unguessable characters."""
 
 
-LEG = "leg"
+HOP_STEP = "leg"
 
 _OPENING = re.compile(rf"\[\[{TAG}([^\n]{{0,400}})")
 _BLOCK = re.compile(rf"\[\[{TAG}[\s\S]*?\[\[/{TAG}\]\]")
 
-Words = Callable[[AwaitedMessage, bool], str]
-"""The prompt of a leg, given what it awaits and whether its words are read off a screen."""
+PromptBuilder = Callable[[AwaitedMessage, bool], str]
+"""Builds the prompt of a hop from the awaited message and `on_screen`."""
 
 
 @dataclass
 class MessageRouter:
-    """Asks either side, leg after leg, of one task."""
+    """Asks the sides of one task for messages, hop by hop."""
 
     ctx: FlowContext
-    kit: DuetDeps
-    stage: DuetSides
+    deps: DuetDeps
+    sides: DuetSides
     limits: DuetLimits
     task: str
-    _legs: int = 0
+    _hop_count: int = 0
     _earlier: dict[Side, Reply] = field(default_factory=dict)
     _past: set[str] = field(default_factory=set)
-    """Ids of the legs that are over: a block with one of them is a quotation."""
+    """Ids of finished hops: a block with one of them is a quotation."""
 
-    async def hear(
+    async def request_message(
         self,
         side: Side,
         round_number: int,
         types: tuple[MessageType, ...],
-        words: Words,
+        build_prompt: PromptBuilder,
         *,
-        or_words: bool = False,
+        or_plain_text: bool = False,
     ) -> MessageBlock:
-        """The message of a side. What blocks it is put before a person, whose answer it goes on with.
+        """Ask a side for a message. A blocker is put to a person, and the side continues with the answer.
 
-        With `or_words` plain words are a report. Raises `ReplyInvalid` when no message came in spite of
+        With `or_plain_text` plain text is a report. Raises `ReplyInvalid` when no message came in spite of
         all nudges, and `TimedOut`.
         """
         while True:
-            message = await self._leg(side, round_number, types, words, or_words)
+            message = await self._run_hop(side, round_number, types, build_prompt, or_plain_text)
             if message.type != "blocker":
                 return message
-            said = await self._blocked(side, message)
-            words = _answering(said)
+            answer = await self._blocked(side, message)
+            build_prompt = _answer_prompt(answer)
 
-    async def _leg(
+    async def _run_hop(
         self,
         side: Side,
         round_number: int,
         types: tuple[MessageType, ...],
-        words: Words,
-        or_words: bool,
+        build_prompt: PromptBuilder,
+        or_plain_text: bool,
     ) -> MessageBlock:
-        number, self._legs = self._legs, self._legs + 1
-        chair = self.stage.chair(side)
-        leg = await self._opened(number, round_number, side, types)
+        number, self._hop_count = self._hop_count, self._hop_count + 1
+        duet_side = self.sides.get(side)
+        hop = await self._opened(number, round_number, side, types)
         awaited = AwaitedMessage(
             sender=side,
             types=types,
-            task=leg.task,
-            nonce=leg.nonce,
-            or_words=or_words and not chair.on_screen,
+            task=hop.task,
+            nonce=hop.nonce,
+            or_words=or_plain_text and not duet_side.on_screen,
             longest_seconds=self.limits.longest_seconds,
         )
-        prompt = words(awaited, chair.on_screen)
+        prompt = build_prompt(awaited, duet_side.on_screen)
         why = ""
         for nudge in range(self.limits.nudges + 1):
             if nudge:
                 self.ctx.note(SideNudged(leg=number, side=side, why=why))
-                prompt = nudge_words(why, awaited, on_screen=chair.on_screen)
-            reply = await self._asked(chair, awaited, prompt, f"turn-{number}-{nudge}")
-            found = self._read(number, awaited, reply)
-            if isinstance(found, MessageBlock):
+                prompt = nudge_prompt(why, awaited, on_screen=duet_side.on_screen)
+            reply = await self._asked(duet_side, awaited, prompt, f"turn-{number}-{nudge}")
+            outcome = self._read(number, awaited, reply)
+            if isinstance(outcome, MessageBlock):
                 self._past.add(awaited.id)
-                return found
-            why = found
+                return outcome
+            why = outcome
         raise ReplyInvalid(
             f"{side} ended its turn without the {_listed(types)} block of task {self.task}: {why}; look at what it said "
             "with `podium duet log`, then `podium duet retry`"
@@ -147,47 +147,47 @@ class MessageRouter:
     async def _opened(
         self, number: int, round_number: int, side: Side, types: tuple[MessageType, ...]
     ) -> Hop:
-        """A row of the state table, with the nonce of this leg: asked anew, it gets another one."""
+        """Record the hop as a row of the state table, with a new nonce each time it is asked."""
 
-        async def open_leg(step: StepContext) -> Hop:
-            leg = Hop(
+        async def open_hop(step: StepContext) -> Hop:
+            hop = Hop(
                 number=number,
                 round=round_number,
                 expected_from=side,
                 expected=types,
                 task=self.task,
-                nonce=self.kit.new_nonce(),
+                nonce=self.deps.new_nonce(),
             )
 
             def record(tx: Transaction) -> None:
-                tx.append(step.run_id, LegOpened(leg=leg))
-                step.checkpoint(tx, leg)
+                tx.append(step.run_id, LegOpened(leg=hop))
+                step.checkpoint(tx, hop)
 
-            await self.kit.store.write(record)
-            return leg
+            await self.deps.store.write(record)
+            return hop
 
-        return await self.ctx.step(LEG, open_leg, index=number, returns=Hop)
+        return await self.ctx.step(HOP_STEP, open_hop, index=number, returns=Hop)
 
     async def _asked(
-        self, chair: DuetSide, awaited: AwaitedMessage, prompt: str, name: str
+        self, duet_side: DuetSide, awaited: AwaitedMessage, prompt: str, name: str
     ) -> Reply:
         side, earlier = awaited.sender, self._earlier.get(awaited.sender)
-        if earlier is None and not chair.keeps_conversation:
-            prompt = first_words(side, prompt, has_tools=chair.player.allowed_tools != ())
+        if earlier is None and not duet_side.keeps_conversation:
+            prompt = first_prompt(side, prompt, has_tools=duet_side.role_agent.allowed_tools != ())
         seconds = self._seconds(side)
         # A program that died was started again once already, with its conversation.
-        limits = _within(chair.player.limits, seconds)
-        player = replace(chair.player, limits=limits, max_losses=0)
+        limits = _within(duet_side.role_agent.limits, seconds)
+        role_agent = replace(duet_side.role_agent, limits=limits, max_losses=0)
         try:
             reply = await ask_until_answered(
                 self.ctx,
-                player,
+                role_agent,
                 prompt,
-                budget=self.kit.purse,
+                budget=self.deps.budget_tracker,
                 name=name,
-                workspace=chair.workspace,
+                workspace=duet_side.workspace,
                 earlier=earlier,
-                go_on=go_on_words(awaited, on_screen=chair.on_screen),
+                go_on=continue_prompt(awaited, on_screen=duet_side.on_screen),
                 awaits=awaited,
             )
         except StepFailed as error:
@@ -201,19 +201,19 @@ class MessageRouter:
         return reply
 
     def _read(self, number: int, awaited: AwaitedMessage, reply: Reply) -> MessageBlock | str:
-        """The message in a reply, or why there is none. Everything that was found is put down."""
-        heard = self.kit.read(reply.text)
-        found = awaited.found_in(heard) or _as_report(awaited, heard, reply, self._past)
-        for body in _told(number, awaited, heard, found):
+        """Return the message in a reply, or the reason why there is none. Records every block."""
+        blocks = self.deps.read(reply.text)
+        message = awaited.found_in(blocks) or _as_report(awaited, blocks, reply, self._past)
+        for body in _block_events(number, awaited, blocks, message):
             self.ctx.note(body)
-        return found or _missing(awaited, heard)
+        return message or _missing(awaited, blocks)
 
     async def _blocked(self, side: Side, message: MessageBlock) -> str:
         reason = f"{side} cannot go on with task {self.task}: {message.body.strip()[:2000]}"
         signal = await self.ctx.ask_person(
-            f"{LEG}:blocked",
+            f"{HOP_STEP}:blocked",
             f"{reason}\nAnswer with `podium resume {self.ctx.run.id} --note TEXT`",
-            index=self._legs,
+            index=self._hop_count,
         )
         return signal.payload.strip() if isinstance(signal.payload, str) else ""
 
@@ -221,49 +221,51 @@ class MessageRouter:
         return self.limits.plan_seconds if side == "PLANNER" else self.limits.result_seconds
 
 
-def _answering(said: str) -> Words:
-    return lambda awaited, on_screen: answer_words(said, awaited, on_screen=on_screen)
+def _answer_prompt(answer: str) -> PromptBuilder:
+    return lambda awaited, on_screen: answer_prompt(answer, awaited, on_screen=on_screen)
 
 
 def _within(limits: TurnLimits, seconds: float) -> TurnLimits:
-    known = limits.seconds
-    return limits.model_copy(update={"seconds": seconds if known is None else min(known, seconds)})
+    configured = limits.seconds
+    return limits.model_copy(
+        update={"seconds": seconds if configured is None else min(configured, seconds)}
+    )
 
 
 def _as_report(
-    awaited: AwaitedMessage, heard: ParsedBlocks, reply: Reply, past: Collection[str]
+    awaited: AwaitedMessage, blocks: ParsedBlocks, reply: Reply, past: Collection[str]
 ) -> MessageBlock | None:
-    """Plain words, where they are enough: unless a block among them was meant to be handed on.
+    """Take plain text as a report where allowed, unless a block in it was meant to be handed on.
 
-    Only blocks with ids of earlier legs are not: those are quoted. What is a report must say something beside them.
+    Blocks with ids of earlier hops are quotations; a report must have text besides them.
     """
-    words = _BLOCK.sub("", reply.text).strip()
+    text = _BLOCK.sub("", reply.text).strip()
     meant = any(
-        not any(f'"{each}"' in opening for each in past) and '"status"' not in opening
+        not any(f'"{hop_id}"' in opening for hop_id in past) and '"status"' not in opening
         for opening in _OPENING.findall(reply.text)
     )
-    if not awaited.or_words or meant or heard.ignored or not words:
+    if not awaited.or_words or meant or blocks.ignored or not text:
         return None
     return MessageBlock(to="USER", type="report", id=awaited.id, body=reply.text.strip())
 
 
-def _told(
-    number: int, awaited: AwaitedMessage, heard: ParsedBlocks, found: MessageBlock | None
+def _block_events(
+    number: int, awaited: AwaitedMessage, blocks: ParsedBlocks, accepted: MessageBlock | None
 ) -> list[MessageHeard | BlockIgnored]:
-    told: list[MessageHeard | BlockIgnored] = []
+    events: list[MessageHeard | BlockIgnored] = []
     side = awaited.sender
-    for message in heard.messages:
-        if message is not found:
+    for message in blocks.messages:
+        if message is not accepted:
             why = awaited.fault_of(message) or _unused(awaited, message)
-            told.append(MessageHeard(leg=number, sender=side, message=message, why=why))
-    told += [
-        BlockIgnored(leg=number, sender=side, why=each.why, shown=each.shown)
-        for each in heard.ignored
+            events.append(MessageHeard(leg=number, sender=side, message=message, why=why))
+    events += [
+        BlockIgnored(leg=number, sender=side, why=ignored.why, shown=ignored.shown)
+        for ignored in blocks.ignored
     ]
-    if found is not None:
-        to = "USER" if found.type == "blocker" else ADDRESSEES[found.type][0]
-        told.append(MessageHeard(leg=number, sender=side, message=found, routed_to=to))
-    return told
+    if accepted is not None:
+        to = "USER" if accepted.type == "blocker" else ADDRESSEES[accepted.type][0]
+        events.append(MessageHeard(leg=number, sender=side, message=accepted, routed_to=to))
+    return events
 
 
 def _unused(awaited: AwaitedMessage, message: MessageBlock) -> str:
@@ -274,16 +276,16 @@ def _unused(awaited: AwaitedMessage, message: MessageBlock) -> str:
     return f"{_listed(awaited.types)} is awaited"
 
 
-def _missing(awaited: AwaitedMessage, heard: ParsedBlocks) -> str:
-    """Why there is no message, in words for the agent that owes it."""
-    if heard.ignored:
-        return f"a block could not be read ({heard.ignored[-1].why})"
-    faults = [
+def _missing(awaited: AwaitedMessage, blocks: ParsedBlocks) -> str:
+    """Explain to the agent why no message was accepted."""
+    if blocks.ignored:
+        return f"a block could not be read ({blocks.ignored[-1].why})"
+    problems = [
         awaited.fault_of(message) or _unused(awaited, message)
-        for message in heard.messages
+        for message in blocks.messages
         if message.type != "status"
     ]
-    return f"of your last block {faults[-1]}" if faults else "there was no tagged block in it"
+    return f"of your last block {problems[-1]}" if problems else "there was no tagged block in it"
 
 
 def _listed(types: tuple[MessageType, ...]) -> str:

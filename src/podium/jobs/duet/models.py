@@ -18,12 +18,12 @@ Transport = Literal["tui", "headless"]
 
 
 class PairSide(FrozenModel):
-    """One side of a pair: who sits there and where it works."""
+    """One side of a pair: its agent and folder."""
 
     agent: NonEmpty
     """Name of an agent of podium.yaml, or of a CLI that is known by itself: `claude`, `codex`, `gemini`."""
     command: tuple[NonEmpty, ...] = ()
-    """How its program is started when not as usual. A person said so: a project's file cannot."""
+    """Command that starts it instead of the usual one. Set by a person only, never by a project's file."""
     cwd: NonEmpty
     """Real path of its folder."""
 
@@ -39,12 +39,12 @@ class Pair(FrozenModel):
     """Name or path of the tmux server's socket."""
     session: PairName = "main"
 
-    def seat(self, side: Side) -> PairSide:
+    def slot(self, side: Side) -> PairSide:
         return self.planner if side == "PLANNER" else self.executer
 
 
 class DuetLimits(FrozenModel):
-    """How long things may take, and how often."""
+    """Time limits and counts of a task."""
 
     plan_seconds: float = Field(default=180.0, gt=0)
     """Time limit for a plan, and for the report."""
@@ -55,7 +55,7 @@ class DuetLimits(FrozenModel):
     rounds: int = Field(default=5, ge=1, le=100)
     """Maximum number of plans for one task."""
     nudges: int = Field(default=1, ge=0, le=10)
-    """How often an agent that ended its turn without its message is reminded."""
+    """Reminders to an agent that ended its turn without its message."""
 
 
 class DuetJob(FrozenModel):
@@ -63,14 +63,14 @@ class DuetJob(FrozenModel):
 
     text: NonEmpty
     pairs: tuple[Pair, ...] = Field(min_length=1)
-    """Any of these may do it: the first that is free."""
+    """The first free one of these does it."""
     limits: DuetLimits = DuetLimits()
     patient: bool = False
     """Wait until one of the pairs is free. Else it is an error that none is."""
 
 
 class DuetResult(FrozenModel):
-    """What came of a task."""
+    """Result of a task."""
 
     done: bool
     report: str
@@ -80,7 +80,7 @@ class DuetResult(FrozenModel):
 
 
 class SideStatus(FrozenModel):
-    """How one side of a pair stands now."""
+    """Current status of one side of a pair."""
 
     side: Side
     agent: str
@@ -88,7 +88,7 @@ class SideStatus(FrozenModel):
     status: str
     """`starting`, `ready`, `busy`, `asking`, `unknown`, `dead`, or `down`."""
     question: str = ""
-    """What it asks."""
+    """Question on its screen."""
     session: str = ""
     """Its conversation, as its program names it."""
     cwd: str = ""
@@ -97,7 +97,7 @@ class SideStatus(FrozenModel):
 
 
 class PairStatus(FrozenModel):
-    """How a pair stands now."""
+    """Current status of a pair."""
 
     pair: str
     transport: Transport
@@ -106,7 +106,7 @@ class PairStatus(FrozenModel):
     session: str = ""
     up: bool = False
     trouble: str = ""
-    """Why it cannot be looked at."""
+    """Reason why its status is unknown."""
     sides: tuple[SideStatus, ...] = ()
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 MAIN = "main"
-KNOWN_CLIS = ("claude", "codex", "gemini")
+CLI_KINDS = ("claude", "codex", "gemini")
 GENERIC = "generic"
 SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
-_SEATING = (
+_PAIR_VARIABLES = (
     "PLANNER_CMD",
     "PLANNER_CWD",
     "EXECUTER_CMD",
@@ -42,7 +42,7 @@ _LIMITS = {"POLI_PLAN_TIMEOUT": "plan_seconds", "POLI_EXEC_TIMEOUT": "result_sec
 
 
 class PairRequest(FrozenModel):
-    """What a person said on the command line. Empty: nothing."""
+    """Options of the command line. Empty: not set."""
 
     planner: str = ""
     executer: str = ""
@@ -55,51 +55,51 @@ class PairRequest(FrozenModel):
 
 
 def duet_options(podium: Podium) -> DuetOptions:
-    """What podium.yaml says of duets, completed."""
+    """Read the duet options of podium.yaml, completed with defaults."""
     return DuetOptions.model_validate(flow_options(podium.configuration, DUET))
 
 
 def pair_named(
-    podium: Podium, name: str, wishes: PairRequest, variables: Mapping[str, str]
+    podium: Podium, name: str, request: PairRequest, variables: Mapping[str, str]
 ) -> Pair:
-    """A pair with everything decided. `variables` are the person's own, and hold for `main` alone.
+    """Resolve a pair. `variables` are the person's own, and apply to `main` only.
 
-    Raises `BadInput` for a pair that is not known, an agent that cannot be, or a folder that is not there.
+    Raises `BadInput` for an unknown pair, an invalid agent, or a missing folder.
     """
     options = duet_options(podium)
     if name != MAIN and name not in options.pairs:
-        known = ", ".join([MAIN, *sorted(options.pairs)])
+        listing = ", ".join([MAIN, *sorted(options.pairs)])
         raise BadInput(
-            f"there is no pair {name!r}; pairs: {known}. Add it under `flows: duet: pairs:` in podium.yaml"
+            f"there is no pair {name!r}; pairs: {listing}. Add it under `flows: duet: pairs:` in podium.yaml"
         )
     own = options.pairs.get(name, PairOptions())
-    said = dict(variables) if name == MAIN else {}
-    socket = wishes.socket or said.get("POLI_TMUX_SOCKET") or own.socket
-    session = wishes.session or said.get("POLI_TMUX_SESSION") or own.session
+    pair_variables = dict(variables) if name == MAIN else {}
+    socket = request.socket or pair_variables.get("POLI_TMUX_SOCKET") or own.socket
+    session = request.session or pair_variables.get("POLI_TMUX_SESSION") or own.session
     try:
         return Pair(
             name=name,
-            planner=_seat(podium, "PLANNER", options, own, wishes, said),
-            executer=_seat(podium, "EXECUTER", options, own, wishes, said),
-            transport=wishes.transport or options.transport,
+            planner=_side(podium, "PLANNER", options, own, request, pair_variables),
+            executer=_side(podium, "EXECUTER", options, own, request, pair_variables),
+            transport=request.transport or options.transport,
             socket=socket or ("poli" if name == MAIN else f"poli-{name}"),
             session=session or MAIN,
         )
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise BadInput(f"pair {name!r} cannot be: {faults}") from None
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise BadInput(f"pair {name!r} is not valid: {problems}") from None
 
 
-def kept_pair(podium: Podium, name: str) -> Pair | None:
-    """The pair as it was brought up last. None: it was not, or what was kept of it cannot be read."""
+def saved_pair(podium: Podium, name: str) -> Pair | None:
+    """Return the pair as it was brought up last. None: it was not, or its file cannot be read."""
     try:
         return Pair.model_validate_json(_file_of(podium, name).read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def keep_pair(podium: Podium, pair: Pair) -> None:
-    """Remember who sits where, for every later command."""
+def save_pair(podium: Podium, pair: Pair) -> None:
+    """Save the pair for later commands."""
     (podium.folders.make_state() / DUET).mkdir(mode=0o700, exist_ok=True)
     write_whole(_file_of(podium, pair.name), f"{json_of(pair)}\n", mode=0o600)
 
@@ -109,7 +109,7 @@ def forget_pair(podium: Podium, name: str) -> None:
 
 
 def duet_queues(configuration: Configuration) -> tuple[QueueSpec, ...]:
-    """The queue of tasks, where the project has duets: as many at once as there are pairs."""
+    """Return the queue of tasks if the project has duets; its concurrency is the number of pairs."""
     used = (configuration.folders.state / DUET).is_dir()
     if not used and not any(DUET in layer.settings.flows for layer in configuration.layers):
         return ()
@@ -117,25 +117,25 @@ def duet_queues(configuration: Configuration) -> tuple[QueueSpec, ...]:
 
 
 def duet_queue(configuration: Configuration) -> QueueSpec:
-    known = {spec.name: spec for spec in configuration.settings.queue_specs()}
+    queues = {spec.name: spec for spec in configuration.settings.queue_specs()}
     options = DuetOptions.model_validate(flow_options(configuration, DUET))
     pairs = len({MAIN, *options.pairs})
-    return known.get(DUET) or QueueSpec(name=DUET, concurrency=pairs, worker_concurrency=pairs)
+    return queues.get(DUET) or QueueSpec(name=DUET, concurrency=pairs, worker_concurrency=pairs)
 
 
 def _file_of(podium: Podium, name: str) -> Path:
-    """Outside of the project, which may come from anywhere and must not choose programs and folders."""
+    """Return a path outside of the project, which is untrusted and must not choose programs and folders."""
     project = hashlib.sha256(str(podium.folders.project).encode()).hexdigest()[:16]
     return podium.folders.user_state / "duets" / "kept" / project / f"{name}.json"
 
 
-def has_a_say(wishes: PairRequest, variables: Mapping[str, str]) -> bool:
-    """Whether anything was said of who sits where."""
-    return wishes != PairRequest() or any(variables.get(name) for name in _SEATING)
+def has_a_say(request: PairRequest, variables: Mapping[str, str]) -> bool:
+    """Check if options or variables describe a pair."""
+    return request != PairRequest() or any(variables.get(name) for name in _PAIR_VARIABLES)
 
 
 def all_pairs(podium: Podium, variables: Mapping[str, str]) -> tuple[Pair, ...]:
-    """Every pair of the project, `main` first."""
+    """Resolve every pair of the project, `main` first."""
     names = [MAIN, *(name for name in duet_options(podium).pairs if name != MAIN)]
     pairs = tuple(pair_named(podium, name, PairRequest(), variables) for name in names)
     _refuse_shared(podium, pairs)
@@ -143,27 +143,27 @@ def all_pairs(podium: Podium, variables: Mapping[str, str]) -> tuple[Pair, ...]:
 
 
 def _refuse_shared(podium: Podium, pairs: Sequence[Pair]) -> None:
-    """A pair is known by its server: two on one would be one."""
+    """Refuse pairs that share a tmux server."""
     taken: dict[Path, str] = {}
     for pair in pairs:
         socket = socket_path(pair.socket, podium.environ)
         if (other := taken.setdefault(socket, pair.name)) != pair.name:
             raise BadInput(
-                f"pairs {other!r} and {pair.name!r} name one tmux server, {pair.socket!r}; give each its own"
+                f"pairs {other!r} and {pair.name!r} use the same tmux server {pair.socket!r}; give each its own"
             )
 
 
 def duet_limits(podium: Podium, variables: Mapping[str, str]) -> DuetLimits:
-    """How long legs may take. Raises `BadInput` for a variable that is no number of seconds."""
+    """Resolve the limits. Raises `BadInput` for a variable that is not a number of seconds."""
     limits = duet_options(podium).limits.model_dump()
     for variable, name in _LIMITS.items():
-        if given := variables.get(variable):
-            limits[name] = _seconds(variable, given)
+        if value := variables.get(variable):
+            limits[name] = _seconds(variable, value)
     return DuetLimits.model_validate(limits)
 
 
 def socket_path(name: str, environ: Mapping[str, str]) -> Path:
-    """Where tmux itself would look for a socket of this name, so that `tmux -L NAME attach` finds it."""
+    """Resolve a socket name as tmux does, so that `tmux -L NAME attach` finds it."""
     if "/" in name:
         return Path(name).absolute()
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}", name):
@@ -173,52 +173,52 @@ def socket_path(name: str, environ: Mapping[str, str]) -> Path:
     return Path(environ.get("TMUX_TMPDIR") or "/tmp") / f"tmux-{os.getuid()}" / name  # noqa: S108 — tmux's own place
 
 
-def terminal_kind(podium: Podium, side: Side, seat: PairSide) -> str:
-    """The kind of terminal program of a seat. Raises `BadInput` for an agent that has none."""
-    settings = podium.settings.agents.get(seat.agent)
-    kind = settings.kind if settings else seat.agent
+def terminal_kind(podium: Podium, side: Side, slot: PairSide) -> str:
+    """Return the kind of terminal program of a slot. Raises `BadInput` for an agent without a terminal."""
+    settings = podium.settings.agents.get(slot.agent)
+    kind = settings.kind if settings else slot.agent
     if kind in ("command", "tui"):
         return GENERIC
     if kind not in ("claude", "codex", "gemini", GENERIC):
         raise BadInput(
-            f"{side} is agent {seat.agent!r} of kind {kind!r}, which has no terminal; choose claude, codex, gemini or a "
+            f"{side} is agent {slot.agent!r} of kind {kind!r}, which has no terminal; choose claude, codex, gemini or a "
             "command, or set `flows: duet: transport: headless`"
         )
     return kind
 
 
-def _seat(
+def _side(
     podium: Podium,
     side: Side,
     options: DuetOptions,
     own: PairOptions,
-    wishes: PairRequest,
-    said: Mapping[str, str],
+    request: PairRequest,
+    variables: Mapping[str, str],
 ) -> PairSide:
     role = side.lower()
-    who = getattr(wishes, role) or said.get(f"{side}_CMD") or getattr(own, role)
+    who = getattr(request, role) or variables.get(f"{side}_CMD") or getattr(own, role)
     agent, command = _who(podium, side, who or getattr(options, role))
-    own_cwd = getattr(wishes, f"{role}_cwd") or wishes.cwd
-    where = own_cwd or said.get(f"{side}_CWD") or getattr(own, f"{role}_cwd")
+    own_cwd = getattr(request, f"{role}_cwd") or request.cwd
+    where = own_cwd or variables.get(f"{side}_CWD") or getattr(own, f"{role}_cwd")
     base = Path.cwd() if own_cwd else podium.folders.project
     folder = (base / (where or podium.folders.project)).expanduser().resolve()
     if not folder.is_dir():
-        raise BadInput(f"{side} has no folder to work in: {str(folder)!r} is not there; create it")
+        raise BadInput(f"{side} has no folder to work in: {str(folder)!r} does not exist")
     return PairSide(agent=agent, command=command, cwd=str(folder))
 
 
 def _who(podium: Podium, side: Side, written: str) -> tuple[str, tuple[str, ...]]:
-    """An agent by its name, or a program: then the agent is the kind of program that it is."""
-    if written in podium.settings.agents or written in KNOWN_CLIS:
+    """Resolve an agent name, or a command, whose agent is then the kind of program it runs."""
+    if written in podium.settings.agents or written in CLI_KINDS:
         return written, ()
     try:
-        words = tuple(shlex.split(written))
+        argv = tuple(shlex.split(written))
     except ValueError as error:
         raise BadInput(f"{side} cannot be started by {written!r}: {error}") from None
-    if not words:
-        raise BadInput(f"{side} has no program; name one such as `claude`")
-    kind = Path(words[0]).name
-    return (kind if kind in KNOWN_CLIS else GENERIC), words
+    if not argv:
+        raise BadInput(f"{side} has no program; use one such as `claude`")
+    kind = Path(argv[0]).name
+    return (kind if kind in CLI_KINDS else GENERIC), argv
 
 
 def _seconds(variable: str, written: str) -> float:
@@ -227,5 +227,5 @@ def _seconds(variable: str, written: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise BadInput(f"{variable} is {written!r}; give it a number of seconds above 0")
+        raise BadInput(f"{variable} is {written!r}, not a number of seconds above 0")
     return seconds

@@ -19,8 +19,8 @@ from podium.jobs.duet.pairs import (
     MAIN,
     SIDES,
     PairRequest,
-    kept_pair,
     pair_named,
+    saved_pair,
     socket_path,
     terminal_kind,
 )
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> TerminalPairs:
-    """Its pairs by their names: as they were brought up last, else as podium.yaml and these variables have them."""
+    """Build access to pairs by name: as they were brought up last, else as podium.yaml and these variables say."""
     from podium.agents.tui import SteeredPairs
-    from podium.jobs.duet.terminals import pair_held, pair_seen, pair_up
+    from podium.jobs.duet.terminals import observed_pair, pair_held, pair_up
 
     def named(name: str) -> Pair:
-        return kept_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
+        return saved_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
 
     def granted(name: str) -> Pair:
         pair = named(name)
@@ -45,33 +45,33 @@ def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Termin
         return pair
 
     return SteeredPairs(
-        observed=lambda name: pair_seen(podium, named(name)),
+        observed=lambda name: observed_pair(podium, named(name)),
         seated=lambda name: pair_held(podium, granted(name)),
         up=lambda name: pair_up(podium, granted(name)),
     )
 
 
 def mirror_of_project(podium: Podium, variables: Mapping[str, str]) -> PaneMirror:
-    """Its pairs for people who look on; see `terminals_of_project` for which. Starts nothing."""
+    """Build the mirror of panes, with the same pairs as `terminals_of_project`. Starts nothing."""
     from podium.agents.tui import MirroredPairs
-    from podium.jobs.duet.terminals import pair_seen
+    from podium.jobs.duet.terminals import observed_pair
 
     @asynccontextmanager
     async def hold(name: str) -> AsyncIterator[TerminalPair]:
-        pair = kept_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
-        async with pair_seen(podium, pair) as held:
+        pair = saved_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
+        async with observed_pair(podium, pair) as held:
             yield held
 
     return MirroredPairs(hold)
 
 
 def api_socket(podium: Podium) -> Path:
-    """Where the project's API is served."""
+    """Return the socket of the project's API."""
     return local_socket(podium.folders.project, podium.environ, "api")
 
 
 def is_served(podium: Podium) -> bool:
-    """Whether a daemon serves there, or one that was killed left its socket. Makes nothing."""
+    """Check if a daemon serves the project, or a killed one left its socket. Creates nothing."""
     try:
         return socket_path_of(podium.folders.project, podium.environ, "api").exists()
     except OSError:  # a folder of somebody else
@@ -79,18 +79,18 @@ def is_served(podium: Podium) -> bool:
 
 
 def settings_digest(podium: Podium) -> str:
-    """The same for processes that would start the same programs in the same places."""
-    places = [str(podium.folders.user_state), str(socket_path(MAIN, podium.environ))]
-    # Where programs and their logins are found. Secrets are not told from, not even by a digest that others see.
-    found_by = [podium.environ.get(name, "") for name in ("PATH", "HOME")]
-    told = json.dumps([podium.configuration.record(), places, found_by], sort_keys=True)
-    return hashlib.sha256(told.encode(errors="replace")).hexdigest()
+    """Hash the settings: equal for processes that would start the same programs in the same folders."""
+    paths = [str(podium.folders.user_state), str(socket_path(MAIN, podium.environ))]
+    # Lookup of programs and logins. No secrets: others see the digest.
+    search_variables = [podium.environ.get(name, "") for name in ("PATH", "HOME")]
+    document = json.dumps([podium.configuration.record(), paths, search_variables], sort_keys=True)
+    return hashlib.sha256(document.encode(errors="replace")).hexdigest()
 
 
-async def pair_standing(
+async def pair_status(
     podium: Podium, pair: Pair, terminals: TerminalPairs | None = None
 ) -> PairStatus:
-    """How a pair stands, by these terminals or the project's own. Starts nothing; why one cannot be looked at stands in its `trouble`."""
+    """Read the status of a pair by these terminals or the project's own. Starts nothing; errors become its `trouble`."""
     if pair.transport == "headless":
         return PairStatus(pair=pair.name, transport="headless", up=True)
 
@@ -98,37 +98,39 @@ async def pair_standing(
 
     terminals = terminals or terminals_of_project(podium, podium.environ)
     try:
-        return standing_told(podium, as_claimed(podium, pair), await terminals.states(pair.name))
-    except (AgentLost, NotPossibleNow, TimedOut) as trouble:
-        return PairStatus(pair=pair.name, transport="tui", trouble=str(trouble))
+        return status_from_states(
+            podium, as_claimed(podium, pair), await terminals.states(pair.name)
+        )
+    except (AgentLost, NotPossibleNow, TimedOut) as error:
+        return PairStatus(pair=pair.name, transport="tui", trouble=str(error))
 
 
-def absent_standing(podium: Podium, pair: Pair) -> PairStatus | None:
-    """How a pair stands of which there is neither a server nor a record: told without the code that reads terminals.
+def absent_pair_status(podium: Podium, pair: Pair) -> PairStatus | None:
+    """Return the status of a pair without server or record, without importing the code that reads terminals.
 
-    None: it has to be looked at.
+    None: it has one of these and must be read.
     """
     from podium.jobs.duet.claims import pair_folder
 
     if pair.transport == "headless":
         return None
-    places = (socket_path(pair.socket, podium.environ), pair_folder(podium, pair))
-    if any(os.path.lexists(place) for place in places):
+    paths = (socket_path(pair.socket, podium.environ), pair_folder(podium, pair))
+    if any(os.path.lexists(path) for path in paths):
         return None
     states = [
         TerminalState(
             terminal=Terminal(pair=pair.name, side=side),
-            agent=terminal_kind(podium, side, pair.seat(side)),
+            agent=terminal_kind(podium, side, pair.slot(side)),
             status="gone",
         )
         for side in SIDES
     ]
-    return standing_told(podium, pair, states)
+    return status_from_states(podium, pair, states)
 
 
-def standing_told(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -> PairStatus:
-    """The pair with who sits where, and what its terminals tell of both."""
-    sides = tuple(_side_standing(pair.seat(state.terminal.side), state) for state in states)
+def status_from_states(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -> PairStatus:
+    """Combine the pair's settings with the states of its terminals."""
+    sides = tuple(_side_status(pair.slot(state.terminal.side), state) for state in states)
     return PairStatus(
         pair=pair.name,
         transport="tui",
@@ -139,15 +141,15 @@ def standing_told(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -
     )
 
 
-def _side_standing(seat: PairSide, state: TerminalState) -> SideStatus:
+def _side_status(slot: PairSide, state: TerminalState) -> SideStatus:
     gone = "dead" if state.pane else "down"
     return SideStatus(
         side=state.terminal.side,
-        agent=seat.agent,
+        agent=slot.agent,
         pane=state.pane,
         status=gone if state.status == "gone" else state.status,
         question=state.question,
         session=state.session,
-        cwd=seat.cwd,
+        cwd=slot.cwd,
         keyboard=state.keyboard,
     )

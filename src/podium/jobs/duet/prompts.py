@@ -11,25 +11,25 @@ NUDGE = "If you are finished, emit the tagged block now."
 
 
 def primer(side: Side, *, on_screen: bool) -> str:
-    """What a program is told when it comes up, before any task. `on_screen`: its words are read off a screen."""
+    """Build the first prompt of a program, before any task. `on_screen`: its output is read off a screen."""
     form = _form_of(_OWN_TYPE[side], on_screen)
     asked = "When you are finished, emit one tagged block, in which <ID> is the id that the message to you names:"
-    return "\n\n".join((part_words(side), f"{asked}\n{form}", _MANNERS, _READY))
+    return "\n\n".join((role_prompt(side), f"{asked}\n{form}", _MANNERS, _READY))
 
 
-def part_words(side: Side, *, has_tools: bool = True) -> str:
-    """Which part a side plays, and whether it may act."""
+def role_prompt(side: Side, *, has_tools: bool = True) -> str:
+    """Describe the role of a side, and its permissions."""
     part, acts, has_none = _PARTS[side]
     return f"{part}\n\n{f'{acts} {_APPROVALS}' if has_tools else has_none}"
 
 
-def first_words(side: Side, prompt: str, *, has_tools: bool) -> str:
-    """The first message of a conversation that is told its part with it."""
-    return "\n\n".join((part_words(side, has_tools=has_tools), _MANNERS, prompt))
+def first_prompt(side: Side, prompt: str, *, has_tools: bool) -> str:
+    """Build the first prompt of a conversation without primer."""
+    return "\n\n".join((role_prompt(side, has_tools=has_tools), _MANNERS, prompt))
 
 
-def task_words(text: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
-    """A person's task, for the planner."""
+def task_prompt(text: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
+    """Build the planner's prompt for a task."""
     return "\n\n".join(
         (
             f"What the user asks for:\n{text}",
@@ -41,8 +41,8 @@ def task_words(text: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
     )
 
 
-def plan_words(plan: MessageBlock, awaited: AwaitedMessage, *, on_screen: bool) -> str:
-    """A plan, for the executer."""
+def plan_prompt(plan: MessageBlock, awaited: AwaitedMessage, *, on_screen: bool) -> str:
+    """Build the executer's prompt for a plan."""
     return "\n\n".join(
         (
             "PLANNER sends you this plan:",
@@ -54,10 +54,10 @@ def plan_words(plan: MessageBlock, awaited: AwaitedMessage, *, on_screen: bool) 
     )
 
 
-def result_words(
+def result_prompt(
     result: MessageBlock, awaited: AwaitedMessage, *, on_screen: bool, may_go_on: bool
 ) -> str:
-    """A result, for the planner: it reports to the user, or plans the next round."""
+    """Build the planner's prompt for a result: it reports to the user, or plans the next round."""
     report = (
         "write a short final report for the user as a `report` block"
         if on_screen
@@ -80,22 +80,22 @@ def result_words(
     return "\n\n".join(parts)
 
 
-def answer_words(said: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
-    """What a person said to a blocker."""
-    wanted = awaited.types[0]
+def answer_prompt(answer: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
+    """Build the prompt with a person's answer to a blocker."""
+    message_type = awaited.types[0]
     return "\n\n".join(
         (
             "The user answers to what blocked you:",
-            said or "Go on as you think best.",
-            f"Go on, and emit one `{wanted}` block when you are finished.",
+            answer or "Go on as you think best.",
+            f"Go on, and emit one `{message_type}` block when you are finished.",
             _id_line(awaited, on_screen),
-            _form_of(wanted, on_screen),
+            _form_of(message_type, on_screen),
         )
     )
 
 
-def go_on_words(awaited: AwaitedMessage, *, on_screen: bool) -> str:
-    """For a turn that goes on after people have answered what it waited for. Its id is still the same."""
+def continue_prompt(awaited: AwaitedMessage, *, on_screen: bool) -> str:
+    """Build the prompt that continues a turn after an approval. Its id stays the same."""
     ends = " or ".join(f"`{kind}`" for kind in awaited.types)
     return "\n\n".join(
         (
@@ -105,21 +105,21 @@ def go_on_words(awaited: AwaitedMessage, *, on_screen: bool) -> str:
     )
 
 
-def nudge_words(why: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
-    """A reminder after a turn that brought no message."""
-    wanted = awaited.types[0]
+def nudge_prompt(why: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
+    """Build the reminder after a turn without a message."""
+    message_type = awaited.types[0]
     return "\n\n".join(
         (
-            f"Your turn ended without the `{wanted}` block: {why}.",
+            f"Your turn ended without the `{message_type}` block: {why}.",
             NUDGE,
             _id_line(awaited, on_screen),
-            _form_of(wanted, on_screen),
+            _form_of(message_type, on_screen),
         )
     )
 
 
 def _id_line(awaited: AwaitedMessage, on_screen: bool, whose: str = "your block") -> str:
-    """The one id that the answer must have."""
+    """Name the id that the answer must have."""
     if not on_screen:
         return f'The id of {whose}:\nID = "{awaited.id}"'
     half = len(awaited.nonce) // 2
@@ -159,7 +159,7 @@ _PARTS: dict[Side, tuple[str, str, str]] = {
         "You have no tools: say in your result what you could not do.",
     ),
 }
-"""Who a side is; what it may do with its tools; what it does without any."""
+"""Role of each side; its permissions with tools; its instructions without any."""
 _APPROVALS = (
     "A call that deletes or overwrites files may have to wait for a person: avoid needless ones, for example run tests "
     "without caches. If a call waits for a person's approval, end the turn without a final block; you will be told what "

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-def player_of(podium: Podium, side: Side, seat: PairSide, agent: Agent) -> RoleAgent:
-    """Its role is `planner` or `executer`; an agent that podium.yaml does not have is held to the legs' time alone."""
+def bind_role(podium: Podium, side: Side, slot: PairSide, agent: Agent) -> RoleAgent:
+    """Bind an agent to role `planner` or `executer`. One that is not in podium.yaml is limited by the hop's time only."""
     role = side.lower()
-    known, settings = podium.settings.roles.get(role), podium.settings.agents.get(seat.agent)
+    role_settings, settings = (
+        podium.settings.roles.get(role),
+        podium.settings.agents.get(slot.agent),
+    )
     return RoleAgent(
         role=role,
         agent=agent,
-        allowed_tools=known.allowed_tools if known else None,
-        own_tools=known.own_tools if known else None,
+        allowed_tools=role_settings.allowed_tools if role_settings else None,
+        own_tools=role_settings.own_tools if role_settings else None,
         limits=settings.limits if settings else TurnLimits(seconds=None),
     )

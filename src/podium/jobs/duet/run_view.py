@@ -22,7 +22,7 @@ from podium.jobs.duet.events import (
 from podium.render.event import describe
 from podium.render.text import safe_line, shown_text
 
-_SHOWN: tuple[type[e.EventBody], ...] = (
+_PRINTED_EVENTS: tuple[type[e.EventBody], ...] = (
     PairSeated,
     LegOpened,
     MessageHeard,
@@ -40,24 +40,24 @@ _MAX_LENGTH = 300
 
 
 class DuetRunView(LinesTelling):
-    """Shows one task from its beginning, or from where it goes on, to its end."""
+    """Shows one task from its start, or from where it resumes, to its end."""
 
     def event(self, event: e.Event, progress: Progress) -> None:
         if self._screen.json:
             self._screen.record(event.line())
         body = event.body
-        if isinstance(body, _SHOWN) or (
+        if isinstance(body, _PRINTED_EVENTS) or (
             isinstance(body, e.AgentProgressed) and body.kind == "note"
         ):
             at = event.at.astimezone().strftime("%H:%M:%S")
-            words = safe_line(describe(body), _MAX_LENGTH)
-            progress.line(f"[{at}] {body.type.replace('_', ' ')}: {words}")
+            summary = safe_line(describe(body), _MAX_LENGTH)
+            progress.line(f"[{at}] {body.type.replace('_', ' ')}: {summary}")
         self._follow(body, progress)
 
     def _follow(self, body: e.EventBody, progress: Progress) -> None:
         match body:
-            case LegOpened(leg=leg):
-                progress.doing(f"{leg.expected_from} works on a {' or '.join(leg.expected)}")
+            case LegOpened(leg=hop):
+                progress.doing(f"{hop.expected_from} works on a {' or '.join(hop.expected)}")
             case MessageHeard(routed_to=str() as to, message=message):
                 progress.doing(f"{message.type} for {to}: {first_line(message)[:60]}")
             case e.RunWaiting() | e.RunNeededHuman():
@@ -66,24 +66,26 @@ class DuetRunView(LinesTelling):
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, stands: RunListing, exit_code: int) -> None:
-        self._screen.answer(result_record(stands, exit_code), lambda: self._words(stands))
+    def end(self, run_status: RunListing, exit_code: int) -> None:
+        self._screen.answer(
+            result_record(run_status, exit_code), lambda: self._print_end(run_status)
+        )
 
-    def _words(self, stands: RunListing) -> None:
-        run = stands.run
+    def _print_end(self, run_status: RunListing) -> None:
+        run = run_status.run
         result = run.result if isinstance(run.result, dict) else {}
         if report := str(result.get("report") or ""):
             self._screen.line(shown_text(report))
-        for words in _what_now(stands):
-            self._screen.aside(words)
+        for line in _next_steps(run_status):
+            self._screen.aside(line)
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")
 
 
-def _what_now(stands: RunListing) -> list[str]:
-    if stands.run.status is RunStatus.FAILED and stands.run.failure is not None:
-        short = short_id(stands.run.id)
+def _next_steps(run_status: RunListing) -> list[str]:
+    if run_status.run.status is RunStatus.FAILED and run_status.run.failure is not None:
+        short = short_id(run_status.run.id)
         return [
-            f"podium: {stands.run.failure.message}",
+            f"podium: {run_status.run.failure.message}",
             f"`podium duet log {short}` shows what was said; `podium duet retry {short}` asks again",
         ]
-    return next_words(stands)
+    return next_words(run_status)

@@ -14,7 +14,7 @@ from podium.jobs.duet.task_control import queued_duet
 
 
 class DuetRequest(FrozenModel):
-    """What may be said of a task for two."""
+    """Options of a task for a pair."""
 
     pairs: Annotated[tuple[NonEmpty, ...], Few] = ()
     """Pairs that may do it. Empty: every pair there is."""
@@ -22,7 +22,7 @@ class DuetRequest(FrozenModel):
 
 async def submit(submission: Submission) -> Run:
     if submission.request.queue not in ("", DUET):
-        raise BadInput(f"tasks for two wait in queue {DUET!r}; leave out queue")
+        raise BadInput(f"duet tasks wait in queue {DUET!r}; leave out `queue`")
     podium = submission.podium
     job = queued_duet(podium, submission.text, submission.options.pairs, podium.environ)
     return await submission.start(job.model_dump(mode="json"), task=job.text, queue=DUET)

@@ -36,14 +36,14 @@ class DuetTask(FrozenModel):
     text: str
     status: RunStatus
     interrupted: bool = False
-    """It is said to run, and nobody hosts it: `podium resume` goes on with it."""
+    """Its status is running, but no process hosts it: continue with `podium resume`."""
     queue: str | None = None
     pair: str = ""
     """Empty while it waits for one."""
     leg: Hop | None = None
-    """What is awaited, or was when it ended."""
+    """Awaited message, or the last one when it ended."""
     since: UtcDatetime | None = None
-    """When that leg was opened."""
+    """Start of that hop."""
 
     @property
     def shown_status(self) -> str:
@@ -54,19 +54,19 @@ class DuetTask(FrozenModel):
         return not self.status.ended
 
     @property
-    def leg_step(self) -> str:
-        """The step with which that leg begins."""
+    def hop_step(self) -> str:
+        """Return the step that opens this hop."""
         number = self.leg.number if self.leg else 0
         return f"leg#{number}" if number else "leg"
 
 
-async def see_duets(store: Store, *, also_ended: bool = False) -> list[DuetTask]:
-    """Tasks that have not ended, oldest first; with `also_ended` the others before them."""
+async def list_duets(store: Store, *, also_ended: bool = False) -> list[DuetTask]:
+    """List open tasks, oldest first; with `also_ended` the ended ones as well."""
 
     def look(view: StoreView) -> list[DuetTask]:
         runs = view.runs(RunQuery(flow=DUET, limit=MAX_RUNS))
-        kept = [run for run in runs if also_ended or not run.status.ended]
-        return [_row(view, run) for run in sorted(kept, key=lambda run: run.id)]
+        selected = [run for run in runs if also_ended or not run.status.ended]
+        return [_row(view, run) for run in sorted(selected, key=lambda run: run.id)]
 
     return await store.read(look)
 
@@ -74,7 +74,7 @@ async def see_duets(store: Store, *, also_ended: bool = False) -> list[DuetTask]
 async def with_hosts(
     tasks: Sequence[DuetTask], engine: Callable[[], Awaitable[Engine]]
 ) -> list[DuetTask]:
-    """The same tasks, with who is hosted looked up. The engine is only asked for where one is said to run."""
+    """Mark tasks that no process hosts as interrupted. Builds the engine only if a task is running."""
     running = [task.run_id for task in tasks if task.status is RunStatus.RUNNING]
     hosted = await (await engine()).hosted(running) if running else set()
     return [
@@ -86,44 +86,44 @@ async def with_hosts(
 
 
 async def find_duet(store: Store, named: str, *, ended: bool = False) -> DuetTask:
-    """The task of this id. Without one it is the only task that goes on, or with `ended` the last that ended short.
+    """Find a task by id; without one the only open task, or with `ended` the last that did not succeed.
 
-    Raises `BadInput` where it is not clear which is meant, and `NotPossibleNow` where there is none.
+    Raises `BadInput` if that is ambiguous, and `NotPossibleNow` if there is none.
     """
     if named:
         return await store.read(lambda view: _named(view, named))
     if ended:
-        tasks = await see_duets(store, also_ended=True)
+        tasks = await list_duets(store, also_ended=True)
         short = [task for task in tasks if task.status is not RunStatus.SUCCEEDED]
         over = [task for task in short if task.status.ended]
         if not short:
-            raise NotPossibleNow("no task of a duet is open or has failed")
+            raise NotPossibleNow("there is no open or failed duet task")
         return (over or short)[-1]
-    tasks = await see_duets(store)
+    tasks = await list_duets(store)
     if not tasks:
-        raise NotPossibleNow("no task of a duet goes on; `podium duet send TASK` begins one")
+        raise NotPossibleNow("there is no open duet task; start one with `podium duet send TASK`")
     if len(tasks) > 1:
         listed = ", ".join(f"{task.task_id} ({task.text[:40]})" for task in tasks[:10])
-        raise BadInput(f"{len(tasks)} tasks go on; say which: {listed}")
+        raise BadInput(f"{len(tasks)} tasks are open; pass the id of one: {listed}")
     return tasks[0]
 
 
 def _named(view: StoreView, named: str) -> DuetTask:
     run = view.run(find_id(view, "run", named))
     if run is None or run.flow != DUET:
-        raise BadInput(f"{named!r} is no task of a duet; `podium duet status` lists them")
+        raise BadInput(f"{named!r} is not a duet task; list them with `podium duet status`")
     return _row(view, run)
 
 
 def _row(view: StoreView, run: Run) -> DuetTask:
     query = EventQuery(run_id=run.id, types=("pair_seated", "leg_opened"), limit=MAX_EVENTS)
-    pair, leg, since = "", None, None
+    pair, hop, since = "", None, None
     for event in view.events(query):
         match event.body:
             case PairSeated(pair=name):
                 pair = name
             case LegOpened(leg=opened):
-                leg, since = opened, event.at
+                hop, since = opened, event.at
     return DuetTask(
         run_id=run.id,
         task_id=short_id(run.id),
@@ -131,7 +131,7 @@ def _row(view: StoreView, run: Run) -> DuetTask:
         status=run.status,
         queue=run.queue,
         pair=pair,
-        leg=leg,
+        leg=hop,
         since=since,
     )
 
@@ -144,7 +144,7 @@ _MAX_EVENTS = 10_000
 
 
 class TaskEvent(FrozenModel):
-    """One thing that happened between them."""
+    """One entry of the message history."""
 
     at: UtcDatetime
     sender: Address
@@ -154,21 +154,21 @@ class TaskEvent(FrozenModel):
     """Of a message; empty for all else."""
     body: str = ""
     """The message, whole."""
-    told: e.AnyEvent
-    """What happened, for whoever has words for it."""
+    event: e.AnyEvent
+    """Body of the journal event, for renderers."""
 
 
-async def see_ladder(store: Store, run_id: str, most: int) -> list[TaskEvent]:
-    """The last rungs of a task, oldest first."""
+async def task_history(store: Store, run_id: str, most: int) -> list[TaskEvent]:
+    """List the last `most` entries of a task's message history, oldest first."""
 
     def look(view: StoreView) -> list[TaskEvent]:
         query = EventQuery(run_id=run_id, types=_TYPES, limit=_MAX_EVENTS)
-        return [_rung(event) for event in view.events(query)][-most:]
+        return [_task_event(event) for event in view.events(query)][-most:]
 
     return await store.read(look)
 
 
-def _rung(event: e.Event) -> TaskEvent:
+def _task_event(event: e.Event) -> TaskEvent:
     body = event.body
     match body:
         case MessageHeard(sender=sender, routed_to=to, message=message):
@@ -178,10 +178,10 @@ def _rung(event: e.Event) -> TaskEvent:
                 to=to,
                 type=message.type,
                 body=message.body,
-                told=body,
+                event=body,
             )
         case SideNudged(side=side):
-            return TaskEvent(at=event.at, sender="USER", to=side, told=body)
+            return TaskEvent(at=event.at, sender="USER", to=side, event=body)
         case BlockIgnored(sender=side) | KeyboardTaken(side=side) | KeyboardReturned(side=side):
-            return TaskEvent(at=event.at, sender=side, told=body)
-    return TaskEvent(at=event.at, sender="USER", told=body)
+            return TaskEvent(at=event.at, sender=side, event=body)
+    return TaskEvent(at=event.at, sender="USER", event=body)

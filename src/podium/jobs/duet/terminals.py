@@ -13,18 +13,18 @@ from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import Terminal
 from podium.core.turns import Side
 from podium.jobs.duet import DuetSide, DuetSides, primer
-from podium.jobs.duet.claims import as_claimed, claim, door_folder, let_go, pair_folder
+from podium.jobs.duet.claims import as_claimed, claim, hook_folder, let_go, pair_folder
 from podium.jobs.duet.confinement import (
     DuetConfinement,
     LazyConfinement,
     LazyHookServers,
     MessagesGate,
-    duet_fence,
+    duet_confinement,
 )
 from podium.jobs.duet.keyboard import keyboard_came_back
 from podium.jobs.duet.models import Pair, PairSide
 from podium.jobs.duet.pairs import GENERIC, SIDES, socket_path, terminal_kind
-from podium.jobs.duet.role_agents import player_of
+from podium.jobs.duet.role_agents import bind_role
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 async def terminals_of(podium: Podium, pair: Pair) -> DuetSides:
-    """Both sides as agents. Their programs are started when they are first asked, if they are not up."""
+    """Build both sides as agents. A program that is not up is started with its first turn."""
     from podium.agents import ContractedAgent
 
     claim(podium, pair)
@@ -41,11 +41,11 @@ async def terminals_of(podium: Podium, pair: Pair) -> DuetSides:
     podium.close_with(terminals.pair.close)
 
     def chair(side: Side) -> DuetSide:
-        agent, seat = terminals.agents[side], pair.seat(side)
+        agent, slot = terminals.agents[side], pair.slot(side)
         contracted = ContractedAgent(agent, redact=podium.redactor.text)
         return DuetSide(
-            player_of(podium, side, seat, contracted),
-            seat.cwd,
+            bind_role(podium, side, slot, contracted),
+            slot.cwd,
             on_screen=agent.reads_screen,
             keeps_conversation=True,
         )
@@ -55,7 +55,7 @@ async def terminals_of(podium: Podium, pair: Pair) -> DuetSides:
 
 @asynccontextmanager
 async def pair_up(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
-    """The pair with both programs up, ready and told their parts. What was refused leaves nothing behind."""
+    """Bring up both programs, ready and primed. A refused start leaves nothing behind."""
     from podium.agents.tui.errors import NotListening
 
     was_there = socket_path(pair.socket, podium.environ).exists()
@@ -64,7 +64,7 @@ async def pair_up(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
         try:
             await terminals.pair.come_up()
         except (UserMustAct, CallRefused) as error:
-            # One whose input is not free is there to be looked at.
+            # A program whose input is not free stays up for inspection.
             if not was_there and not isinstance(error, NotListening):
                 await terminals.pair.depart()
                 let_go(podium, pair)
@@ -72,14 +72,14 @@ async def pair_up(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
         yield terminals.pair
 
 
-async def nudge_side(podium: Podium, pair: Pair, side: Side, words: str) -> None:
-    """Say something to a side that rests."""
+async def nudge_side(podium: Podium, pair: Pair, side: Side, text: str) -> None:
+    """Send text to an idle side."""
     async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
-        await terminals.pair.nudge(side.lower(), words)
+        await terminals.pair.nudge(side.lower(), text)
 
 
 async def interrupt_side(podium: Podium, pair: Pair, side: Side) -> None:
-    """End what a side is at. Harmless when the pair is not up."""
+    """Interrupt a side. Harmless when the pair is not up."""
     if not socket_path(pair.socket, podium.environ).exists():
         return
     async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
@@ -87,15 +87,15 @@ async def interrupt_side(podium: Podium, pair: Pair, side: Side) -> None:
 
 
 async def take_down(podium: Podium, pair: Pair) -> None:
-    """End both programs and their server, and remove what they kept."""
+    """End both programs and their server, and remove their files."""
     async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
         await terminals.pair.depart()
     let_go(podium, pair)
 
 
 @asynccontextmanager
-async def pair_seen(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
-    """The pair as it is up, for whoever looks on. Raises `NotPossibleNow` for one without terminals."""
+async def observed_pair(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
+    """Open the pair as it is up, read-only. Raises `NotPossibleNow` for a pair without terminals."""
     if pair.transport == "headless":
         raise NotPossibleNow(f"pair {pair.name!r} has no terminals: each turn is a call")
     async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
@@ -104,7 +104,7 @@ async def pair_seen(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
 
 @asynccontextmanager
 async def pair_held(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
-    """The pair with its sides seated, let go of afterwards. Starts nothing."""
+    """Open the pair and release it afterwards. Starts nothing."""
     claim(podium, pair)
     async with _held(podium, pair) as terminals:
         yield terminals.pair
@@ -122,7 +122,7 @@ class _PairTerminals:
 async def _held(
     podium: Podium, pair: Pair, *, steering: bool = False
 ) -> AsyncIterator[_PairTerminals]:
-    """`steering` starts nothing: it works also where the settings of the agents cannot be used as they are now."""
+    """Open the pair. `steering` starts nothing, and works even if the settings of the agents are invalid now."""
     terminals = _seated(podium, pair, steering=steering)
     try:
         yield terminals
@@ -138,39 +138,39 @@ def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _PairTermi
         folder=pair_folder(podium, pair),
         session=pair.session,
     )
-    terminals = TerminalPair(_kit(podium, pair, steering=steering), settings)
-    agents = {side: _agent(podium, terminals, side, pair.seat(side), steering) for side in SIDES}
+    terminals = TerminalPair(_deps(podium, pair, steering=steering), settings)
+    agents = {side: _agent(podium, terminals, side, pair.slot(side), steering) for side in SIDES}
     return _PairTerminals(terminals, agents)
 
 
 def _agent(
-    podium: Podium, terminals: TerminalPair, side: Side, seat: PairSide, steering: bool
+    podium: Podium, terminals: TerminalPair, side: Side, slot: PairSide, steering: bool
 ) -> TuiAgent:
-    kind = terminal_kind(podium, side, seat)
+    kind = terminal_kind(podium, side, slot)
     part = primer(side, on_screen=kind == GENERIC)
     try:
-        options = _options(podium, seat)
+        options = _options(podium, slot)
     except UserMustAct:
         if not steering:
             raise
-        options = _unsettled(seat)
-    return terminals.side(side.lower(), _adapter(kind, options), options, Path(seat.cwd), part)
+        options = _unsettled(slot)
+    return terminals.side(side.lower(), _adapter(kind, options), options, Path(slot.cwd), part)
 
 
-def _options(podium: Podium, seat: PairSide) -> AgentOptions:
-    """What podium.yaml says of it. How a `command` is read without a terminal means nothing on one."""
-    options, settings = options_of(podium, seat.agent), podium.settings.agents.get(seat.agent)
-    changes: dict[str, object] = {"command": seat.command} if seat.command else {}
+def _options(podium: Podium, slot: PairSide) -> AgentOptions:
+    """Read the options of podium.yaml, without the headless output options of a `command` agent."""
+    options, settings = options_of(podium, slot.agent), podium.settings.agents.get(slot.agent)
+    changes: dict[str, object] = {"command": slot.command} if slot.command else {}
     if settings is not None and settings.kind == "command":
         changes["options"] = {}
     return options.model_copy(update=changes)
 
 
-def _unsettled(seat: PairSide) -> AgentOptions:
-    """For a program that runs already, whose command nobody needs to know any more."""
+def _unsettled(slot: PairSide) -> AgentOptions:
+    """Build options for a running program, whose command is not needed any more."""
     from podium.agents import AgentOptions
 
-    return AgentOptions(name=seat.agent, command=seat.command or (seat.agent,))
+    return AgentOptions(name=slot.agent, command=slot.command or (slot.agent,))
 
 
 def _adapter(kind: str, options: AgentOptions) -> Adapter:
@@ -179,15 +179,15 @@ def _adapter(kind: str, options: AgentOptions) -> Adapter:
     return adapter_for(kind, options)
 
 
-def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
+def _deps(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
     from podium.agents.tui import TuiDeps
     from podium.sandbox import end_left_server, hook_command
 
-    doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
+    doors, folder = hook_folder(podium, pair), pair_folder(podium, pair)
     socket = socket_path(pair.socket, podium.environ)
 
-    def fence() -> DuetConfinement:
-        return duet_fence(podium, socket, doors)
+    def confinement() -> DuetConfinement:
+        return duet_confinement(podium, socket, doors)
 
     async def lapsed(run_id: str, name: str, hold: KeyboardHold) -> None:
         (side,) = [side for side in SIDES if side.lower() == name]
@@ -196,13 +196,13 @@ def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
 
     return TuiDeps(
         launcher=podium.launcher,
-        # Where a program may be restarted the fence is there first: one that cannot be drawn ends no program.
-        enclosures=LazyConfinement(fence) if steering else fence(),
+        # Before a program may be restarted its confinement exists: a failure to confine ends no program.
+        confinement_provider=LazyConfinement(confinement) if steering else confinement(),
         doors=LazyHookServers(
             lambda: podium.hook_doors(
                 doors,
                 gate=MessagesGate(podium.gate, str(folder)),
-                confinement_provider=LazyConfinement(fence),
+                confinement_provider=LazyConfinement(confinement),
             )
         ),
         transcripts=podium.transcripts,

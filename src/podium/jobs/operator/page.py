@@ -35,7 +35,7 @@ from podium.ports import RunQuery, StoreView
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import CurrentContext, WebContext
-from podium.web.live.sse import Part, Topic, streamed, told_anew
+from podium.web.live.sse import Part, Topic, streamed, topic_updates
 from podium.web.pages.templates import page, render
 
 HINTS = {
@@ -234,7 +234,7 @@ async def take_back(
 @router.get("/live/operator")
 async def live_before(context: CurrentContext, person: Viewer) -> Response:
     """Says `before` whenever an earlier run may stand otherwise."""
-    return streamed(told_anew(context.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
+    return streamed(topic_updates(context.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
 
 
 @router.get("/live/operator/{run_id}")

@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.jobs.sense.candidate_status import standing_of
+    from podium.jobs.sense.candidate_status import status_of
     from podium.jobs.sense.deps import (
         CANDIDATE,
         WORK_ORDER,
         WORKER,
+        CandidateDeps,
         CandidateJob,
-        CandidateKit,
-        PlannerKit,
+        PlannerDeps,
+        SenseDeps,
         SenseJob,
-        SenseKit,
         Weight,
-        WorkerKit,
+        WorkerDeps,
     )
     from podium.jobs.sense.effective_options import ORDERS, SENSE
     from podium.jobs.sense.flow import candidate, sense
     from podium.jobs.sense.options import SenseOptions
     from podium.jobs.sense.orders.flow import work_order
     from podium.jobs.sense.orders.inbox_tender import InboxTender
-    from podium.jobs.sense.tick import House, TickKit, begin_tick, loop, take_in, tick
+    from podium.jobs.sense.tick import RunServices, TickDeps, begin_tick, loop, take_in, tick
 
 __all__ = [
     "CANDIDATE",
@@ -31,22 +31,22 @@ __all__ = [
     "SENSE",
     "WORKER",
     "WORK_ORDER",
+    "CandidateDeps",
     "CandidateJob",
-    "CandidateKit",
-    "House",
     "InboxTender",
-    "PlannerKit",
+    "PlannerDeps",
+    "RunServices",
+    "SenseDeps",
     "SenseJob",
-    "SenseKit",
     "SenseOptions",
-    "TickKit",
+    "TickDeps",
     "Weight",
-    "WorkerKit",
+    "WorkerDeps",
     "begin_tick",
     "candidate",
     "loop",
     "sense",
-    "standing_of",
+    "status_of",
     "take_in",
     "tick",
     "work_order",
@@ -62,18 +62,18 @@ export_lazily(
         "WORK_ORDER": "deps",
         "WORKER": "deps",
         "CandidateJob": "deps",
-        "CandidateKit": "deps",
-        "PlannerKit": "deps",
+        "CandidateDeps": "deps",
+        "PlannerDeps": "deps",
         "SenseJob": "deps",
-        "SenseKit": "deps",
+        "SenseDeps": "deps",
         "Weight": "deps",
-        "WorkerKit": "deps",
+        "WorkerDeps": "deps",
         "SenseOptions": "options",
-        "standing_of": "candidate_status",
+        "status_of": "candidate_status",
         "sense": "flow",
         "InboxTender": "orders.inbox_tender",
-        "House": "tick",
-        "TickKit": "tick",
+        "RunServices": "tick",
+        "TickDeps": "tick",
         "begin_tick": "tick",
         "loop": "tick",
         "take_in": "tick",

@@ -14,10 +14,10 @@ from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.jobs.sense.candidates import (
-    CandidateSeen,
-    candidate_seen,
-    candidates_seen,
+    CandidateView,
     deploy_candidate,
+    load_candidate,
+    load_candidates,
 )
 from podium.jobs.sense.composition import inbox_of, sense_options
 from podium.jobs.sense.orders.work_order import ORDER_ID, Ack, Claim
@@ -30,53 +30,34 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-class OrdersSeen(FrozenModel):
-    """The inbox at one moment."""
-
-    waiting: tuple[str, ...] = ()
-    """Names of files that nobody has claimed, oldest first."""
-    passed_over: tuple[str, ...] = ()
-    """Files that are left where they are, and why."""
-    claimed: tuple[Claim, ...] = ()
-
-
-def see_orders(podium: Podium) -> OrdersSeen:
-    """What is on its way. Looks at folders, so it may block."""
-    inbox = inbox_of(podium, sense_options(podium))
-    waiting = tuple(inbox.waiting())
-    return OrdersSeen(
-        waiting=waiting, passed_over=tuple(inbox.passed_over), claimed=tuple(inbox.claims())
-    )
-
-
 def see_answer(podium: Podium, wo_id: str) -> Ack:
-    """What was answered to an order. Raises `UnknownId` where nothing was. May block."""
+    """Return the answer to a work order. Raises `UnknownId` where there is none. May block."""
     named = ORDER_ID.fullmatch(wo_id) is not None
-    found = inbox_of(podium, sense_options(podium)).answered(wo_id) if named else None
-    if found is None:
+    ack = inbox_of(podium, sense_options(podium)).answered(wo_id) if named else None
+    if ack is None:
         raise UnknownId("work order", wo_id)
-    return found
+    return ack
 
 
 router = APIRouter(tags=["candidates"])
 
 PATIENCE_SECONDS = 10.0
-"""How long a delivery is waited for; whoever serves its queue goes on with it."""
+"""Seconds to wait for a delivery; the process that serves its queue continues afterwards."""
 
 
 class CandidateListed(FrozenModel):
     state: str
-    """Where it stands; what a worker said of it counts most."""
-    seen: CandidateSeen
+    """State of the candidate; a worker's answer takes precedence."""
+    seen: CandidateView
 
 
 class CandidatesListed(FrozenModel):
     candidates: tuple[CandidateListed, ...]
 
 
-class CandidateShown(FrozenModel):
+class CandidateDetail(FrozenModel):
     state: str
-    seen: CandidateSeen
+    seen: CandidateView
     run: Run
 
 
@@ -95,17 +76,17 @@ async def list_candidates(
     context: CurrentContext, person: Viewer, ended: bool = False, limit: Rows = 200
 ) -> CandidatesListed:
     """Candidates of which something is still to become, or with `ended` all, newest first."""
-    found = await candidates_seen(context.podium, ended=ended, limit=limit)
-    return CandidatesListed(candidates=tuple(map(_listed, found)))
+    views = await load_candidates(context.podium, ended=ended, limit=limit)
+    return CandidatesListed(candidates=tuple(map(_listed, views)))
 
 
 @router.get("/candidates/{candidate}")
 async def show_candidate(
     context: CurrentContext, person: Viewer, candidate: Name
-) -> CandidateShown:
+) -> CandidateDetail:
     """One candidate, by the id of its work order, its run or its approval."""
-    seen, run = await candidate_seen(context.podium, candidate)
-    return CandidateShown(state=seen.state, seen=seen, run=run)
+    view, run = await load_candidate(context.podium, candidate)
+    return CandidateDetail(state=view.state, seen=view, run=run)
 
 
 @router.post("/candidates/{candidate}/deploy")
@@ -116,10 +97,10 @@ async def deploy(
 
     With `approval` it is for that one alone: refused when something else waits by now.
     """
-    seen = await deploy_candidate(
+    view = await deploy_candidate(
         context.podium, candidate, by=person.approver, asked=approval, most_seconds=PATIENCE_SECONDS
     )
-    return _listed(seen)
+    return _listed(view)
 
 
 @router.post("/candidates/{candidate}/reject")
@@ -128,29 +109,34 @@ async def reject_candidate(
 ) -> Approval:
     """Say no to a candidate that waits for somebody, for good."""
     store, podium = await context.store(), context.podium
-    seen, _ = await candidate_seen(podium, candidate)
-    if not seen.standing.approval_id:
-        raise NotPossibleNow(f"candidate {seen.standing.wo_id} asks nobody; it is {seen.state}")
-    meant = await store.read(lambda view: approval_meant(view, seen.standing.approval_id))
+    candidate_view, _ = await load_candidate(podium, candidate)
+    if not candidate_view.standing.approval_id:
+        raise NotPossibleNow(
+            f"candidate {candidate_view.standing.wo_id} asks nobody; it is {candidate_view.state}"
+        )
+    meant = await store.read(lambda view: approval_meant(view, candidate_view.standing.approval_id))
     return await reject(store, podium.clock, podium.ids, meant, by=person.approver, why=no.why)
 
 
 @router.get("/work-orders", tags=["work orders"])
 async def list_work_orders(context: CurrentContext, person: Viewer) -> OrdersListed:
     """Work orders in the inbox, and those that a worker has taken."""
-    seen = await asyncio.to_thread(see_orders, context.podium)
-    return OrdersListed(
-        waiting=tuple(seen.waiting),
-        passed_over=tuple(seen.passed_over),
-        claimed=tuple(seen.claimed),
-    )
+    return await asyncio.to_thread(_orders, context.podium)
 
 
 @router.get("/work-orders/{order}", tags=["work orders"])
 async def show_work_order(context: CurrentContext, person: Viewer, order: Name) -> Ack:
-    """What a worker answered to a work order: the acknowledgement in the outbox."""
+    """Return the worker's answer to a work order: the acknowledgement in the outbox."""
     return await asyncio.to_thread(see_answer, context.podium, order)
 
 
-def _listed(seen: CandidateSeen) -> CandidateListed:
-    return CandidateListed(state=seen.state, seen=seen)
+def _listed(view: CandidateView) -> CandidateListed:
+    return CandidateListed(state=view.state, seen=view)
+
+
+def _orders(podium: Podium) -> OrdersListed:
+    inbox = inbox_of(podium, sense_options(podium))
+    waiting = tuple(inbox.waiting())
+    return OrdersListed(
+        waiting=waiting, passed_over=tuple(inbox.passed_over), claimed=tuple(inbox.claims())
+    )

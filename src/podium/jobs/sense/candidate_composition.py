@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.core.decisions import Tier
 from podium.jobs.sense import (
-    CandidateKit,
+    CandidateDeps,
     SenseOptions,
     Weight,
     candidate,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.policy import RuleGate
 from podium.jobs.sense.composition import (
-    desk_of,
-    known_standings,
+    current_trust,
+    empty_workspace,
     sense_options,
     todays_mode,
     trust_of,
@@ -34,21 +34,20 @@ from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
 async def build_candidate(podium: Podium) -> FlowBody:
     """Build the flow that takes one candidate from approval to its result."""
     options = sense_options(podium)
-    kit = CandidateKit(
+    deps = CandidateDeps(
         store=await podium.store(),
         clock=podium.clock,
         options=options,
         weigh=await weigher(podium, options),
         toolbox_for=_sense_toolboxes(podium, options),
         order_text=order_text,
-        standings=lambda: known_standings(podium),
         trust=trust_of(podium),
         writer=await writer_of(podium, options),
         show=await viewer(podium, options),
-        purse=await podium.budget_tracker(),
-        desk=desk_of(podium),
+        budget=await podium.budget_tracker(),
+        workspace=empty_workspace(podium),
     )
-    return candidate(kit)
+    return candidate(deps)
 
 
 def _sense_toolboxes(
@@ -69,7 +68,7 @@ def _sense_toolboxes(
         return build_gate(podium.configuration, (own, earned_layer(target, zones, granted)))
 
     def gate_for(order: WorkOrder) -> RuleGate:
-        granted = granted_tier(known_standings(podium), order.target, order.zones)
+        granted = granted_tier(current_trust(podium), order.target, order.zones)
         return plain if granted is None else earned_gate(order.target, order.zones, granted)
 
     async def toolbox_for(order: WorkOrder, weight: Weight) -> Toolbox:

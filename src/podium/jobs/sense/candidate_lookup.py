@@ -28,14 +28,14 @@ def wo_id_of(run: Run) -> str:
 
 def find_candidate(view: StoreView, text: str) -> Run:
     """Its run. Raises `UnknownId`, or `AmbiguousId` with the candidates."""
-    wanted = text.strip()
-    by_order = _by_order(view, wanted)
+    prefix = text.strip()
+    by_order = _by_order(view, prefix)
     if len(by_order) > 1:
         raise AmbiguousId("candidate", text, [wo_id_of(run) for run in by_order])
-    found = by_order[0] if by_order else _by_own_id(view, wanted)
-    if found is None:
+    run = by_order[0] if by_order else _by_own_id(view, prefix)
+    if run is None:
         raise UnknownId("candidate", text)
-    return found
+    return run
 
 
 def approval_meant(view: StoreView, text: str) -> str:
@@ -43,35 +43,35 @@ def approval_meant(view: StoreView, text: str) -> str:
 
     Raises `AmbiguousId` for a beginning of several.
     """
-    wanted = text.strip()
-    if view.find_ids("approval", wanted):
+    prefix = text.strip()
+    if view.find_ids("approval", prefix):
         return text
-    found = _by_order(view, wanted)
-    if len(found) > 1:
-        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in found])
-    asked = view.approvals(run_id=found[0].id) if found else []
-    pending = [each for each in asked if each.status is ApprovalStatus.PENDING]
-    return next((each.id for each in (*pending, *asked)), text)
+    runs = _by_order(view, prefix)
+    if len(runs) > 1:
+        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in runs])
+    asked = view.approvals(run_id=runs[0].id) if runs else []
+    pending = [approval for approval in asked if approval.status is ApprovalStatus.PENDING]
+    return next((approval.id for approval in (*pending, *asked)), text)
 
 
-def _by_order(view: StoreView, wanted: str) -> list[Run]:
-    if not wanted:
+def _by_order(view: StoreView, prefix: str) -> list[Run]:
+    if not prefix:
         return []
-    found: dict[str, Run] = {}
+    matches: dict[str, Run] = {}
     for run in candidate_runs(view):
         wo_id = wo_id_of(run)
-        if wo_id == wanted:
+        if wo_id == prefix:
             return [run]
-        if wo_id.startswith(wanted):
-            found.setdefault(wo_id, run)
+        if wo_id.startswith(prefix):
+            matches.setdefault(wo_id, run)
     # Whoever says a short form means what waits, not what has ended under a like name.
-    waiting = [run for run in found.values() if not run.status.ended]
-    return waiting or list(found.values())
+    waiting = [run for run in matches.values() if not run.status.ended]
+    return waiting or list(matches.values())
 
 
-def _by_own_id(view: StoreView, wanted: str) -> Run | None:
-    runs = [view.run(run_id) for run_id in view.find_ids("run", wanted)]
-    for approval_id in view.find_ids("approval", wanted):
+def _by_own_id(view: StoreView, prefix: str) -> Run | None:
+    runs = [view.run(run_id) for run_id in view.find_ids("run", prefix)]
+    for approval_id in view.find_ids("approval", prefix):
         approval = view.approval(approval_id)
         runs.append(view.run(approval.run_id) if approval else None)
     candidates = [run for run in runs if run is not None and run.flow == CANDIDATE]

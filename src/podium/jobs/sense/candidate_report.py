@@ -20,14 +20,14 @@ from podium.jobs.sense.candidate_status import PUT_OFF
 from podium.jobs.sense.candidates import Answers, answer_to
 from podium.jobs.sense.composition import (
     candidate_mode,
-    known_standings,
+    current_trust,
     sense_options,
     sense_queue,
 )
-from podium.jobs.sense.deps import WORK_ORDER
+from podium.jobs.sense.deps import TEXT_ZONE, WORK_ORDER
 from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.models import (
-    CandidateStanding,
+    CandidateStatus,
     PlannerStatus,
     SkippedItem,
     TickOutcome,
@@ -43,7 +43,7 @@ from podium.jobs.sense.tick_report import (
     show_totals,
     show_value,
 )
-from podium.jobs.sense.trust import Standing
+from podium.jobs.sense.trust import EarnedTrust
 from podium.ports import EventQuery, RunQuery, StoreView
 from podium.render.text import shown_line
 
@@ -51,103 +51,103 @@ MAX_RUNS = 500
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the words about candidates need besides where they stand."""
+class ReportContext:
+    """Everything a report on candidates needs besides their status."""
 
     options: SenseOptions
     root: Path
     acks: Mapping[str, Ack] = field(default_factory=dict)
     """Work order → what the worker said of it."""
-    trust: Sequence[Standing] = ()
+    trust: Sequence[EarnedTrust] = ()
     hindrances: Mapping[str, str] = field(default_factory=dict)
     """Work order → what keeps it from being delivered or performed just now, in words."""
-    mode_words: str = ""
-    """What a command needs behind it to have a mode that moves candidates; empty where it has one anyway."""
+    mode_option: str = ""
+    """` --mode MODE` for a command that delivers candidates; empty where the configured mode is enough."""
 
-    def state_of(self, standing: CandidateStanding) -> str:
-        """Where it stands, with its end: what a worker answered counts more than that it was delivered."""
-        ack = self.acks.get(standing.wo_id)
-        return ack.status if ack else standing.state
+    def state_of(self, status: CandidateStatus) -> str:
+        """Return its state; a worker's answer takes precedence over "delivered"."""
+        ack = self.acks.get(status.wo_id)
+        return ack.status if ack else status.state
 
-    def grantors(self, standing: CandidateStanding) -> tuple[str, ...]:
-        """Who let it be delivered unasked; nobody where somebody was asked."""
-        if standing.state != "delivered" or standing.approval_id:
+    def grantors(self, status: CandidateStatus) -> tuple[str, ...]:
+        """Return the people whose granted autonomy let it be delivered; empty where somebody was asked."""
+        if status.state != "delivered" or status.approval_id:
             return ()
         names = (
-            each.granted_by
-            for each in self.trust
-            if each.target == standing.target and each.zone in standing.zones and each.granted_by
+            trust.granted_by
+            for trust in self.trust
+            if trust.target == status.target and trust.zone in status.zones and trust.granted_by
         )
         return tuple(dict.fromkeys(names))
 
     def ack_file(self, wo_id: str) -> str:
-        return self.place(f"{self.options.layout.acks}/{wo_id}.ack.json")
+        return self.path(f"{self.options.layout.acks}/{wo_id}.ack.json")
 
-    def command(self, words: str) -> str:
+    def command(self, arguments: str) -> str:
         """A command of podium's, which names the root where it would not be found from here."""
-        return f"podium {words}{root_words(self.root)}"
+        return f"podium {arguments}{root_words(self.root)}"
 
     def deploy(self, wo_id: str) -> str:
         """The command that says yes to a candidate and delivers it."""
-        return self.command(f"deploy {wo_id}{self.mode_words}")
+        return self.command(f"deploy {wo_id}{self.mode_option}")
 
     def move(self, wo_id: str) -> str:
-        """How a person hands over an order that a dry run filed."""
+        """Return the command that hands over an order filed by a dry run."""
         layout = self.options.layout
-        source = self.place(f"{layout.candidates}/{wo_id}.yaml")
-        return f"mv {shlex.quote(source)} {shlex.quote(self.place(layout.inbox) + '/')}"
+        source = self.path(f"{layout.candidates}/{wo_id}.yaml")
+        return f"mv {shlex.quote(source)} {shlex.quote(self.path(layout.inbox) + '/')}"
 
-    def place(self, path: str) -> str:
+    def path(self, path: str) -> str:
         """A path that works from here."""
         return str(Path(from_here(self.root)) / path) if is_elsewhere(self.root) else path
 
 
-async def look_around(podium: Podium, standings: Sequence[CandidateStanding] = ()) -> Surroundings:
+async def report_context(podium: Podium, statuses: Sequence[CandidateStatus] = ()) -> ReportContext:
     """For these candidates, as things are now. Without any, the database is left alone."""
     options = sense_options(podium)
-    acks = dict(_answers(podium, standings))
-    left = [each for each in standings if each.wo_id not in acks]
+    acks = dict(_answers(podium, statuses))
+    left = [status for status in statuses if status.wo_id not in acks]
     hindrances = {}
     if left:
         hindrances = await (await podium.store()).read(lambda view: _hindrances(view, left))
-    return Surroundings(
+    return ReportContext(
         options=options,
         root=podium.folders.project,
         acks=acks,
-        trust=known_standings(podium),
+        trust=current_trust(podium),
         hindrances=hindrances,
-        mode_words=_mode_words(podium),
+        mode_option=_mode_option(podium),
     )
 
 
-def _mode_words(podium: Podium) -> str:
+def _mode_option(podium: Podium) -> str:
     """`--mode` as it was given to this command, or the one that deploys, where the settings alone would refuse."""
     plain = load_configuration(podium.environ, project=podium.folders.project)
     set_mode = sense_mode(plain, podium.environ)
     mode = sense_mode(podium.configuration, podium.environ)
-    wanted: Mode = mode if mode != "sensing" else "supervised"
-    return f" --mode {wanted}" if MODES.index(set_mode) < MODES.index(wanted) else ""
+    target_mode: Mode = mode if mode != "sensing" else "supervised"
+    return f" --mode {target_mode}" if MODES.index(set_mode) < MODES.index(target_mode) else ""
 
 
-def _answers(podium: Podium, standings: Iterable[CandidateStanding]) -> Iterator[tuple[str, Ack]]:
+def _answers(podium: Podium, statuses: Iterable[CandidateStatus]) -> Iterator[tuple[str, Ack]]:
     answered = Answers(podium)
-    for each in standings:
-        if (ack := answer_to(each, answered)) is not None:
-            yield each.wo_id, ack
+    for status in statuses:
+        if (ack := answer_to(status, answered)) is not None:
+            yield status.wo_id, ack
 
 
-def _hindrances(view: StoreView, standings: Sequence[CandidateStanding]) -> dict[str, str]:
-    """What the record knows of those that were put off, and of orders that a worker cannot go on with."""
+def _hindrances(view: StoreView, statuses: Sequence[CandidateStatus]) -> dict[str, str]:
+    """Find reasons why deferred candidates and orders that need a person cannot go on."""
     query = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MAX_RUNS)
     stopped = {run.input["file"].removesuffix(".yaml"): run for run in view.runs(query)}
-    found = {}
-    for each in standings:
-        run = stopped.get(each.wo_id)
-        if each.state == "delivered" and run is not None and run.failure:
-            found[each.wo_id] = run.failure.message
-        elif each.why == PUT_OFF:
-            found[each.wo_id] = _put_off_by(view, each.run_id)
-    return {wo_id: why for wo_id, why in found.items() if why}
+    reasons = {}
+    for status in statuses:
+        run = stopped.get(status.wo_id)
+        if status.state == "delivered" and run is not None and run.failure:
+            reasons[status.wo_id] = run.failure.message
+        elif status.why == PUT_OFF:
+            reasons[status.wo_id] = _put_off_by(view, status.run_id)
+    return {wo_id: why for wo_id, why in reasons.items() if why}
 
 
 def _put_off_by(view: StoreView, run_id: str) -> str:
@@ -160,15 +160,13 @@ def _put_off_by(view: StoreView, run_id: str) -> str:
     return ""
 
 
-IN_WORDS = "words"
-"""The zone of an order that nobody has made operations of."""
 WITHOUT_A_MODEL = "`planner: rules` under `flows: sense:` in podium.yaml plans without a model"
 
 
-def tell_tick(
-    screen: Screen, outcome: TickOutcome, around: Surroundings, news: Sequence[str] = ()
+def render_tick(
+    screen: Screen, outcome: TickOutcome, around: ReportContext, news: Sequence[str] = ()
 ) -> None:
-    """What was sensed, what was planned, what became of it, and what to do next.
+    """Print the readings, the plan, its outcome and the next commands.
 
     `news` are lines about what was earned and lost since the last tick.
     """
@@ -181,87 +179,87 @@ def tell_tick(
         screen,
         "skipped",
         [
-            f"item {each.index}: {each.reason}"
-            for each in outcome.skipped_items
-            if not _is_told(each)
+            f"item {item.index}: {item.reason}"
+            for item in outcome.skipped_items
+            if not _is_in_notices(item)
         ],
     )
     show_part(screen, "trust", news)
     show_totals(screen, outcome.tick, outcome.idle_ticks, outcome.tokens)
-    for each in outcome.candidates:
+    for candidate in outcome.candidates:
         screen.line()
-        tell_candidate(screen, each, around)
+        render_candidate(screen, candidate, around)
     screen.line()
     screen.line(outcome.summary())
 
 
-def tell_candidate(screen: Screen, standing: CandidateStanding, around: Surroundings) -> None:
-    """Where a candidate stands, and the next commands."""
-    screen.line(f"{around.state_of(standing):<{INDENT}}{standing.wo_id}")
-    about = f"{standing.target}: {standing.title}" if standing.target else standing.title
-    for line in (about, weight_words(standing), why_words(standing, around)):
+def render_candidate(screen: Screen, status: CandidateStatus, around: ReportContext) -> None:
+    """Print a candidate's status and the next commands."""
+    screen.line(f"{around.state_of(status):<{INDENT}}{status.wo_id}")
+    about = f"{status.target}: {status.title}" if status.target else status.title
+    for line in (about, weight_text(status), reason_text(status, around)):
         if line:
             show_value(screen, "", line)
-    for command in next_commands(standing, around):
+    for command in next_commands(status, around):
         screen.line(f"{'':{INDENT}}{shown_line(command)}")
 
 
-def weight_words(standing: CandidateStanding) -> str:
+def weight_text(status: CandidateStatus) -> str:
     """Tier and zones, as the gate weighed them."""
-    if not standing.tier:
+    if not status.tier:
         return ""
-    if standing.zones == (IN_WORDS,):
-        cannot = f"; {no_operations(standing)}" if standing.cannot else ""
-        return f"{standing.tier}, in words: no operations have been made of it yet{cannot}"
-    return f"{standing.tier} in {', '.join(standing.zones) or 'no zone'}"
+    if status.zones == (TEXT_ZONE,):
+        cannot = f"; {no_operations(status)}" if status.cannot else ""
+        return f"{status.tier}, in words: no operations have been made of it yet{cannot}"
+    return f"{status.tier} in {', '.join(status.zones) or 'no zone'}"
 
 
-def why_words(standing: CandidateStanding, around: Surroundings) -> str:
-    """Why it stands there, where the next commands do not say so."""
-    if ack := around.acks.get(standing.wo_id):
+def reason_text(status: CandidateStatus, around: ReportContext) -> str:
+    """Return the reason for the status, where the next commands do not say it."""
+    if ack := around.acks.get(status.wo_id):
         return ack.error
-    if hindrance := around.hindrances.get(standing.wo_id):
+    if hindrance := around.hindrances.get(status.wo_id):
         return hindrance
-    if people := around.grantors(standing):
+    if people := around.grantors(status):
         return f"unasked, by the autonomy that {' and '.join(people)} granted"
-    told = standing.state == "approved" or _asks(standing)
-    return "" if told else standing.why
+    stated = status.state == "approved" or _asks(status)
+    return "" if stated else status.why
 
 
-def _asks(standing: CandidateStanding) -> bool:
-    return standing.state == "waiting" and standing.why.startswith("waits for approval:")
+def _asks(status: CandidateStatus) -> bool:
+    return status.state == "waiting" and status.why.startswith("waits for approval:")
 
 
-def next_commands(standing: CandidateStanding, around: Surroundings) -> Iterator[str]:
-    """What a person can do now, a line each. They work where they are shown."""
-    wo_id = standing.wo_id
+def next_commands(status: CandidateStatus, around: ReportContext) -> Iterator[str]:
+    """Yield the commands a person can run now, one per line. They work in the current folder."""
+    wo_id = status.wo_id
     if wo_id in around.acks:
         yield f"answered in {around.ack_file(wo_id)}"
         return
-    match standing.state:
-        case "waiting" if _asks(standing):
+    match status.state:
+        case "waiting" if _asks(status):
             yield around.deploy(wo_id)
             yield around.command(f'reject {wo_id} --why "…"')
         case "waiting":
-            yield around.command(f"show {standing.run_id}")
+            yield around.command(f"show {status.run_id}")
         case "approved":
             yield around.move(wo_id)
         case "delivered" if wo_id in around.hindrances:
             yield around.command("runs --status needs_human")
         case "delivered":
-            yield f"in {around.place(standing.file)}; {around.command('worker --once')} performs it"
+            yield f"in {around.path(status.file)}; {around.command('worker --once')} performs it"
         case "logged":
             yield around.command(f"candidates show {wo_id}")
         case _:
             return
 
 
-def _is_told(item: SkippedItem) -> bool:
-    """Whether the notices tell it already."""
+def _is_in_notices(item: SkippedItem) -> bool:
+    """True if the notices contain it already."""
     return item.reason.startswith("action alert:")
 
 
-def _planner(outcome: TickOutcome, around: Surroundings) -> list[str]:
+def _planner(outcome: TickOutcome, around: ReportContext) -> list[str]:
     if outcome.status is PlannerStatus.SKIPPED:
         return [f"SKIPPED: {outcome.why or NOTHING_CHANGED}"]
     why = f": {outcome.why}" if outcome.why else ""
@@ -272,13 +270,13 @@ def _planner(outcome: TickOutcome, around: Surroundings) -> list[str]:
 
 
 async def next_of_candidate(podium: Podium, run: Run, *, yes: bool) -> str:
-    """Who sees it through, or what is left to a person."""
+    """Name the process that continues the candidate, or the command a person must run."""
     if run.status.ended:
         return _how_it_ended(run)
     queue = sense_queue(podium.configuration)
-    seen = await see_queues(await podium.store(), podium.engine, [queue])
-    served = any(each.served_by for each in seen.queues if each.name == queue.name)
-    around = await look_around(podium)
+    workload = await see_queues(await podium.store(), podium.engine, [queue])
+    served = any(served.served_by for served in workload.queues if served.name == queue.name)
+    around = await report_context(podium)
     if not yes:
         return "" if served else f"the next tick or `{around.command('worker')}` puts it away"
     return _after_yes(around, wo_id_of(run), candidate_mode(podium, run), served)
@@ -287,17 +285,17 @@ async def next_of_candidate(podium: Podium, run: Run, *, yes: bool) -> str:
 def _how_it_ended(run: Run) -> str:
     if not isinstance(run.result, dict):
         return ""
-    stands = CandidateStanding.model_validate(run.result)
-    return f"{stands.state}: {stands.file}" if stands.state == "delivered" else stands.why
+    status = CandidateStatus.model_validate(run.result)
+    return f"{status.state}: {status.file}" if status.state == "delivered" else status.why
 
 
-def _after_yes(around: Surroundings, wo_id: str, mode: str, served: bool) -> str:
+def _after_yes(around: ReportContext, wo_id: str, mode: str, served: bool) -> str:
     if mode == "sensing":
         return f"the mode is sensing now, in which nothing is delivered; `{around.deploy(wo_id)}` delivers it"
     if mode == "dry-run":
         return f"a dry run moves nothing: `{around.move(wo_id)}` hands it to the worker"
     if served:
-        place = around.place(f"{around.options.layout.inbox}/{wo_id}.yaml")
-        return f"delivered by whoever serves the loop's queue, to {place}"
+        path = around.path(f"{around.options.layout.inbox}/{wo_id}.yaml")
+        return f"delivered by whoever serves the loop's queue, to {path}"
     worker, deploy = around.command("worker"), around.deploy(wo_id)
     return f"the next tick or `{worker}` delivers it; `{deploy}` does so at once"

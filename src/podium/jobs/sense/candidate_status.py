@@ -14,10 +14,10 @@ from podium.core.errors import NotPossibleNow
 from podium.core.events import RunCancelRequested
 from podium.core.model import Json
 from podium.core.work import Mode, Run, RunStatus, terms_of
-from podium.jobs.sense.deps import CANDIDATE, SenseKit
+from podium.jobs.sense.deps import CANDIDATE, SenseDeps
 from podium.jobs.sense.effective_options import SENSE
-from podium.jobs.sense.models import Candidate, CandidateStanding, Planned, PlannerStatus
-from podium.jobs.sense.orders.operation_writer import writer_said
+from podium.jobs.sense.models import Candidate, CandidateStatus, Planned, PlannerStatus
+from podium.jobs.sense.orders.operation_writer import writer_refusal
 from podium.jobs.sense.orders.work_order import Ack
 from podium.ports import (
     Engine,
@@ -37,55 +37,55 @@ PUT_OFF = (
 )
 
 
-async def standings_of(store: Store, run: Run) -> tuple[CandidateStanding, ...]:
-    """Where the candidates of a plan stand once none of them goes on by itself."""
+async def statuses_of(store: Store, run: Run) -> tuple[CandidateStatus, ...]:
+    """Return the statuses of a plan's candidates once none of them continues by itself."""
     if run.status is not RunStatus.SUCCEEDED or not isinstance(run.result, dict):
         return ()
     runs: dict[str, str] = run.result["runs"]
     held: dict[str, str] = run.result["held_back"]
     planned = Planned.model_validate(run.result["planned"])
-    kept_back = [
-        CandidateStanding(
-            wo_id=each.wo_id,
+    withheld = [
+        CandidateStatus(
+            wo_id=candidate.wo_id,
             state="held back",
-            why=held[each.wo_id],
-            title=each.suggestion.title,
-            target=each.item.target,
+            why=held[candidate.wo_id],
+            title=candidate.suggestion.title,
+            target=candidate.item.target,
         )
-        for each in planned.plan.candidates
-        if each.wo_id in held
+        for candidate in planned.plan.candidates
+        if candidate.wo_id in held
     ]
-    return (*await at_rest(store, runs), *kept_back)
+    return (*await at_rest(store, runs), *withheld)
 
 
-async def at_rest(store: Store, runs: dict[str, str]) -> list[CandidateStanding]:
-    found: list[CandidateStanding | None] = []
+async def at_rest(store: Store, runs: dict[str, str]) -> list[CandidateStatus]:
+    statuses: list[CandidateStatus | None] = []
     changes = store.changes()
     async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
         async for _ in changes:
-            found = await store.read(lambda view: _looked_at(view, runs))
-            if all(each is not None for each in found):
+            statuses = await store.read(lambda view: _looked_at(view, runs))
+            if all(status is not None for status in statuses):
                 break
-    return [each for each in found if each is not None]
+    return [status for status in statuses if status is not None]
 
 
-def _looked_at(view: StoreView, runs: dict[str, str]) -> list[CandidateStanding | None]:
-    found = [view.run(run_id) for run_id in runs.values()]
+def _looked_at(view: StoreView, runs: dict[str, str]) -> list[CandidateStatus | None]:
+    resting_runs = [view.run(run_id) for run_id in runs.values()]
     # One that the record has forgotten has ended long ago.
-    return [standing_of(view, run) for run in found if run is not None]
+    return [status_of(view, run) for run in resting_runs if run is not None]
 
 
-def standing_of(view: StoreView, run: Run) -> CandidateStanding | None:
-    """Where a candidate stands, by its run; None while it goes on by itself."""
-    standing = _standing(view, run)
-    if standing is None:
+def status_of(view: StoreView, run: Run) -> CandidateStatus | None:
+    """Return a candidate's status, read from its run; None while it continues by itself."""
+    status = _status(view, run)
+    if status is None:
         return None
-    return standing.model_copy(update={"cannot": writer_said(view, run.id)})
+    return status.model_copy(update={"cannot": writer_refusal(view, run.id)})
 
 
-def _standing(view: StoreView, run: Run) -> CandidateStanding | None:
+def _status(view: StoreView, run: Run) -> CandidateStatus | None:
     if run.status is RunStatus.SUCCEEDED:
-        return CandidateStanding.model_validate(run.result)
+        return CandidateStatus.model_validate(run.result)
     order: dict[str, Json] = run.input["order"]
     asked = view.approvals(run_id=run.id)
     weighed = asked[0].arguments if asked else {}
@@ -102,23 +102,23 @@ def _standing(view: StoreView, run: Run) -> CandidateStanding | None:
         why = PUT_OFF if run.only_sleeps else f"waits for {run.waiting_for}"
         if _is_gone(view, run):
             why = f"{why}; the newest plan does not ask for it any more"
-        return CandidateStanding(state="waiting", why=why, **common)
+        return CandidateStatus(state="waiting", why=why, **common)
     if run.status is RunStatus.CANCELLED:
-        return CandidateStanding(state="expired", why=_why_cancelled(view, run), **common)
+        return CandidateStatus(state="expired", why=_why_cancelled(view, run), **common)
     if run.status.ended:
         why = run.failure.message if run.failure else str(run.status)
-        return CandidateStanding(state="refused", why=why, **common)
+        return CandidateStatus(state="refused", why=why, **common)
     return None
 
 
 def _is_gone(view: StoreView, run: Run) -> bool:
-    """Whether what it is about is no longer in the plan, as far as the last planner that answered knows."""
+    """True if the newest plan of a planner that answered does not ask for its subject any more."""
     for newest in view.runs(RunQuery(flow=SENSE, statuses=(RunStatus.SUCCEEDED,), limit=1)):
         planned: dict[str, Json] = newest.result["planned"]
         if planned["status"] != PlannerStatus.OK or newest.created_at <= run.created_at:
             return False
-        asked = (Candidate.model_validate(each) for each in planned["plan"]["candidates"])
-        return run.input["subject"] not in {each.subject for each in asked}
+        asked = (Candidate.model_validate(document) for document in planned["plan"]["candidates"])
+        return run.input["subject"] not in {candidate.subject for candidate in asked}
     return False
 
 
@@ -131,7 +131,7 @@ def _why_cancelled(view: StoreView, run: Run) -> str:
 
 
 Answered = Callable[[str], Ack | None]
-"""What the worker said of an order, by its id. May block."""
+"""Reads the worker's answer to an order, by its id. May block."""
 
 GRACE_SECONDS = 10.0
 """So long a process that hosts a run may take to end it; then the next tick sees the end."""
@@ -163,8 +163,8 @@ async def close_what_is_over(
 
 
 def _resting(view: StoreView, run_ids: list[str]) -> list[Run]:
-    found = (view.run(run_id) for run_id in run_ids)
-    return [run for run in found if run is not None and run.status in AT_REST]
+    resting_runs = (view.run(run_id) for run_id in run_ids)
+    return [run for run in resting_runs if run is not None and run.status in AT_REST]
 
 
 def _answer_to(run: Run, answered: Answered) -> Ack | None:
@@ -176,7 +176,7 @@ def _answer_to(run: Run, answered: Answered) -> Ack | None:
 
 
 async def _end(engine: Engine, store: Store, run_id: str, why: str) -> bool:
-    """Whether it was ended. False: it has just come to an end of its own, or takes its time."""
+    """Cancel the run. True if it was ended; False if it ended by itself or takes longer than the grace period."""
     try:
         async with asyncio.timeout(GRACE_SECONDS):
             with suppress(NotPossibleNow):
@@ -200,28 +200,30 @@ SETTLED = ("delivered", "rejected", "approved")
 
 
 async def held_back(
-    ctx: FlowContext, kit: SenseKit, candidates: Sequence[Candidate]
+    ctx: FlowContext, deps: SenseDeps, candidates: Sequence[Candidate]
 ) -> dict[str, str]:
     """Candidates that are not put forward now, each with why."""
     if not candidates:
         return {}
 
     async def look(step: StepContext) -> dict[str, str]:
-        return await kit.store.read(partial(_found, kit, candidates))
+        return await deps.store.read(partial(_withheld_reasons, deps, candidates))
 
     return await ctx.step("held-back", look)
 
 
-def _found(kit: SenseKit, candidates: Sequence[Candidate], view: StoreView) -> dict[str, str]:
-    since = view.now() - timedelta(seconds=kit.options.again_seconds)
+def _withheld_reasons(
+    deps: SenseDeps, candidates: Sequence[Candidate], view: StoreView
+) -> dict[str, str]:
+    since = view.now() - timedelta(seconds=deps.options.again_seconds)
     newest: dict[str, Run] = {}
     for run in view.runs(RunQuery(flow=CANDIDATE, limit=MAX_LOOKED_AT)):
         if isinstance(run.input, dict):
             newest.setdefault(str(run.input.get("subject")), run)
     reasons = {
-        each.wo_id: _why(newest[each.subject], since)
-        for each in candidates
-        if each.subject in newest
+        candidate.wo_id: _why(newest[candidate.subject], since)
+        for candidate in candidates
+        if candidate.subject in newest
     }
     return {wo_id: why for wo_id, why in reasons.items() if why}
 

@@ -16,10 +16,10 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import CallRefused, LockHeld, NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
-from podium.jobs.sense import standing_of
+from podium.jobs.sense import status_of
 from podium.jobs.sense.candidate_lookup import candidate_runs, find_candidate, wo_id_of
 from podium.jobs.sense.composition import candidate_mode, inbox_of, sense_options
-from podium.jobs.sense.models import CandidateStanding
+from podium.jobs.sense.models import CandidateStatus
 from podium.jobs.sense.orders.work_order import Ack
 from podium.ports import Clock, Engine, Ids, Store, StoreView
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 200
 
-StandingOf = Callable[[StoreView, Run], CandidateStanding | None]
-"""Where a candidate stands, by its run; None while it goes on by itself."""
+StatusOf = Callable[[StoreView, Run], CandidateStatus | None]
+"""Reads a candidate's status from its run; None while it continues by itself."""
 Answered = Callable[[str], Ack | None]
-"""What a worker said of an order, by its id. May block."""
+"""Reads a worker's answer to an order, by its id. May block."""
 
 PERFORMED = ("delivered", "approved", "waiting")
 """States after which a worker may have had the order: also what waits may have been moved by hand."""
 
 
-class CandidateSeen(FrozenModel):
+class CandidateView(FrozenModel):
     """A candidate, with what its run knows of it."""
 
-    standing: CandidateStanding
+    standing: CandidateStatus
     going_on: bool = False
     """It was answered or has just begun: whoever serves the loop's queue sees it through."""
     since: datetime
@@ -49,7 +49,7 @@ class CandidateSeen(FrozenModel):
     """Something is still to become of it."""
     asked: ApprovalStatus | None = None
     ack: Ack | None = None
-    """How the worker ended it."""
+    """The worker's answer."""
 
     @property
     def state(self) -> str:
@@ -58,74 +58,74 @@ class CandidateSeen(FrozenModel):
         return "queued" if self.going_on else self.standing.state
 
 
-def answer_to(standing: CandidateStanding, answered: Answered) -> Ack | None:
-    """What the worker said of a candidate that came that far."""
-    return answered(standing.wo_id) if standing.state in PERFORMED else None
+def answer_to(status: CandidateStatus, answered: Answered) -> Ack | None:
+    """Return the worker's answer to a candidate that came far enough to have one."""
+    return answered(status.wo_id) if status.state in PERFORMED else None
 
 
 async def list_candidates(
     store: Store,
     clock: Clock,
-    stands: StandingOf,
+    status_of: StatusOf,
     *,
     answered: Answered = lambda _: None,
     ended: bool = False,
     limit: int = MAX_COUNT,
-) -> list[CandidateSeen]:
+) -> list[CandidateView]:
     """Newest first: those of which something is still to become, or with `ended` all."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
-    found = await store.read(partial(_listed, stands, ended, limit))
-    return await asyncio.to_thread(lambda: [_with_its_end(each, answered) for each in found])
+    views = await store.read(partial(_listed, status_of, ended, limit))
+    return await asyncio.to_thread(lambda: [_with_its_end(view, answered) for view in views])
 
 
 async def show_candidate(
     store: Store,
     clock: Clock,
-    stands: StandingOf,
+    status_of: StatusOf,
     text: str,
     *,
     answered: Answered = lambda _: None,
-) -> tuple[CandidateSeen, Run]:
+) -> tuple[CandidateView, Run]:
     """The one that was meant, by id of its work order, run or approval."""
     await list_approvals(store, clock)
 
-    def look(view: StoreView) -> tuple[CandidateSeen, Run]:
+    def look(view: StoreView) -> tuple[CandidateView, Run]:
         run = find_candidate(view, text)
-        return _seen(view, stands, run), run
+        return _view_of(view, status_of, run), run
 
-    seen, run = await store.read(look)
-    return await asyncio.to_thread(_with_its_end, seen, answered), run
+    candidate, run = await store.read(look)
+    return await asyncio.to_thread(_with_its_end, candidate, answered), run
 
 
-def _with_its_end(seen: CandidateSeen, answered: Answered) -> CandidateSeen:
-    ack = answer_to(seen.standing, answered)
+def _with_its_end(candidate: CandidateView, answered: Answered) -> CandidateView:
+    ack = answer_to(candidate.standing, answered)
     # An answer from before it was proposed is that of another order with its name.
-    if ack is None or ack.finished_at < seen.since:
-        return seen
-    return seen.model_copy(update={"ack": ack})
+    if ack is None or ack.finished_at < candidate.since:
+        return candidate
+    return candidate.model_copy(update={"ack": ack})
 
 
-def _listed(stands: StandingOf, ended: bool, limit: int, view: StoreView) -> list[CandidateSeen]:
-    wanted = (run for run in candidate_runs(view) if ended or not run.status.ended)
-    return [_seen(view, stands, run) for run in islice(wanted, limit)]
+def _listed(status_of: StatusOf, ended: bool, limit: int, view: StoreView) -> list[CandidateView]:
+    runs = (run for run in candidate_runs(view) if ended or not run.status.ended)
+    return [_view_of(view, status_of, run) for run in islice(runs, limit)]
 
 
-def _seen(view: StoreView, stands: StandingOf, run: Run) -> CandidateSeen:
-    found = stands(view, run)
+def _view_of(view: StoreView, status_of: StatusOf, run: Run) -> CandidateView:
+    status = status_of(view, run)
     asked = view.approvals(run_id=run.id, limit=1)
-    return CandidateSeen(
-        standing=found or _on_its_way(run, asked[0] if asked else None),
-        going_on=found is None,
+    return CandidateView(
+        standing=status or _on_its_way(run, asked[0] if asked else None),
+        going_on=status is None,
         since=run.created_at,
         open=not run.status.ended,
         asked=asked[0].status if asked else None,
     )
 
 
-def _on_its_way(run: Run, asked: Approval | None) -> CandidateStanding:
+def _on_its_way(run: Run, asked: Approval | None) -> CandidateStatus:
     order = run.input["order"]
     weighed: Mapping[str, Json] = asked.arguments if asked else {}
-    return CandidateStanding(
+    return CandidateStatus(
         wo_id=wo_id_of(run),
         state="waiting",
         run_id=run.id,
@@ -158,7 +158,7 @@ async def say_yes_to_candidate(
     return run
 
 
-async def deliver(store: Store, engine: Engine, run: Run, stands: StandingOf) -> None:
+async def deliver(store: Store, engine: Engine, run: Run, status_of: StatusOf) -> None:
     """See the run through here, or beside whoever has it, until it no longer goes on by itself.
 
     A quota that is used up is not waited for.
@@ -168,13 +168,13 @@ async def deliver(store: Store, engine: Engine, run: Run, stands: StandingOf) ->
     changes = store.changes()
     async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
         async for _ in changes:
-            if await store.read(partial(_is_at_rest, run.id, stands)):
+            if await store.read(partial(_is_at_rest, run.id, status_of)):
                 return
 
 
-def _is_at_rest(run_id: str, stands: StandingOf, view: StoreView) -> bool:
+def _is_at_rest(run_id: str, status_of: StatusOf, view: StoreView) -> bool:
     run = view.run(run_id)
-    return run is None or stands(view, run) is not None
+    return run is None or status_of(view, run) is not None
 
 
 def _meant(text: str, view: StoreView) -> Run:
@@ -182,12 +182,12 @@ def _meant(text: str, view: StoreView) -> Run:
 
 
 def _pending(run_id: str, view: StoreView) -> str:
-    found = view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=1)
-    return found[0].id if found else ""
+    approvals = view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=1)
+    return approvals[0].id if approvals else ""
 
 
 class Answers:
-    """What the worker said of orders. What cannot be read is no answer."""
+    """Reads the worker's answers. An answer that cannot be read counts as none."""
 
     def __init__(self, podium: Podium) -> None:
         self._inbox = inbox_of(podium, sense_options(podium))
@@ -199,20 +199,20 @@ class Answers:
             return None
 
 
-async def candidates_seen(
+async def load_candidates(
     podium: Podium, *, ended: bool = False, limit: int = 200
-) -> list[CandidateSeen]:
+) -> list[CandidateView]:
     """Newest first: those of which something is still to become, or with `ended` all."""
     store = await podium.store()
     return await list_candidates(
-        store, podium.clock, standing_of, answered=Answers(podium), ended=ended, limit=limit
+        store, podium.clock, status_of, answered=Answers(podium), ended=ended, limit=limit
     )
 
 
-async def candidate_seen(podium: Podium, text: str) -> tuple[CandidateSeen, Run]:
+async def load_candidate(podium: Podium, text: str) -> tuple[CandidateView, Run]:
     """The one that was meant, by id of its work order, run or approval."""
     store = await podium.store()
-    return await show_candidate(store, podium.clock, standing_of, text, answered=Answers(podium))
+    return await show_candidate(store, podium.clock, status_of, text, answered=Answers(podium))
 
 
 async def deploy_candidate(
@@ -222,7 +222,7 @@ async def deploy_candidate(
     by: Approver | str,
     asked: str = "",
     most_seconds: float | None = None,
-) -> CandidateSeen:
+) -> CandidateView:
     """Say yes to a candidate and see it into the inbox.
 
     What was approved already is only seen through. With `asked` the yes is for that approval and no other:
@@ -239,9 +239,9 @@ async def deploy_candidate(
     )
     with suppress(TimeoutError):
         async with asyncio.timeout(most_seconds):
-            await deliver(store, engine, run, standing_of)
-    seen, _ = await candidate_seen(podium, run.id)
-    return seen
+            await deliver(store, engine, run, status_of)
+    candidate, _ = await load_candidate(podium, run.id)
+    return candidate
 
 
 def _refuse_another(view: StoreView, run: Run, asked: str) -> None:

@@ -13,11 +13,11 @@ from podium.core.model import Json
 from podium.core.work import MODES, Mode, QueueSpec, Run, RunSettings, terms_of
 from podium.jobs.sense import (
     SENSE,
-    House,
-    PlannerKit,
-    SenseKit,
+    PlannerDeps,
+    RunServices,
+    SenseDeps,
     SenseOptions,
-    TickKit,
+    TickDeps,
     sense,
 )
 from podium.jobs.sense.effective_options import options_in_force, sense_mode
@@ -27,7 +27,7 @@ from podium.jobs.sense.options import Profile
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.ports import Source
 from podium.jobs.sense.tick import due_at
-from podium.jobs.sense.trust import Standing, standings
+from podium.jobs.sense.trust import EarnedTrust, earned_trust
 from podium.ports import FlowBody
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ PLANNER = "planner"
 
 
 def sense_options(podium: Podium) -> SenseOptions:
-    """What holds here. Raises `ConfigInvalid` at the place of a fault."""
+    """Return the options in force. Raises `ConfigInvalid` with the location of the problem."""
     return options_in_force(podium.configuration)
 
 
 def candidate_mode(podium: Podium, run: Run) -> str:
-    """How far a candidate may go now: as its run recorded, lowered by what is set today."""
+    """Return the mode a candidate may use now: the one its run recorded, lowered by today's."""
     return terms_of(run).mode_with(todays_mode(podium))
 
 
@@ -60,22 +60,22 @@ def todays_mode(podium: Podium) -> Mode:
 
 def sense_queue(configuration: Configuration) -> QueueSpec:
     """The queue of candidates, as podium.yaml has it or as it comes."""
-    known = {spec.name: spec for spec in configuration.settings.queue_specs()}
-    return known.get(SENSE) or QueueSpec(name=SENSE)
+    specs = {spec.name: spec for spec in configuration.settings.queue_specs()}
+    return specs.get(SENSE) or QueueSpec(name=SENSE)
 
 
 def state_folder(podium: Podium) -> Path:
-    """Where the loop keeps its own files."""
+    """Return the folder of the loop's own files, made if needed."""
     folder = podium.folders.make_state() / "sense"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
-def desk_of(podium: Podium) -> str:
+def empty_workspace(podium: Podium) -> str:
     """An empty folder for agents that only think."""
-    desk = state_folder(podium) / "desk"
-    desk.mkdir(mode=0o700, exist_ok=True)
-    return str(desk)
+    folder = state_folder(podium) / "desk"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return str(folder)
 
 
 def record_of(podium: Podium, options: SenseOptions) -> FileRecord:
@@ -106,8 +106,8 @@ def trust_of(podium: Podium) -> FileTrustBook:
     return FileTrustBook(podium.folders.project, redact=podium.redactor.text)
 
 
-def known_standings(podium: Podium) -> tuple[Standing, ...]:
-    return standings(trust_of(podium).entries())
+def current_trust(podium: Podium) -> tuple[EarnedTrust, ...]:
+    return earned_trust(trust_of(podium).entries())
 
 
 def sources_of(podium: Podium, options: SenseOptions) -> list[Source]:
@@ -143,50 +143,52 @@ def inbox_of(podium: Podium, options: SenseOptions) -> FolderInbox:
     )
 
 
-async def tick_kit(
+async def tick_deps(
     podium: Podium,
     stack: AsyncExitStack | None = None,
     *,
     opening: Callable[[], None] = lambda: None,
-) -> TickKit:
-    """What a tick works with. Nothing is opened that an idle one does without.
+) -> TickDeps:
+    """Return the dependencies of a tick. Nothing is opened that an idle tick does not need.
 
     With `stack`, this process serves the loop's queue from the first tick that plans until the stack is
     closed. `opening` is called when that begins.
     """
     options = sense_options(podium)
     mode = sense_mode(podium.configuration, podium.environ)
-    opened: list[House] = []
+    opened: list[RunServices] = []
 
-    async def house() -> House:
+    async def services() -> RunServices:
         if not opened:
             opening()
             engine = await podium.hosting_engine()
             if stack is not None:
                 await stack.enter_async_context(engine.serve([sense_queue(podium.configuration)]))
-            terms = RunSettings(mode=mode, budgets=podium.settings.budgets.budgets())
-            settings = terms.model_dump(mode="json")
+            run_settings = RunSettings(mode=mode, budgets=podium.settings.budgets.budgets())
+            settings = run_settings.model_dump(mode="json")
             store = await podium.store()
-            opened.append(House(engine=engine, store=store, ids=podium.ids, settings=settings))
+            opened.append(
+                RunServices(engine=engine, store=store, ids=podium.ids, settings=settings)
+            )
         return opened[0]
 
     def answered(wo_id: str) -> Ack | None:
         return inbox_of(podium, options).answered(wo_id)
 
-    return TickKit(
+    return TickDeps(
         root=str(podium.folders.project),
         mode=mode,
         options=options,
         sources=sources_of(podium, options),
         record=record_of(podium, options),
         clock=podium.clock,
-        house=house,
+        services=services,
         answered=answered,
     )
 
 
 def idle_conditions(podium: Podium) -> dict[str, Json] | None:
-    """What an idle tick rests on, taken before it. None: no tick here is made from a note."""
+    """Return the conditions an idle tick depends on, taken before it. None: no idle tick can be made from a note here."""
     from podium.jobs.sense.idle_tick import conditions
 
     if podium.environ.get(MODE_VARIABLE, "").strip() not in ("", *MODES):
@@ -200,7 +202,7 @@ def idle_conditions(podium: Podium) -> dict[str, Json] | None:
     return before if same else None
 
 
-def note_if_idle(podium: Podium, kit: TickKit, outcome: TickOutcome, before: Json) -> None:
+def note_if_idle(podium: Podium, deps: TickDeps, outcome: TickOutcome, before: Json) -> None:
     """Let the ticks after this one be made from a note, where it found nothing to do and files alone can change that.
 
     `before` is what `idle_conditions` gave. A note that cannot be written is done without.
@@ -209,15 +211,17 @@ def note_if_idle(podium: Podium, kit: TickKit, outcome: TickOutcome, before: Jso
     from podium.jobs.sense.io.sources.base import WatchedSource
     from podium.jobs.sense.source_factory import own_prefixes
 
-    memory, record = kit.record.memory(), record_of(podium, kit.options)
+    memory, record = deps.record.memory(), record_of(podium, deps.options)
     selections = {
-        source.name: source.selection for source in kit.sources if isinstance(source, WatchedSource)
+        source.name: source.selection
+        for source in deps.sources
+        if isinstance(source, WatchedSource)
     }
     if (
         not _is_plainly_idle(outcome)
         or (memory.ticks, memory.run_id, memory.pending) != (outcome.tick, "", {})
-        or kit.record.faults
-        or len(selections) != len(kit.sources)
+        or deps.record.problems
+        or len(selections) != len(deps.sources)
         or idle_conditions(podium) != before
         or _has_trust_news(podium)
         or not _holds_nothing_to_hide(podium, outcome)
@@ -230,22 +234,22 @@ def note_if_idle(podium: Podium, kit: TickKit, outcome: TickOutcome, before: Jso
             outcome.model_dump(mode="json"),
             conditions=before,
             sources=selections,
-            own=own_prefixes(kit.options.layout),
-            record_files=record_files(kit.options),
-            limit_bytes=kit.options.log_bytes,
-            due=due_at(kit.options, memory),
+            own=own_prefixes(deps.options.layout),
+            record_files=record_files(deps.options),
+            limit_bytes=deps.options.log_bytes,
+            due=due_at(deps.options, memory),
         )
 
 
 def _is_plainly_idle(outcome: TickOutcome) -> bool:
-    """Whether the next one, if nothing changes, differs in its counters and times alone."""
+    """True if the next tick, when nothing changes, differs in its counters and times alone."""
     shared = {"tick", "at", "seconds", "mode", "digest", "counts", "idle_ticks", "tokens"}
     plain = TickOutcome(status=PlannerStatus.SKIPPED, **outcome.model_dump(include=shared))
     return outcome == plain
 
 
 def _has_trust_news(podium: Podium) -> bool:
-    """Whether the book has entries that the next tick would hold for newer than this one."""
+    """True if the book has entries that the next tick would count as newer than this one."""
     from podium.jobs.sense.io import last_tick
 
     tick = last_tick(podium.folders.project)
@@ -268,31 +272,33 @@ def _holds_nothing_to_hide(podium: Podium, outcome: TickOutcome) -> bool:
 async def build_sense(podium: Podium) -> FlowBody:
     """Build the flow of a tick that plans."""
     options = sense_options(podium)
-    kit = SenseKit(
+    deps = SenseDeps(
         store=await podium.store(),
         clock=podium.clock,
-        purse=await podium.budget_tracker(),
+        budget=await podium.budget_tracker(),
         options=options,
         planner=await _planner(podium, options),
     )
-    return sense(kit)
+    return sense(deps)
 
 
-async def _planner(podium: Podium, options: SenseOptions) -> PlannerKit:
+async def _planner(podium: Podium, options: SenseOptions) -> PlannerDeps:
     name = options.planner
     if name == "none":
-        return PlannerKit(name=name, absent="podium.yaml says `planner: none`")
+        return PlannerDeps(name=name, absent="podium.yaml says `planner: none`")
     if name == "rules":
-        return PlannerKit(name=name, rules=_rules(podium, options))
+        return PlannerDeps(name=name, rules=_rules(podium, options))
     profile = options.profiles.get(options.profile)
     if profile is None:
-        known = ", ".join(sorted(options.profiles)) or "none"
-        absent = f"podium.yaml has no profile {options.profile!r}; profiles: {known}"
-        return PlannerKit(name=name, absent=absent)
-    player = await thinker(podium, name, PLANNER, profile)
-    if isinstance(player, str):
-        return PlannerKit(name=name, absent=player)
-    return PlannerKit(name=name, player=player, profile=profile, desk=desk_of(podium))
+        names = ", ".join(sorted(options.profiles)) or "none"
+        absent = f"podium.yaml has no profile {options.profile!r}; profiles: {names}"
+        return PlannerDeps(name=name, absent=absent)
+    agent = await thinker(podium, name, PLANNER, profile)
+    if isinstance(agent, str):
+        return PlannerDeps(name=name, absent=agent)
+    return PlannerDeps(
+        name=name, role_agent=agent, profile=profile, workspace=empty_workspace(podium)
+    )
 
 
 def _rules(podium: Podium, options: SenseOptions) -> Callable[[Bundle, datetime], Json]:
@@ -320,8 +326,8 @@ async def thinker(
         medium = build_medium(podium, name, doors, model=model, unlisted=unlisted)
     except UserMustAct as error:
         return str(error)
-    known = podium.settings.agents.get(name)
-    limits = known.limits if known else TurnLimits()
+    settings = podium.settings.agents.get(name)
+    limits = settings.limits if settings else TurnLimits()
     if profile is not None:
         limits = limits.model_copy(update={"seconds": profile.timeout_seconds})
     # Without a nonce: that an answer is no echo is seen by holding it against what was shown.

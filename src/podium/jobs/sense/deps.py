@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,6 @@ from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder
 from podium.jobs.sense.ports import Inbox, TrustBook
-from podium.jobs.sense.trust import Standing
 from podium.ports import Clock, Ids, Store, StoreView, Toolbox
 
 CANDIDATE = "candidate"
@@ -24,11 +23,13 @@ WORK_ORDER = "work_order"
 WORKER = "worker"
 """The role in which an order's operations are performed."""
 WRITER = "order_writer"
-"""The role of the agent that makes operations of words."""
+"""The role of the agent that writes operations from an order's text."""
+TEXT_ZONE = "words"
+"""Zone of an order that has only text and no operations yet."""
 
 
 def recorded_without(view: StoreView, run_id: str, step: str, *, before: str) -> bool:
-    """Whether an earlier version, whose flow did not have `step`, has recorded the step `before` which it comes.
+    """True if the run was recorded by an earlier version whose flow had no `step` in front of the step `before`.
 
     A step that is new must come after all recorded ones: such a run goes on without it.
     """
@@ -52,12 +53,12 @@ class CandidateJob(FrozenModel):
 
 
 class Weight(FrozenModel):
-    """What an order's operations add up to, by the gate that will judge them."""
+    """Tier and zones of an order's operations together, computed by the gate that will judge them."""
 
     tier: Tier
     zones: tuple[str, ...] = ()
     refused: str = ""
-    """Why it could never be done. Empty: it could."""
+    """Reason why it could never be done. Empty: it could."""
     refused_op: int = 0
     """Number of the operation that could not, from 1; 0 where it is none alone."""
 
@@ -68,33 +69,33 @@ Weigh = Callable[[WorkOrder], Weight]
 
 
 @dataclass(frozen=True)
-class PlannerKit:
-    """Who plans. Either rules, or an agent, or nobody."""
+class PlannerDeps:
+    """The planner: rules, an agent, or none."""
 
     name: str
     rules: RulePlanner | None = None
-    player: RoleAgent | None = None
+    role_agent: RoleAgent | None = None
     profile: Profile | None = None
-    desk: str = ""
+    workspace: str = ""
     """Folder the agent is started in; nothing is there."""
     absent: str = ""
-    """Why there is nobody to ask. Empty: there is."""
+    """Reason why no planner can be asked. Empty: there is one."""
 
 
 @dataclass(frozen=True)
-class SenseKit:
-    """What planning works with."""
+class SenseDeps:
+    """Dependencies of planning."""
 
     store: Store
     clock: Clock
-    purse: BudgetTracker
+    budget: BudgetTracker
     options: SenseOptions
-    planner: PlannerKit
+    planner: PlannerDeps
 
 
 @dataclass(frozen=True)
-class CandidateKit:
-    """What seeing a candidate through works with."""
+class CandidateDeps:
+    """Dependencies of the flow that takes a candidate from approval to its result."""
 
     store: Store
     clock: Clock
@@ -104,18 +105,17 @@ class CandidateKit:
     """The two tools of the loop behind a gate that knows what autonomy was granted."""
     order_text: Callable[[WorkOrder], str]
     """The order as the YAML that goes into the inbox."""
-    standings: Callable[[], Sequence[Standing]]
     trust: TrustBook
     writer: RoleAgent | None
     show: Callable[[str], Sensed]
     """A text file of the root as the writer may see it, or why it may not. May block."""
-    purse: BudgetTracker
-    desk: str
+    budget: BudgetTracker
+    workspace: str
 
 
 @dataclass(frozen=True)
-class WorkerKit:
-    """What performing an order works with."""
+class WorkerDeps:
+    """Dependencies of performing an order."""
 
     store: Store
     clock: Clock
@@ -130,8 +130,8 @@ class WorkerKit:
     writer: RoleAgent | None
     show: Callable[[str], Sensed]
     """A text file of the root as the writer may see it, or why it may not. May block."""
-    purse: BudgetTracker
-    desk: str
+    budget: BudgetTracker
+    workspace: str
 
 
 class OpsReply(FrozenModel):
@@ -139,4 +139,4 @@ class OpsReply(FrozenModel):
 
     ops: tuple[Operation, ...]
     cannot: str = ""
-    """What is missing to be exact, in words for a person. Empty where there are operations."""
+    """The missing information, in words for a person. Empty where there are operations."""

@@ -30,7 +30,7 @@ def options_in_force(configuration: Configuration) -> SenseOptions:
     if not owners or owners[-1].name != "project":
         return options
     for other in owners[:-1]:
-        options = _within(options, _options_of(other), _said(other))
+        options = _within(options, _options_of(other), _keys_of(other))
     if not configuration.project_is_trusted():
         options = _within(options, SenseOptions(), {"safe_zones", "forbidden_zones"})
     return options
@@ -39,21 +39,21 @@ def options_in_force(configuration: Configuration) -> SenseOptions:
 def sense_mode(
     configuration: Configuration, environ: Mapping[str, str], *, unsaid: Mode = "sensing"
 ) -> Mode:
-    """How far the loop may go: as a person just said, or the strictest that is configured; lowered by the environment.
+    """Return the mode in force: the one given by --mode, else the strictest that is configured; lowered by the environment.
 
     Where nobody configured anything it only watches, or what `unsaid` says.
     """
     settings, origin = configuration.settings, configuration.origin_of("mode")
     if origin == "--mode":
         return lower_mode(settings.mode, environ.get(MODE_VARIABLE, "").strip())
-    said = [
+    modes = [
         mode
         for layer in configuration.layers
         if SENSE in layer.settings.flows and (mode := _options_of(layer).mode) is not None
     ]
     if origin != "default":
-        said.append(settings.mode)
-    configured = min(said, key=MODES.index, default=unsaid)
+        modes.append(settings.mode)
+    configured = min(modes, key=MODES.index, default=unsaid)
     return lower_mode(configured, environ.get(MODE_VARIABLE, "").strip())
 
 
@@ -72,33 +72,33 @@ def _options_of(layer: Layer) -> SenseOptions:
     return SenseOptions.model_validate(layer.settings.flows[SENSE])
 
 
-def _said(layer: Layer) -> set[str]:
+def _keys_of(layer: Layer) -> set[str]:
     return set(layer.settings.flows[SENSE])
 
 
-def _within(options: SenseOptions, other: SenseOptions, said: set[str]) -> SenseOptions:
+def _within(options: SenseOptions, other: SenseOptions, keys: set[str]) -> SenseOptions:
     """The options, as far as another file's word about the same keys lets them go."""
     changed: dict[str, object] = {}
-    if "safe_zones" in said:
+    if "safe_zones" in keys:
         changed["safe_zones"] = _common(options.safe_zones, other.safe_zones)
-    if "forbidden_zones" in said:
+    if "forbidden_zones" in keys:
         both = (*options.forbidden_zones, *other.forbidden_zones)
         changed["forbidden_zones"] = tuple(dict.fromkeys(both))
     for key in ("orders_per_hour", "orders_per_day", "most_tries"):
-        if key in said:
+        if key in keys:
             changed[key] = min(getattr(options, key), getattr(other, key))
     for key in ("again_seconds", "promote_after"):
-        if key in said:
+        if key in keys:
             changed[key] = max(getattr(options, key), getattr(other, key))
     return options.model_copy(update=changed)
 
 
 def _common(zones: tuple[str, ...], allowed: tuple[str, ...]) -> tuple[str, ...]:
     """Of two lists of places, what lies in both."""
-    found = [zone for zone in zones if any(_inside(zone, other) for other in allowed)]
-    found += [other for other in allowed if any(_inside(other, zone) for zone in zones)]
-    return tuple(dict.fromkeys(found))
+    common = [zone for zone in zones if any(_inside(zone, other) for other in allowed)]
+    common += [other for other in allowed if any(_inside(other, zone) for zone in zones)]
+    return tuple(dict.fromkeys(common))
 
 
-def _inside(place: str, other: str) -> bool:
-    return PurePosixPath(place).is_relative_to(other)
+def _inside(zone: str, other: str) -> bool:
+    return PurePosixPath(zone).is_relative_to(other)

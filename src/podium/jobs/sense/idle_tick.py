@@ -47,7 +47,7 @@ DATABASE_VARIABLE = "PODIUM_DATABASE_URL"
 
 _MAX_BYTES = 1_000_000
 _COUNTERS = ("ticks", "idle_ticks")
-"""What an idle tick changes in the loop's memory."""
+"""Fields of the loop's memory that an idle tick changes."""
 _VARIABLES = (MODE_VARIABLE, "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 """Variables beside `PODIUM_*` that settings and folders are taken from."""
 _UNUSABLE = (
@@ -65,8 +65,8 @@ class IdleTick:
     record: Document
     """As JSON answers and the telemetry have it."""
     summary: str
-    faults: Sequence[str] = ()
-    """What could not be written, in words."""
+    problems: Sequence[str] = ()
+    """Files that could not be written, and why."""
 
 
 def make_idle_tick(folders: Folders, environ: Mapping[str, str], clock: Clock) -> IdleTick | None:
@@ -113,7 +113,7 @@ def _made(
     if not files.keep(MEMORY, lambda: {**memory, **counted}):
         return None
     files.end_tick(summary, record)
-    return IdleTick(record, summary, files.faults)
+    return IdleTick(record, summary, files.problems)
 
 
 def _is_idle(root: Path, note: Document, memory: Document, now: datetime) -> bool:
@@ -126,13 +126,13 @@ def _is_idle(root: Path, note: Document, memory: Document, now: datetime) -> boo
     if note["due"] and now >= datetime.fromisoformat(note["due"]):
         return False
     own, now_ns = tuple(note["own"]), int(now.timestamp() * SECOND_NS)
-    marks = {}
+    etags = {}
     for name, fields in note["sources"].items():
         selection = FileSelection(**fields)
-        marks[name] = selection.mark(
+        etags[name] = selection.etag(
             *selection.files(root, lambda path: path.startswith(own)), now_ns
         )
-    return bool(marks == memory["marks"])
+    return bool(etags == memory["marks"])
 
 
 def note_idle_tick(
@@ -261,8 +261,8 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
     from podium.jobs.sense.tick_report import NOTHING_CHANGED, show_part, show_sensed, show_totals
 
     screen, record = Screen(json=parsed.json), tick.record
-    for fault in tick.faults:
-        screen.aside(f"podium: {fault}")
+    for problem in tick.problems:
+        screen.aside(f"podium: {problem}")
 
     def show() -> None:
         show_sensed(screen, record["tick"], record["mode"], record["seconds"], record["counts"])
@@ -282,20 +282,20 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
 def parse_arguments(arguments: list[str]) -> IdleTickArguments | None:
     """None: the command line asks for something else, or says it in a way that is left to typer."""
     parsed, flags = IdleTickArguments(), list[str]()
-    words = iter(arguments)
-    for word in words:
-        option, equals, value = word.partition("=")
+    tokens = iter(arguments)
+    for token in tokens:
+        option, equals, value = token.partition("=")
         if option == "--project" or (option == "--root" and "sense" in flags):
-            folder = value if equals else next(words, "")
+            folder = value if equals else next(tokens, "")
             if parsed.project is not None or not folder:
                 return None
             parsed.project = Path(folder)
             if option == "--root":
                 parsed.project = parsed.project.expanduser()
-        elif word in ("sense", "--once", "--if-changed", "--json") and word not in flags:
-            if word in ("--once", "--if-changed") and "sense" not in flags:
+        elif token in ("sense", "--once", "--if-changed", "--json") and token not in flags:
+            if token in ("--once", "--if-changed") and "sense" not in flags:
                 return None
-            flags.append(word)
+            flags.append(token)
         else:
             return None
     if_changed = "--if-changed" in flags or is_scheduled(os.environ)

@@ -23,11 +23,12 @@ JOB = Job(
     },
     options="podium.jobs.sense.options:SenseOptions",
     queues="podium.jobs.sense.effective_options:order_queues",
+    uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
-    request="podium.jobs.sense.submission:SenseWish",
+    request="podium.jobs.sense.submission:TickRequest",
     submit="podium.jobs.sense.submission:submit",
     commands={
         "sense": Command(

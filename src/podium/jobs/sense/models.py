@@ -18,7 +18,7 @@ from podium.jobs.sense.tick_summary import summary_line
 # --- sense -------------------------------------------------------------------------------------
 
 Condition = Literal["ok", "missing", "unreadable", "malformed", "too_large", "binary", "cut"]
-"""How something was found. Whatever it is, a tick goes on, and the bundle says so."""
+"""Condition of a reading. A tick goes on in any case, and the bundle records the condition."""
 
 
 class Sensed(FrozenModel):
@@ -27,16 +27,16 @@ class Sensed(FrozenModel):
     source: NonEmpty
     """Name of the source, such as `health`, `acks` or `sessions`."""
     place: NonEmpty
-    """Where it was looked for: a path from the root on, a URL, a command."""
+    """Location: a path relative to the root, a URL, or a command."""
     condition: Condition = "ok"
     why: str = ""
-    """What is wrong, in words for people and planners. Empty when nothing is."""
+    """Description of the problem, for people and planners. Empty when there is none."""
     content: Json = None
-    """What it says, without secrets. Parsed where it could be, else text."""
+    """Content without secrets. Parsed where possible, else text."""
     stale: bool = False
     """It is older than the source allows."""
     seen_at: UtcDatetime | None = None
-    """When it was last changed, where that is known."""
+    """Time of the last change, where it is known."""
 
     @property
     def provenance(self) -> str:
@@ -50,31 +50,35 @@ class Look(FrozenModel):
     source: NonEmpty
     found: tuple[Sensed, ...] = ()
     total: int = 0
-    """How many things there are; those beyond the newest few are only counted."""
+    """Number of things there are; those beyond the newest few are only counted."""
     mark: str = ""
     """Changes exactly when what was found changed. Cheaper than reading: names, sizes, times."""
 
 
 class Bundle(FrozenModel):
-    """What is known of the system at one moment: bounded, without secrets, each part with its source."""
+    """State of the system at one time: bounded, without secrets, each part with its source."""
 
     root: str
     looks: tuple[Look, ...] = ()
     left_out: tuple[str, ...] = ()
-    """What did not fit, by provenance."""
+    """Parts that did not fit, by provenance."""
 
     @cached_property
     def digest(self) -> str:
         """Of what was found, not of when it was looked for."""
-        return digest_of([_lasting(each) for look in self.looks for each in look.found])
+        return digest_of([_lasting(sensed) for look in self.looks for sensed in look.found])
 
     @cached_property
     def missing(self) -> tuple[Sensed, ...]:
-        """What could not be read as it should."""
-        return tuple(each for look in self.looks for each in look.found if each.condition != "ok")
+        """Readings whose condition is not "ok"."""
+        return tuple(
+            sensed for look in self.looks for sensed in look.found if sensed.condition != "ok"
+        )
 
-    def found(self, source: str) -> tuple[Sensed, ...]:
-        return tuple(each for look in self.looks if look.source == source for each in look.found)
+    def sensed_by(self, source: str) -> tuple[Sensed, ...]:
+        return tuple(
+            sensed for look in self.looks if look.source == source for sensed in look.found
+        )
 
     def count(self, source: str) -> int:
         return sum(look.total for look in self.looks if look.source == source)
@@ -82,7 +86,7 @@ class Bundle(FrozenModel):
     @property
     def provenance(self) -> tuple[str, ...]:
         """Sources whose words are in it."""
-        return tuple(dict.fromkeys(each.source for look in self.looks for each in look.found))
+        return tuple(dict.fromkeys(sensed.source for look in self.looks for sensed in look.found))
 
 
 def _lasting(sensed: Sensed) -> Json:
@@ -119,7 +123,7 @@ class PlanItem(FrozenModel):
     target: NonEmpty
     action: Action
     message: str = ""
-    """What people are to be told of it, where no work order is suggested."""
+    """Message for people, where no work order is suggested."""
     wo_suggestion: Suggestion | None = None
 
 
@@ -137,7 +141,7 @@ class Candidate(FrozenModel):
 
     @property
     def subject(self) -> str:
-        """What it is about, whatever words it has: at most one of a subject waits at a time."""
+        """Subject of the work order, independent of its text: at most one per subject waits at a time."""
         return f"{self.item.target}/{self.suggestion.wo_id_hint}"
 
 
@@ -169,10 +173,10 @@ class ParsedPlan(FrozenModel):
         """As programs read it: the counts the parser has always printed, and what is behind them."""
         return {
             "candidate_count": len(self.candidates),
-            "candidates": [_candidate_record(each) for each in self.candidates],
+            "candidates": [_candidate_record(candidate) for candidate in self.candidates],
             "skipped": len(self.skipped_items),
-            "skipped_items": [each.model_dump(mode="json") for each in self.skipped_items],
-            "alerts": [each.target for each in self.alerts],
+            "skipped_items": [item.model_dump(mode="json") for item in self.skipped_items],
+            "alerts": [alert.target for alert in self.alerts],
             "context_summary": self.context_summary,
             **({"error": self.error} if self.error else {}),
         }
@@ -188,12 +192,12 @@ def _candidate_record(candidate: Candidate) -> dict[str, Json]:
         "title": suggestion.title,
         "summary": suggestion.summary,
         "tasks": list(suggestion.tasks),
-        "ops": [each.model_dump(mode="json", exclude_defaults=True) for each in suggestion.ops],
+        "ops": [op.model_dump(mode="json", exclude_defaults=True) for op in suggestion.ops],
     }
 
 
 class PlannerStatus(StrEnum):
-    """How the planner fared, as `GMX_Call_Status` says it."""
+    """Outcome of asking the planner, named as in `GMX_Call_Status`."""
 
     OK = "OK"
     MOCK = "MOCK"
@@ -211,19 +215,19 @@ _NO_PLAN = {
 
 
 def no_plan(status: PlannerStatus | None, why: str = "") -> str:
-    """Why there is no plan of the planner's own, in words. Empty: there is one, or nobody was asked yet."""
+    """Return the reason why the planner gave no plan of its own. Empty: it gave one, or was not asked yet."""
     if status not in _NO_PLAN:
         return ""
     return f"no plan was made: {_NO_PLAN[status]}" + (f": {why}" if why else "")
 
 
 class Planned(FrozenModel):
-    """What came of asking the planner."""
+    """Result of asking the planner."""
 
     status: PlannerStatus
     planner: str = ""
     why: str = ""
-    """Why it is no OK."""
+    """Reason for any status but OK."""
     plan: ParsedPlan = ParsedPlan()
     document: Json = None
     """The plan as it was given."""
@@ -236,8 +240,8 @@ CandidateState = Literal["logged", "filed", "waiting", "approved", "delivered", 
 """logged: only told of (sensing). filed: a file to review. approved: a dry run heard a yes, and moves nothing."""
 
 
-class CandidateStanding(FrozenModel):
-    """Where a candidate stands."""
+class CandidateStatus(FrozenModel):
+    """Status of a candidate."""
 
     wo_id: NonEmpty
     state: CandidateState
@@ -251,19 +255,19 @@ class CandidateStanding(FrozenModel):
     tier: str = ""
     zones: tuple[str, ...] = ()
     cannot: str = ""
-    """Why no operations could be made of its words, says the agent that was to make them. Empty: it did not."""
+    """Reason of the writer why it could not derive operations. Empty: it could, or was not asked."""
 
 
-def no_operations(standing: CandidateStanding) -> str:
-    """What the agent said that was to make operations of a candidate's words, and made none."""
-    return f"the writer cannot make any: {standing.cannot}" if standing.cannot else ""
+def no_operations(status: CandidateStatus) -> str:
+    """Return the reason why the writer derived no operations from a candidate's text."""
+    return f"the writer cannot make any: {status.cannot}" if status.cannot else ""
 
 
 class TickOutcome(FrozenModel):
-    """What one tick came to: the line of the log and of the telemetry are readings of it."""
+    """Result of one tick; the lines in the log and the telemetry are derived from it."""
 
     tick: int
-    """How many ticks this root has seen, this one included."""
+    """Number of ticks of this root, this one included."""
     at: UtcDatetime
     seconds: float = 0.0
     mode: Mode
@@ -273,18 +277,18 @@ class TickOutcome(FrozenModel):
     status: PlannerStatus
     why: str = ""
     counts: dict[str, int] = Field(default_factory=dict)
-    """How many things each source has."""
+    """Source → number of things it has."""
     missing: tuple[str, ...] = ()
-    """What could not be read as it should, in words."""
-    candidates: tuple[CandidateStanding, ...] = ()
+    """Readings with problems, each with its reason."""
+    candidates: tuple[CandidateStatus, ...] = ()
     skipped_items: tuple[SkippedItem, ...] = ()
     notices: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
     """Sources that changed since they were last looked at: why there is a new plan."""
     plan_changes: tuple[str, ...] = ()
-    """What differs from the plan before, in lines."""
+    """Differences from the plan before, one per line."""
     idle_ticks: int = 0
-    """How many ticks of this root asked no planner."""
+    """Number of ticks of this root that asked no planner."""
     usage: Usage = Usage()
     """Of this tick."""
     tokens: int = 0
@@ -294,7 +298,9 @@ class TickOutcome(FrozenModel):
     @property
     def created(self) -> tuple[str, ...]:
         """Work orders that this tick put into the inbox."""
-        return tuple(each.wo_id for each in self.candidates if each.state == "delivered")
+        return tuple(
+            candidate.wo_id for candidate in self.candidates if candidate.state == "delivered"
+        )
 
     def summary(self) -> str:
         """The SUMMARY line, without its time."""
@@ -313,7 +319,7 @@ class TickOutcome(FrozenModel):
 
 
 class SenseMemory(FrozenModel):
-    """What a root's loop remembers from tick to tick."""
+    """Memory of a root's loop between ticks."""
 
     ticks: int = 0
     idle_ticks: int = 0
@@ -326,13 +332,13 @@ class SenseMemory(FrozenModel):
     """Of the bundle that was planned for last."""
     status: PlannerStatus | None = None
     why: str = ""
-    """Why it is no OK."""
+    """Reason for any status but OK."""
     planned_at: UtcDatetime | None = None
     failures: int = 0
-    """How often in a row the planner gave no plan of its own."""
+    """Number of times in a row that the planner gave no plan of its own."""
     last_plan: tuple[PlanItem, ...] = ()
     notices: tuple[str, ...] = ()
-    """What people were told with the last plan."""
+    """Notices of the last plan."""
     run_id: str = ""
     """The run that a tick has under way, for the next one to see after."""
     pending: dict[str, str] = Field(default_factory=dict)
@@ -349,20 +355,20 @@ def lower_mode(configured: Mode, wished: str) -> Mode:
 
 
 def notices_of(plan: ParsedPlan) -> tuple[str, ...]:
-    """What people are to be told, in every mode."""
+    """Return the messages for people, in every mode."""
     return tuple(_notice(item, plan.context_summary) for item in plan.alerts)
 
 
 def _notice(item: PlanItem, summary: str) -> str:
     """An alert in its own words; where it has none, in those of the whole plan."""
-    said = item.wo_suggestion
-    words = f"{said.title}: {said.summary}".strip(": ") if said else item.message
-    words = words or " ".join(summary.split()) or "the plan does not say why"
-    return f"[{item.priority}] {item.target}: {words}"
+    suggestion = item.wo_suggestion
+    text = f"{suggestion.title}: {suggestion.summary}".strip(": ") if suggestion else item.message
+    text = text or " ".join(summary.split()) or "the plan does not say why"
+    return f"[{item.priority}] {item.target}: {text}"
 
 
 def plan_changes(before: Sequence[PlanItem], now: Sequence[PlanItem]) -> tuple[str, ...]:
-    """What is new, gone and different since the last plan, a line each."""
+    """Return the items that are new, gone or different since the last plan, one per line."""
     old, new = {_key(item): item for item in before}, {_key(item): item for item in now}
     lines = [f"new: {key} ({item.priority})" for key, item in new.items() if key not in old]
     lines += [f"gone: {key}" for key in old if key not in new]

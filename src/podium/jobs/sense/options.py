@@ -1,4 +1,4 @@
-"""What a project says of its sense loop."""
+"""Options of a project's sense loop."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SourceOptions(FrozenModel):
 
 
 class Profile(FrozenModel):
-    """How the planner is asked."""
+    """Settings of the planner's turn."""
 
     system: NonEmpty
     """System prompt."""
@@ -98,7 +98,7 @@ class SenseOptions(FrozenModel):
     """Options of `podium sense` and of the worker's orders."""
 
     mode: Mode | None = None
-    """How far the loop goes. Unset: the top-level `mode` if it is set, else `sensing`."""
+    """Mode of the loop. Unset: the top-level `mode` if it is set, else `sensing`."""
     every_seconds: PositiveFloat = 300.0
     """Seconds between two ticks."""
     planner: NonEmpty = "gemini"
@@ -108,7 +108,7 @@ class SenseOptions(FrozenModel):
     profiles: dict[NonEmpty, Profile] = Field(
         default_factory=lambda: {"clc-orchestrator": Profile(system=CLC_ORCHESTRATOR)}
     )
-    """How the planner is asked, by name."""
+    """Planner settings by name."""
     rules: Annotated[str, STEERING_FILE] = ""
     """File of rules for `planner: rules`, relative to the root. Empty: the built-in rules."""
     writer: str = ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Shelf = Literal["done", "parked"]
-"""Where a file goes when its order has ended."""
+"""Folder of a file whose order has ended."""
 
 
 class Inbox(Protocol):
@@ -53,7 +53,7 @@ class Inbox(Protocol):
         ...
 
     def answered(self, wo_id: str) -> Ack | None:
-        """What was said of an order of this name before."""
+        """Return the answer to an earlier order of this name."""
         ...
 
 
@@ -61,8 +61,8 @@ class SenseRecord(Protocol):
     """Files of one root. A line that cannot be written is told and breaks no tick."""
 
     @property
-    def faults(self) -> Sequence[str]:
-        """What cannot be written just now, in words."""
+    def problems(self) -> Sequence[str]:
+        """Files that cannot be written just now, and why."""
         ...
 
     def alone(self) -> AbstractContextManager[None]:
@@ -70,11 +70,11 @@ class SenseRecord(Protocol):
         ...
 
     def memory(self) -> SenseMemory:
-        """What was remembered; a fresh one where there is none, or none that can be read."""
+        """Return the stored memory; a fresh one where there is none, or none that can be read."""
         ...
 
     def remember(self, memory: SenseMemory) -> bool:
-        """Whether it lasts. If not, whoever is `alone` here still gets it from `memory`, and nobody after that."""
+        """Store the memory. False: it is not durable, and only the holder of `alone` in this process gets it from `memory`."""
         ...
 
     def keep_bundle(self, bundle: Bundle) -> str:
@@ -93,7 +93,7 @@ class SenseRecord(Protocol):
 
 
 class TrustBook(Protocol):
-    """What people decided and what happened, from which autonomy is earned and lost. Only added to."""
+    """Decisions of people and events, from which autonomy is earned and lost. Append-only."""
 
     def entries(self) -> Sequence[TrustEntry]: ...
 
@@ -110,7 +110,7 @@ class Source(Protocol):
         """Under which it stands in bundles and counts, such as `health`."""
         ...
 
-    async def mark(self) -> str:
+    async def etag(self) -> str:
         """Changes when what `look` would find has changed, and is the same in every process.
 
         Where there are files it is made of what the file system tells, and nothing is read; it may then change
@@ -120,7 +120,7 @@ class Source(Protocol):
         ...
 
     async def look(self) -> Look:
-        """What is there now, with its mark. It never raises for what it finds: that is said in the look.
+        """Read the current state, with its etag. Never raises for the state it finds: that is in the look.
 
         Looking again at what has not changed must not cost much more than asking the file system.
         """

@@ -14,7 +14,7 @@ from podium.platform import make_private_folder
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.jobs.sense.io.sources import SourceKit
+    from podium.jobs.sense.io.sources import SourceDeps
 
 
 ALWAYS = ("health", "acks", "sessions")
@@ -37,13 +37,13 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
     from podium.jobs.sense.io.sources import (
         FileSource,
         FolderSource,
-        SourceKit,
+        SourceDeps,
         UntrustedSource,
         hiding,
     )
 
     layout = options.layout
-    kit = SourceKit(
+    deps = SourceDeps(
         root=podium.folders.project,
         clock=podium.clock,
         redact=hiding(podium.redactor.text),
@@ -51,11 +51,11 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
         file_bytes=options.file_bytes,
     )
     stalled = options.session_stalled_seconds
-    found: list[Source] = [
-        FileSource(kit, "health", layout.health, stale_seconds=options.health_stale_seconds),
-        FolderSource(kit, "acks", layout.acks, pattern="*.ack.json", newest=options.newest_acks),
+    sources: list[Source] = [
+        FileSource(deps, "health", layout.health, stale_seconds=options.health_stale_seconds),
+        FolderSource(deps, "acks", layout.acks, pattern="*.ack.json", newest=options.newest_acks),
         FolderSource(
-            kit,
+            deps,
             "sessions",
             layout.sessions,
             pattern="*.yaml",
@@ -65,21 +65,23 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
     ]
     _refuse_same_names(options)
     held_back = _untrusted(podium, options)
-    for each in options.sources:
-        source = _source(podium, kit, each)
-        wish = held_back.get(each.name)
-        found.append(source if wish is None else UntrustedSource(kit, each.name, wish))
-    return found
+    for source_options in options.sources:
+        source = _source(podium, deps, source_options)
+        target = held_back.get(source_options.name)
+        sources.append(
+            source if target is None else UntrustedSource(deps, source_options.name, target)
+        )
+    return sources
 
 
 def own_paths(layout: Layout) -> Callable[[str], bool]:
-    """Whether the loop itself writes a path: what it writes must never wake it."""
+    """Return a test for paths the loop itself writes: what it writes must never trigger a tick."""
     own = own_prefixes(layout)
     return lambda path: path.startswith(own)
 
 
 def own_prefixes(layout: Layout) -> tuple[str, ...]:
-    """How the paths begin that the loop itself writes."""
+    """Return prefixes of the paths the loop itself writes."""
     return (
         # With what is behind it: old ones that were turned over, and what a scheduler writes beside it.
         layout.log.rsplit(".", 1)[0],
@@ -91,16 +93,16 @@ def own_prefixes(layout: Layout) -> tuple[str, ...]:
 
 
 def outside_commands(options: SenseOptions) -> dict[str, str]:
-    """What sources start or ask outside, by name: what a person has to trust."""
+    """Return commands and URLs of sources, by name: a person has to trust them."""
     return {
-        each.name: " ".join(each.command) if each.kind == "command" else each.url
-        for each in options.sources
-        if each.kind in ("command", "http")
+        source.name: " ".join(source.command) if source.kind == "command" else source.url
+        for source in options.sources
+        if source.kind in ("command", "http")
     }
 
 
 def _refuse_same_names(options: SenseOptions) -> None:
-    names = [*ALWAYS, *(each.name for each in options.sources)]
+    names = [*ALWAYS, *(source.name for source in options.sources)]
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise BadInput(
@@ -118,83 +120,83 @@ def _untrusted(podium: Podium, options: SenseOptions) -> dict[str, str]:
     return outside_commands(options)
 
 
-def _source(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
-    needed = SOURCE_NEEDS.get(given.kind, "")
-    if needed and not getattr(given, needed):
+def _source(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+    needed = SOURCE_NEEDS.get(options.kind, "")
+    if needed and not getattr(options, needed):
         raise BadInput(
-            f"source {given.name!r} is of kind {given.kind!r} and has no `{needed}`; write one under "
+            f"source {options.name!r} is of kind {options.kind!r} and has no `{needed}`; write one under "
             "`flows: sense: sources:`"
         )
-    return _BUILDERS[given.kind](podium, kit, given)
+    return _BUILDERS[options.kind](podium, deps, options)
 
 
-def _file(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _file(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import FileSource
 
-    return FileSource(kit, given.name, given.path, stale_seconds=given.stale_seconds)
+    return FileSource(deps, options.name, options.path, stale_seconds=options.stale_seconds)
 
 
-def _folder(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _folder(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import FolderSource
 
     return FolderSource(
-        kit,
-        given.name,
-        given.path,
-        pattern=given.pattern,
-        newest=given.newest,
-        stale_seconds=given.stale_seconds,
+        deps,
+        options.name,
+        options.path,
+        pattern=options.pattern,
+        newest=options.newest,
+        stale_seconds=options.stale_seconds,
     )
 
 
-def _command(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _command(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import CommandSource
 
     return CommandSource(
-        kit,
-        given.name,
-        given.command,
+        deps,
+        options.name,
+        options.command,
         launcher=podium.launcher,
-        fence=lambda: looking_fence(podium),
-        timeout_seconds=given.timeout_seconds,
+        confine=lambda: read_only_confinement(podium),
+        timeout_seconds=options.timeout_seconds,
     )
 
 
-def _http(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _http(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import HttpSource
 
-    return HttpSource(kit, given.name, given.url, timeout_seconds=given.timeout_seconds)
+    return HttpSource(deps, options.name, options.url, timeout_seconds=options.timeout_seconds)
 
 
-def _git(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _git(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import GitSource
 
     return GitSource(
-        kit,
-        given.name,
-        given.path,
+        deps,
+        options.name,
+        options.path,
         launcher=podium.launcher,
-        fence=lambda: looking_fence(podium),
-        commits=given.newest,
-        timeout_seconds=given.timeout_seconds,
+        confine=lambda: read_only_confinement(podium),
+        commits=options.newest,
+        timeout_seconds=options.timeout_seconds,
     )
 
 
-def _log(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _log(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import LogSource
 
     return LogSource(
-        kit, given.name, given.path, lines=given.newest, stale_seconds=given.stale_seconds
+        deps, options.name, options.path, lines=options.newest, stale_seconds=options.stale_seconds
     )
 
 
-def _figures(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:
+def _figures(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     from podium.jobs.sense.io.sources import FiguresSource
 
-    return FiguresSource(kit, given.name, given.path)
+    return FiguresSource(deps, options.name, options.path)
 
 
-_BUILDERS: Mapping[str, Callable[[Podium, SourceKit, SourceOptions], Source]] = {
+_BUILDERS: Mapping[str, Callable[[Podium, SourceDeps, SourceOptions], Source]] = {
     "file": _file,
     "folder": _folder,
     "command": _command,
@@ -206,7 +208,7 @@ _BUILDERS: Mapping[str, Callable[[Podium, SourceKit, SourceOptions], Source]] = 
 """Kind → builder. A new source is a class, a builder and a line here."""
 
 
-def looking_fence(podium: Podium) -> Confinement:
+def read_only_confinement(podium: Podium) -> Confinement:
     """For commands that only look: the root is there to be read, and nothing can be written."""
     settings = podium.configuration.sandbox
     if settings.kind == "none":

@@ -91,42 +91,42 @@ def _claim_named(name: str) -> Claim:
 class FixedSource:
     """Finds the same until it is told something else, and counts how often it was asked."""
 
-    def __init__(self, name: str = "fixed", found: Mapping[str, Json] | None = None) -> None:
+    def __init__(self, name: str = "fixed", contents: Mapping[str, Json] | None = None) -> None:
         """`found` has what each place says."""
         self._name = name
-        self._found: dict[str, Sensed] = {}
-        self.marks = 0
+        self._sensed: dict[str, Sensed] = {}
+        self.etags_read = 0
         self.looks = 0
-        for place, content in (found or {}).items():
-            self.show(place, content)
+        for path, content in (contents or {}).items():
+            self.show(path, content)
 
     @property
     def name(self) -> str:
         return self._name
 
     def show(
-        self, place: str, content: Json = None, *, condition: Condition = "ok", why: str = ""
+        self, path: str, content: Json = None, *, condition: Condition = "ok", why: str = ""
     ) -> None:
         """From now on this is found there. What is not ok has no content and says why."""
-        self._found[place] = Sensed(
-            source=self._name, place=place, condition=condition, why=why, content=content
+        self._sensed[path] = Sensed(
+            source=self._name, place=path, condition=condition, why=why, content=content
         )
 
-    def hide(self, place: str) -> None:
+    def hide(self, path: str) -> None:
         """From now on nothing is found there."""
-        self._found.pop(place, None)
+        self._sensed.pop(path, None)
 
-    async def mark(self) -> str:
-        self.marks += 1
-        return self._mark()
+    async def etag(self) -> str:
+        self.etags_read += 1
+        return self._etag()
 
     async def look(self) -> Look:
         self.looks += 1
-        found = tuple(self._found.values())
-        return Look(source=self._name, found=found, total=len(found), mark=self._mark())
+        sensed = tuple(self._sensed.values())
+        return Look(source=self._name, found=sensed, total=len(sensed), mark=self._etag())
 
-    def _mark(self) -> str:
-        return digest_of([each.model_dump(mode="json") for each in self._found.values()])
+    def _etag(self) -> str:
+        return digest_of([sensed.model_dump(mode="json") for sensed in self._sensed.values()])
 
 
 class MemorySenseRecord:
@@ -136,8 +136,8 @@ class MemorySenseRecord:
         self._held = False
         self._memory = json_of(SenseMemory())
         self._unwritten: SenseMemory | None = None
-        self.fault = ""
-        """Why memory cannot be written. Empty: it can."""
+        self.problem = ""
+        """Reason why memory cannot be written. Empty: it can."""
         self.bundle: Bundle | None = None
         self.plan: Json = None
         self.lines: list[str] = []
@@ -146,8 +146,8 @@ class MemorySenseRecord:
         self.outcomes: list[TickOutcome] = []
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        return (self.fault,) if self.fault else ()
+    def problems(self) -> tuple[str, ...]:
+        return (self.problem,) if self.problem else ()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -164,10 +164,10 @@ class MemorySenseRecord:
         return self._unwritten or SenseMemory.model_validate_json(self._memory)
 
     def remember(self, memory: SenseMemory) -> bool:
-        self._unwritten = memory if self.fault else None
-        if not self.fault:
+        self._unwritten = memory if self.problem else None
+        if not self.problem:
             self._memory = json_of(memory)
-        return not self.fault
+        return not self.problem
 
     def keep_bundle(self, bundle: Bundle) -> str:
         self.bundle = bundle

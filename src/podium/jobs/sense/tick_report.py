@@ -10,7 +10,7 @@ from podium.cli.screen import Screen, is_terminal
 from podium.render.text import counted, shown_line
 
 INDENT = 12
-"""Where the values of a report begin."""
+"""Column at which the values of a report begin."""
 MAX_LINES = 12
 """Of one kind; the logs have all of them."""
 NOTHING_CHANGED = "nothing has changed, so nobody was asked"
@@ -26,7 +26,7 @@ def show_sensed(
 
 
 def show_totals(screen: Screen, ticks: int, idle_ticks: int, tokens: int) -> None:
-    """What all ticks of the root came to."""
+    """Print the totals of all ticks of the root."""
     line = f"{counted(ticks, 'tick')}, {idle_ticks} of them idle; {counted(tokens, 'token')}"
     show_part(screen, "so far", [line])
 
@@ -42,7 +42,7 @@ def show_part(screen: Screen, name: str, lines: Sequence[str]) -> None:
 def show_value(screen: Screen, name: str, line: str) -> None:
     """A value beside its name; on a terminal folded between words."""
     width = shutil.get_terminal_size().columns - INDENT if is_terminal() else 0
-    shown = shown_line(line)
-    parts = wrap(shown, max(40, width), break_on_hyphens=False) if width else [shown]
+    text = shown_line(line)
+    parts = wrap(text, max(40, width), break_on_hyphens=False) if width else [text]
     for number, part in enumerate(parts):
         screen.line(f"{'' if number else name:<{INDENT}}{part}")

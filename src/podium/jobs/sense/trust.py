@@ -31,19 +31,19 @@ class TrustEntry(FrozenModel):
 
     @property
     def key(self) -> str:
-        """What makes an entry the same as another one: a person's word about one order counts once."""
+        """Identity of an entry: a person's answer to one order counts once."""
         about = self.wo_id or self.at.isoformat()
         return json.dumps([self.kind, self.target, self.zone, about], ensure_ascii=False)
 
     @model_validator(mode="after")
-    def _is_somebodys_word(self) -> TrustEntry:
+    def _promotion_names_a_person(self) -> TrustEntry:
         if self.kind == "promoted" and not self.by.strip():
             raise ValueError("a promotion is a person's word; say in `by` whose")
         return self
 
 
-class Standing(FrozenModel):
-    """How far one target in one zone has come."""
+class EarnedTrust(FrozenModel):
+    """Autonomy that one target has earned in one zone."""
 
     target: str
     zone: str
@@ -58,34 +58,36 @@ class Standing(FrozenModel):
     granted_by: str = ""
     granted_at: UtcDatetime | None = None
     why: str = ""
-    """Why it was demoted last."""
+    """Reason of the last demotion."""
 
     def proposes(self, needed: int) -> bool:
-        """Whether a promotion is worth a person's thought."""
+        """True if a promotion is worth proposing to a person."""
         more = self.granted is None or self.highest_agreed > self.granted
         return self.agreed >= needed and more
 
 
-def standings(entries: Iterable[TrustEntry]) -> tuple[Standing, ...]:
+def earned_trust(entries: Iterable[TrustEntry]) -> tuple[EarnedTrust, ...]:
     """The book, read from its beginning, by target and zone."""
-    found: dict[tuple[str, str], Standing] = defaultdict(lambda: Standing(target="", zone=""))
+    by_zone: dict[tuple[str, str], EarnedTrust] = defaultdict(
+        lambda: EarnedTrust(target="", zone="")
+    )
     for entry in entries:
-        place = (entry.target, entry.zone)
-        standing = found[place].model_copy(update={"target": entry.target, "zone": entry.zone})
-        found[place] = _after(standing, entry)
-    return tuple(found[place] for place in sorted(found))
+        key = (entry.target, entry.zone)
+        trust = by_zone[key].model_copy(update={"target": entry.target, "zone": entry.zone})
+        by_zone[key] = _after(trust, entry)
+    return tuple(by_zone[key] for key in sorted(by_zone))
 
 
-def _after(standing: Standing, entry: TrustEntry) -> Standing:
+def _after(trust: EarnedTrust, entry: TrustEntry) -> EarnedTrust:
     change: dict[str, object]
     match entry.kind:
         case "agreed":
-            highest = max(standing.highest_agreed, entry.tier)
-            change = {"agreed": standing.agreed + 1, "highest_agreed": highest}
+            highest = max(trust.highest_agreed, entry.tier)
+            change = {"agreed": trust.agreed + 1, "highest_agreed": highest}
         case "disagreed":
-            change = {"disagreed": standing.disagreed + 1, **_row_broken()}
+            change = {"disagreed": trust.disagreed + 1, **_row_broken()}
         case "incident":
-            change = {"incidents": standing.incidents + 1, "why": entry.why, **_demoted(), **_row_broken()}  # fmt: skip
+            change = {"incidents": trust.incidents + 1, "why": entry.why, **_demoted(), **_row_broken()}  # fmt: skip
         case "promoted":
             change = {
                 "granted": entry.tier,
@@ -96,7 +98,7 @@ def _after(standing: Standing, entry: TrustEntry) -> Standing:
             }
         case "demoted":
             change = {"why": entry.why, **_demoted(), **_row_broken()}
-    return standing.model_copy(update=change)
+    return trust.model_copy(update=change)
 
 
 def _row_broken() -> dict[str, object]:
@@ -107,10 +109,10 @@ def _demoted() -> dict[str, object]:
     return {"granted": None, "granted_by": "", "granted_at": None}
 
 
-def granted_tier(known: Sequence[Standing], target: str, zones: Iterable[str]) -> Tier | None:
+def granted_tier(earned: Sequence[EarnedTrust], target: str, zones: Iterable[str]) -> Tier | None:
     """Up to which tier an order for this target that acts in these zones goes unasked. None: it does not."""
-    grants = {(each.target, each.zone): each.granted for each in known}
-    found = [grants.get((target, zone)) for zone in zones]
-    if not found or any(each is None for each in found):
+    grants = {(trust.target, trust.zone): trust.granted for trust in earned}
+    tiers = [grants.get((target, zone)) for zone in zones]
+    if not tiers or any(tier is None for tier in tiers):
         return None
-    return min(each for each in found if each is not None)
+    return min(tier for tier in tiers if tier is not None)

@@ -12,7 +12,7 @@ from podium.core.errors import LockHeld
 from podium.core.events import Event
 from podium.core.work import QueueSpec, Run
 from podium.jobs.sense import SENSE, take_in
-from podium.jobs.sense.composition import sense_queue, tick_kit
+from podium.jobs.sense.composition import sense_queue, tick_deps
 from podium.jobs.sense.effective_options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
@@ -20,16 +20,16 @@ from podium.ports import EventQuery, StoreView
 from podium.render.text import shown_line
 
 AGAIN_SECONDS = 5.0
-"""How long the inbox is left alone after something that nobody foresaw."""
+"""Seconds before the inbox is tried again after an unexpected error."""
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 TakeMore = Callable[[], Awaitable[int]]
 """Takes what lies in the inbox now, and gives how many orders that were."""
 
 
 @asynccontextmanager
 async def tended(
-    podium: Podium, queues: Sequence[QueueSpec], tell: Tell, *, once: bool
+    podium: Podium, queues: Sequence[QueueSpec], notify: Notify, *, once: bool
 ) -> AsyncIterator[TakeMore]:
     """While open, work orders of the inbox are taken, where their queue is served.
 
@@ -38,30 +38,30 @@ async def tended(
     if ORDERS not in {queue.name for queue in queues}:
         yield _nothing
         return
-    tender, told = await inbox_tender(podium), set[str]()
+    tender, reported = await inbox_tender(podium), set[str]()
     if tender.paused:
         podium.notify(tender.paused)
 
     async def take_more() -> int:
         taken = await tender.tend()
         for why in tender.inbox.passed_over:
-            if why not in told:
-                tell(f"podium: left in the inbox: {shown_line(why)}")
-        told.update(tender.inbox.passed_over)
+            if why not in reported:
+                notify(f"podium: left in the inbox: {shown_line(why)}")
+        reported.update(tender.inbox.passed_over)
         return taken
 
     await take_more()
     if once:
         yield take_more
         return
-    async with _in_the_background(tender, tell):
+    async with _in_the_background(tender, notify):
         yield take_more
 
 
 @asynccontextmanager
-async def _in_the_background(tender: InboxTender, tell: Tell) -> AsyncIterator[None]:
+async def _in_the_background(tender: InboxTender, notify: Notify) -> AsyncIterator[None]:
     stop = asyncio.Event()
-    tending = asyncio.create_task(_tend_on(tender, stop, tell), name="podium worker: inbox")
+    tending = asyncio.create_task(_tend_on(tender, stop, notify), name="podium worker: inbox")
     try:
         yield
     finally:
@@ -69,13 +69,13 @@ async def _in_the_background(tender: InboxTender, tell: Tell) -> AsyncIterator[N
         await tending
 
 
-async def _tend_on(tender: InboxTender, stop: asyncio.Event, tell: Tell) -> None:
+async def _tend_on(tender: InboxTender, stop: asyncio.Event, notify: Notify) -> None:
     """Until told to stop. The tender tells what it cannot do; nothing else ends it silently either."""
     while not stop.is_set():
         try:
             await tender.serve(stop)
         except Exception as error:
-            tell(f"podium: the inbox could not be tended: {error!r}; it is tried again")
+            notify(f"podium: the inbox could not be tended: {error!r}; it is tried again")
             with suppress(TimeoutError):
                 async with asyncio.timeout(AGAIN_SECONDS):
                     await stop.wait()
@@ -90,7 +90,7 @@ ENDS = ("run_succeeded", "run_failed", "run_cancelled")
 
 @asynccontextmanager
 async def ticks_ended(
-    podium: Podium, queues: Sequence[QueueSpec], seen: int, tell: Callable[[str], None]
+    podium: Podium, queues: Sequence[QueueSpec], last_position: int, notify: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """While open, a tick is recorded when its planning has ended, where the loop's queue is served.
 
@@ -99,7 +99,9 @@ async def ticks_ended(
     if sense_queue(podium.configuration).name not in {queue.name for queue in queues}:
         yield
         return
-    ending = asyncio.create_task(_end_on(podium, seen, tell), name="podium worker: ticks")
+    ending = asyncio.create_task(
+        _end_on(podium, last_position, notify), name="podium worker: ticks"
+    )
     try:
         yield
     finally:
@@ -107,23 +109,23 @@ async def ticks_ended(
         with suppress(asyncio.CancelledError):
             await ending
     # Who leaves because nothing is left to do leaves no tick open.
-    await _end(podium, tell)
+    await _end(podium, notify)
 
 
-async def _end_on(podium: Podium, seen: int, tell: Callable[[str], None]) -> None:
+async def _end_on(podium: Podium, last_position: int, notify: Callable[[str], None]) -> None:
     journal, store = await podium.journal(), await podium.store()
-    async for event in journal.follow(EventQuery(types=ENDS, after_position=seen)):
+    async for event in journal.follow(EventQuery(types=ENDS, after_position=last_position)):
         run = await store.read(partial(_run_of, event))
         if run is not None and run.flow == SENSE:
-            await _end(podium, tell)
+            await _end(podium, notify)
 
 
-async def _end(podium: Podium, tell: Callable[[str], None]) -> None:
+async def _end(podium: Podium, notify: Callable[[str], None]) -> None:
     try:
         with suppress(LockHeld):  # a loop ticks here, and sees to it
-            await take_in(await tick_kit(podium))
+            await take_in(await tick_deps(podium))
     except Exception as error:
-        tell(f"podium: a tick could not be recorded: {error!r}; the next one does it")
+        notify(f"podium: a tick could not be recorded: {error!r}; the next one does it")
 
 
 def _run_of(event: Event, view: StoreView) -> Run | None:

@@ -1,1 +1,1 @@
-"""Who may do what: tokens, sessions, roles, and the guards before every handler."""
+"""Access control: tokens, sessions, roles, and the guards before every handler."""

@@ -18,14 +18,14 @@ from podium.web.context import WebContext, web_context
 
 
 def cookie_name(context: WebContext, *, of_card: bool = False) -> str:
-    """Of this console: browsers keep cookies by host, whatever the port, and a machine may have several consoles."""
-    name = f"podium_{context.sessions.mark}{'_card' if of_card else ''}"
+    """Return this console's cookie name: browsers key cookies by host without the port, and a machine may run several consoles."""
+    name = f"podium_{context.sessions.console_id}{'_card' if of_card else ''}"
     # Browsers take a cookie with this prefix only by TLS, for this host alone.
     return f"__Host-{name}" if context.settings.is_secure else name
 
 
 def cookie_of(connection: HTTPConnection) -> str:
-    """The session that lets a browser in: a link's for its own card, else the person's; empty for none."""
+    """Return the session cookie in force: a link's for its own card, else the person's; empty when there is none."""
     own, of_card = _sent(connection)
     if own and of_card and _asks_for_card(connection, of_card):
         return of_card
@@ -33,13 +33,13 @@ def cookie_of(connection: HTTPConnection) -> str:
 
 
 def form_cookie_of(connection: HTTPConnection) -> str:
-    """The session whose word forms carry: the same on every page, whichever session lets the browser in there."""
+    """Return the cookie that form tokens are bound to: the same on every page, whichever session is in force there."""
     own, of_card = _sent(connection)
     return own or of_card
 
 
 def _sent(connection: HTTPConnection) -> tuple[str, str]:
-    """The person's session and a link's; empty for those that the browser has not."""
+    """Return the person's cookie and a link's, empty where the browser sent none."""
     own, of_card = _names(web_context(connection))
     return connection.cookies.get(own, ""), connection.cookies.get(of_card, "")
 
@@ -57,7 +57,7 @@ def _asks_for_card(connection: HTTPConnection, cookie: str) -> bool:
 def begin_session(
     answer: Response, connection: HTTPConnection, person: Person, length: timedelta
 ) -> None:
-    """Let this person's browser in, for as long. Whoever comes as themselves leaves a link's session behind."""
+    """Set the session cookie for `length`. Signing in with a token ends a link's session."""
     context = web_context(connection)
     if not person.card:
         _forget(answer, connection, cookie_name(context, of_card=True))
@@ -72,7 +72,7 @@ def begin_session(
 
 
 def end_sessions(answer: Response, connection: HTTPConnection) -> None:
-    """Let nobody in any more by the sessions that this browser sent."""
+    """End the sessions this browser sent, and delete their cookies."""
     for name in _names(web_context(connection)):
         _forget(answer, connection, name)
 
@@ -86,25 +86,25 @@ def _forget(answer: Response, connection: HTTPConnection, name: str) -> None:
         )
 
 
-FORM_WORD = "x-podium-form"
-"""The header, and with underscores the field, that forms of a session carry."""
+FORM_HEADER = "x-podium-form"
+"""CSRF header of a session's forms; with underscores, the form field."""
 FORM_FIELD = "x_podium_form"
-KNOWN_AS = "podium.person"
-"""Where a request keeps who asks, once the guards have looked."""
+PERSON_KEY = "podium.person"
+"""Scope key under which the guards store the person who asks."""
 
 
 def person_of(connection: HTTPConnection) -> Person | None:
-    """Who asks, as the guards found; None when nobody known does."""
-    found = connection.scope.get(KNOWN_AS)
-    return found if isinstance(found, Person) else None
+    """Return the person the guards recognised, or None for a stranger."""
+    person = connection.scope.get(PERSON_KEY)
+    return person if isinstance(person, Person) else None
 
 
 def recognise(connection: HTTPConnection) -> Person | None:
-    """Who asks, by their token or their session, as of now. A book that cannot be read lets nobody in."""
+    """Identify the person by token or session, as of now. A token file that cannot be read lets nobody in."""
     context = web_context(connection)
     try:
-        if given := connection.headers.get("authorization", ""):
-            kind, _, token = given.partition(" ")
+        if header := connection.headers.get("authorization", ""):
+            kind, _, token = header.partition(" ")
             now = context.podium.clock.now()
             return (
                 context.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
@@ -116,16 +116,16 @@ def recognise(connection: HTTPConnection) -> Person | None:
 
 def _of_session(context: WebContext, cookie: str) -> Person | None:
     now = context.podium.clock.now()
-    known = context.sessions.read(cookie, now) if cookie else None
-    if known is None or not known.token_id:
+    visitor = context.sessions.read(cookie, now) if cookie else None
+    if visitor is None or not visitor.token_id:
         # Links of notices begin sessions without a token.
-        return known
-    kept = context.tokens.person_of(known.token_id, now)
-    return kept and kept.model_copy(update={"card": known.card, "by_session": True})
+        return visitor
+    holder = context.tokens.person_of(visitor.token_id, now)
+    return holder and holder.model_copy(update={"card": visitor.card, "by_session": True})
 
 
 async def person_here(request: Request) -> Person:
-    """Who asks. Raises `NotLetIn`; also for what changes something and may come from another site."""
+    """Return the person who asks. Raises `NotLetIn` for strangers, and for a change that may come from another site."""
     person = person_of(request)
     if person is None:
         raise NotLetIn("say who you are: a token of `podium serve` is needed here")
@@ -139,17 +139,17 @@ async def person_here(request: Request) -> Person:
 
 
 def comes_by_cookie(connection: HTTPConnection) -> bool:
-    """Whether a browser's session is what lets them in; a token of their own goes before it."""
+    """True when a browser session lets them in; a bearer token takes precedence."""
     return "authorization" not in connection.headers and bool(cookie_of(connection))
 
 
 async def _is_of_our_form(request: Request) -> bool:
-    word = request.headers.get(FORM_WORD, "")
-    if not word and request.headers.get("content-type", "").startswith(
+    proof = request.headers.get(FORM_HEADER, "")
+    if not proof and request.headers.get("content-type", "").startswith(
         "application/x-www-form-urlencoded"
     ):
-        word = str((await request.form()).get(FORM_FIELD, ""))
-    return web_context(request).sessions.is_form_word(form_cookie_of(request), word)
+        proof = str((await request.form()).get(FORM_FIELD, ""))
+    return web_context(request).sessions.is_form_token(form_cookie_of(request), proof)
 
 
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:

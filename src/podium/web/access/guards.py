@@ -1,6 +1,6 @@
-"""What stands before every handler: which names are asked for, from where, by whom, how much and how often.
+"""Guards before every handler: host name, origin, authentication, size and rate.
 
-Nothing is open unless it is named here. Handlers add what a role must cover.
+Nothing is open unless it is listed here. Handlers add the role they require.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.core.errors import PodiumError
-from podium.web.access.authentication import KNOWN_AS, comes_by_cookie, recognise
+from podium.web.access.authentication import PERSON_KEY, comes_by_cookie, recognise
 from podium.web.access.host_names import METHODS, Names
 from podium.web.access.limits import (
     NotAllowed,
@@ -33,12 +33,12 @@ from podium.web.problems import answer_to
 
 OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
 OPEN_BELOW = ("/static/", "/l/", "/chat/")
-"""What strangers may ask for. Links and chats bring proofs of their own, which their handlers look at."""
+"""Paths open to strangers. Links and chats carry proofs of their own, which their handlers verify."""
 CARD_ACTS = {
     "/cards/": ("", "/part", "/live", "/approve", "/reject"),
     "/api/v1/approvals/": ("", "/approve", "/reject"),
 }
-"""All that a link's session may ask for, of its own card."""
+"""Requests a link's session may make, for its own card only."""
 
 _log = logging.getLogger("podium.web")
 
@@ -91,8 +91,8 @@ class Guards:
             raise error
         elif not answering.is_over:
             _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
-            told = TurnedAway(500, "something went wrong here; the console's own log says what")
-            await self._refuse(scope, receive, answering, told)
+            refusal = TurnedAway(500, "something went wrong here; the console's own log says what")
+            await self._refuse(scope, receive, answering, refusal)
 
     async def _refuse(
         self, scope: Scope, receive: Receive, answering: Answering, error: PodiumError
@@ -123,8 +123,8 @@ class Guards:
             self._streams.end(key)
 
     def _let_in(self, scope: Scope, headers: Headers) -> None:
-        """Raise for whom or what is not to be answered."""
-        scope[KNOWN_AS] = None
+        """Raise when the request must not be answered."""
+        scope[PERSON_KEY] = None
         check_head(scope)
         if self._context.settings.behind_proxy:
             put_right(scope, headers)
@@ -133,7 +133,7 @@ class Guards:
         self._names.check_host(scope, headers)
         connection = HTTPConnection(scope)
         self._names.check_origin(scope, headers, by_cookie=comes_by_cookie(connection))
-        person = scope[KNOWN_AS] = self._recognised(connection)
+        person = scope[PERSON_KEY] = self._recognised(connection)
         if scope["path"].startswith("/static/"):
             return
         self._requests.count(limit_key(scope))
@@ -151,8 +151,8 @@ class Guards:
 
     async def _body(self, scope: Scope, receive: Receive, headers: Headers) -> Receive:
         settings = self._context.settings
-        known = scope[KNOWN_AS] is not None
-        most = settings.most_body_bytes if known else settings.most_stranger_bytes
+        is_person = scope[PERSON_KEY] is not None
+        most = settings.most_body_bytes if is_person else settings.most_stranger_bytes
         return await whole_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
 
 
@@ -169,11 +169,11 @@ def _is_open(path: str) -> bool:
 def _is_of_card(path: str, card: str) -> bool:
     if _is_open(path) or path == "/logout":
         return True
-    return any(path == place + card + act for place, acts in CARD_ACTS.items() for act in acts)
+    return any(path == prefix + card + act for prefix, acts in CARD_ACTS.items() for act in acts)
 
 
 async def _deny(scope: Scope, send: Send, error: PodiumError) -> None:
-    """Answer a handshake as the request that it is, where the server can."""
+    """Refuse a websocket handshake with an HTTP response where the server supports it."""
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": GONE})
         return

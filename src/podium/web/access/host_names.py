@@ -22,10 +22,10 @@ _NAME = re.compile(
 )
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _OTHER_SITES = frozenset({"cross-site", "same-site"})
-"""What browsers say of a request that another origin made; another port of this machine is of the same site."""
+"""`Sec-Fetch-Site` values of requests made by another origin; another port of this host counts as same-site."""
 
 
-class Place(NamedTuple):
+class HostPort(NamedTuple):
     """A host and its port, as a URL or a Host header names them."""
 
     host: str
@@ -33,37 +33,37 @@ class Place(NamedTuple):
 
 
 def asks_loopback(headers: Headers) -> bool:
-    """Whether the console was asked for by a name that means each machine itself."""
-    place = _place(f"http://{headers.get('host', '')}")
-    return place is not None and is_loopback(place.host)
+    """True when the Host header is a loopback name."""
+    address = _host_port(f"http://{headers.get('host', '')}")
+    return address is not None and is_loopback(address.host)
 
 
 class Names:
-    """Knows the console's own names."""
+    """The console's own host names, checked on every request."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
-        self._given = {named(name) for name in settings.names}
+        self._hosts = {named(name) for name in settings.names}
         self._behind_proxy = settings.behind_proxy
 
     def check_host(self, scope: Scope, headers: Headers) -> None:
-        """Raise `TurnedAway` for a name that is not the console's."""
-        given = headers.getlist("host")
-        place = _place(f"{scope['scheme']}://{given[0]}") if len(given) == 1 else None
-        if place is None or not self._is_ours(scope, place):
+        """Raise `TurnedAway` when the Host header is not one of the console's names."""
+        hosts = headers.getlist("host")
+        address = _host_port(f"{scope['scheme']}://{hosts[0]}") if len(hosts) == 1 else None
+        if address is None or not self._is_ours(scope, address):
             raise TurnedAway(
                 421, "no console goes by this name; `podium serve --name` gives it one"
             )
 
     def check_origin(self, scope: Scope, headers: Headers, *, by_cookie: bool) -> None:
-        """Raise `TurnedAway` for what a page of another site sent.
+        """Raise `TurnedAway` for a request sent by a page of another site.
 
         Programs tell no origin. Browsers always do, where something may change, so that a session
         without one is nobody's.
         """
         changes = scope["type"] == "websocket" or scope["method"] not in HARMLESS
         if changes:
-            told = headers.get("origin") or headers.get("referer") or ""
-            if (told or by_cookie) and not self._is_our_page(scope, headers, told):
+            origin = headers.get("origin") or headers.get("referer") or ""
+            if (origin or by_cookie) and not self._is_our_page(scope, headers, origin):
                 raise TurnedAway(
                     403, "this came from a page of another site; open the console's own"
                 )
@@ -71,28 +71,28 @@ class Names:
         if headers.get("sec-fetch-site") in _OTHER_SITES and not opens_page:
             raise TurnedAway(403, "pages of other sites get nothing here")
 
-    def _is_ours(self, scope: Scope, place: Place) -> bool:
-        if any(place.host == host and port in (None, place.port) for host, port in self._given):
+    def _is_ours(self, scope: Scope, target: HostPort) -> bool:
+        if any(target.host == host and port in (None, target.port) for host, port in self._hosts):
             return True
         address, port = scope.get("server") or ("", None)
         # A socket has no port, and whoever reaches it has passed its folder.
-        by_port = port is None or place.port == port
-        return by_port and (place.host in LOOPBACK_NAMES or _same_address(place.host, address))
+        by_port = port is None or target.port == port
+        return by_port and (target.host in LOOPBACK_NAMES or _same_address(target.host, address))
 
-    def _is_our_page(self, scope: Scope, headers: Headers, told: str) -> bool:
-        page = _place(told)
+    def _is_our_page(self, scope: Scope, headers: Headers, origin: str) -> bool:
+        page = _host_port(origin)
         if page is None:
             return False
-        scheme = urlsplit(told).scheme
+        scheme = urlsplit(origin).scheme
         if self._behind_proxy and scheme == "https":
             # Proxies may ask by a name of their own; the page's is the one that people use.
-            return any(page.host == host for host, _ in self._given)
+            return any(page.host == host for host, _ in self._hosts)
         own = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
-        return scheme == own and page == _place(f"{own}://{headers.get('host', '')}")
+        return scheme == own and page == _host_port(f"{own}://{headers.get('host', '')}")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this name or address means each machine itself."""
+    """True for a loopback name or address."""
     try:
         return host in LOOPBACK_NAMES or ip_address(host).is_loopback
     except ValueError:
@@ -100,17 +100,17 @@ def is_loopback(host: str) -> bool:
 
 
 def named(name: str) -> tuple[str, int | None]:
-    """The host and the port of a `--name`; None for any port. Raises `BadInput` for what no browser asks for."""
-    found, place = _NAME.fullmatch(name), _place(f"http://{name}")
-    if found is None or place is None:
+    """Parse `--name` into host and port (None: any). Raises `BadInput` for a name no browser would send."""
+    match, address = _NAME.fullmatch(name), _host_port(f"http://{name}")
+    if match is None or address is None:
         raise BadInput(
             f"--name {name!r} is no name of a host: give it as browsers show it behind https://, "
             "such as podium.example.org or podium.example.org:8443"
         )
-    return place.host, place.port if found["port"] else None
+    return address.host, address.port if match["port"] else None
 
 
-def _place(url: str) -> Place | None:
+def _host_port(url: str) -> HostPort | None:
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme)
@@ -118,7 +118,7 @@ def _place(url: str) -> Place | None:
         return None
     if not parts.hostname or port is None or parts.username is not None:
         return None
-    return Place(parts.hostname.lower().removesuffix("."), port)
+    return HostPort(parts.hostname.lower().removesuffix("."), port)
 
 
 def _same_address(host: str, address: str) -> bool:

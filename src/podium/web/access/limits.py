@@ -16,22 +16,22 @@ from podium.core.errors import PodiumError
 
 
 class NotLetIn(PodiumError):
-    """Nobody known asks."""
+    """The request carries no valid token or session."""
 
 
 class NotAllowed(PodiumError):
-    """Somebody known asks for what their role does not cover."""
+    """The person's role does not cover this request."""
 
 
 class TurnedAway(PodiumError):
-    """Whoever asks, it is not answered: too much, too often, too slowly, or from a place that is not ours."""
+    """The request is refused whoever sends it: too large, too frequent, too slow, or from another site."""
 
     def __init__(self, code: int, message: str, *, retry_after_seconds: int = 0) -> None:
         super().__init__(message)
         self.code = code
         """The HTTP status."""
         self.retry_after_seconds = retry_after_seconds
-        """When it is worth asking again; 0 where time changes nothing."""
+        """Seconds until a retry makes sense; 0 when waiting does not help."""
 
 
 MAX_HEAD_BYTES = 32_768
@@ -39,7 +39,7 @@ MAX_PATH_BYTES = 8_192
 
 
 def check_head(scope: Scope) -> None:
-    """Raise `TurnedAway` for more than anybody needs."""
+    """Raise `TurnedAway` when path or headers are too large."""
     asked = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     if asked > MAX_PATH_BYTES:
         raise TurnedAway(414, f"a path has at most {MAX_PATH_BYTES:,} bytes here")
@@ -54,22 +54,22 @@ def has_body(headers: Headers) -> bool:
 async def whole_body(
     receive: Receive, headers: Headers, *, most_bytes: int, seconds: float
 ) -> Receive:
-    """What gives the handlers the body, once all of it is here.
+    """Read the whole body, and return a `receive` that replays it to the handlers.
 
-    Raises `TurnedAway` for one that is too large, whatever its length was said to be, or too slow.
+    Raises `TurnedAway` when it is too large, whatever `Content-Length` says, or too slow.
     """
-    said = headers.get("content-length", "")
-    if said.isdigit() and int(said) > most_bytes:
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length) > most_bytes:
         raise _too_large(most_bytes)
     try:
         async with asyncio.timeout(seconds):
             message = await _read(receive, most_bytes)
     except TimeoutError:
         raise TurnedAway(408, f"the request did not arrive within {seconds:.0f} s") from None
-    given = [message]
+    messages = [message]
 
     async def replay() -> Message:
-        return given.pop() if given else await receive()
+        return messages.pop() if messages else await receive()
 
     return replay
 
@@ -95,21 +95,21 @@ MAX_ADDRESS = 64
 
 
 def put_right(scope: Scope, headers: Headers) -> None:
-    """Have the scope tell who asks the proxy, and that they do so by TLS.
+    """Set client address and scheme from the proxy's headers.
 
     The last address is the one that the proxy itself saw; those before it anybody can write.
     """
     if not is_own_machine(scope):
         return
-    told = ",".join(headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
-    if told:
-        scope["client"] = (told[:MAX_ADDRESS], 0)
+    address = ",".join(headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
+    if address:
+        scope["client"] = (address[:MAX_ADDRESS], 0)
     if headers.get("x-forwarded-proto", "").strip().lower() == "https":
         scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
 
 
 def is_own_machine(scope: Scope) -> bool:
-    """Whether a process of this machine asks: over loopback, or a socket."""
+    """True when the client is on this machine: over loopback or a Unix socket."""
     client = scope.get("client")
     if not client or not client[0]:
         return True
@@ -120,23 +120,23 @@ def is_own_machine(scope: Scope) -> bool:
 
 
 def address_of(scope: Scope) -> str:
-    """Who asks, as far as limits are concerned."""
+    """Return the client address that limits are counted by."""
     client = scope.get("client")
     return str(client[0]) if client and client[0] else "socket"
 
 
-MAX_KEPT = 10_000
-"""How many are remembered; who has not asked for longest is forgotten first."""
+MAX_CLIENTS = 10_000
+"""Clients remembered at once; the least recent is forgotten first."""
 FAILURES_PER_MINUTE = 10
-"""From one address."""
+"""Failed attempts per address."""
 ALL_FAILURES_PER_MINUTE = 100
-"""From all addresses together; then those who failed before wait."""
+"""Failed attempts from all addresses together; beyond it, addresses that failed before must wait."""
 
 Ticks = Callable[[], float]
 
 
 class Rates:
-    """So many a minute for each, which may come at once; they grow again evenly."""
+    """Token bucket per key: `per_minute` requests, refilled evenly."""
 
     def __init__(self, per_minute: int, ticks: Ticks = time.monotonic) -> None:
         self._most = float(per_minute)
@@ -148,16 +148,16 @@ class Rates:
         """Take one."""
         self._left[key] = (self._now(key) - 1, self._ticks())
         self._left.move_to_end(key)
-        while len(self._left) > MAX_KEPT:
+        while len(self._left) > MAX_CLIENTS:
             self._left.popitem(last=False)
 
     def wait_seconds(self, key: str) -> int:
-        """How long until there is one again; 0 when there is."""
+        """Seconds until the key has a token again; 0 when it has one now."""
         left = self._now(key)
         return 0 if left >= 1 else max(1, math.ceil((1 - left) / self._per_second))
 
     def knows(self, key: str) -> bool:
-        """Whether any of theirs is still spent."""
+        """True while the key's bucket is not full."""
         return self._now(key) < self._most
 
     def _now(self, key: str) -> float:
@@ -166,13 +166,13 @@ class Rates:
 
 
 class Requests:
-    """Every request counts; a stream counts once."""
+    """Rate limit of requests; a stream counts once."""
 
     def __init__(self, per_minute: int, ticks: Ticks = time.monotonic) -> None:
         self._rates = Rates(per_minute, ticks)
 
     def count(self, key: str) -> None:
-        """Raise `TurnedAway` for one too many."""
+        """Raise `TurnedAway` beyond the limit."""
         if wait := self._rates.wait_seconds(key):
             raise TurnedAway(
                 429, f"too many requests; ask again in {wait} s", retry_after_seconds=wait
@@ -181,22 +181,22 @@ class Requests:
 
 
 class Attempts:
-    """Tokens and links that were none. What is right is let in all the same: others share its address."""
+    """Rate limit of failed tokens and links. A valid one is still accepted, since others may share its address."""
 
     def __init__(self, ticks: Ticks = time.monotonic) -> None:
-        self._each = Rates(FAILURES_PER_MINUTE, ticks)
+        self._by_address = Rates(FAILURES_PER_MINUTE, ticks)
         self._all = Rates(ALL_FAILURES_PER_MINUTE, ticks)
 
     def failed(self, address: str) -> None:
-        """Count one. Raises `TurnedAway` for one too many; whoever never failed before is told so as usual."""
-        wait = self._each.wait_seconds(address)
-        if not wait and self._each.knows(address):
+        """Count a failure. Raises `TurnedAway` beyond the limit; an address that never failed before gets the usual answer."""
+        wait = self._by_address.wait_seconds(address)
+        if not wait and self._by_address.knows(address):
             wait = self._all.wait_seconds("")
         if wait:
             raise TurnedAway(
                 429, f"too many wrong tokens; try again in {wait} s", retry_after_seconds=wait
             )
-        self._each.spend(address)
+        self._by_address.spend(address)
         self._all.spend("")
 
 
@@ -204,21 +204,21 @@ SOON_SECONDS = 10
 
 
 class Streams:
-    """Counts what is open, by person and in all. Plain requests are answered however many there are."""
+    """Limit of open streams, per person and in total. Plain requests are not counted."""
 
-    def __init__(self, each: int, most: int) -> None:
-        self._each = each
+    def __init__(self, per_person: int, most: int) -> None:
+        self._per_person = per_person
         self._most = most
         self._open: Counter[str] = Counter()
 
     def begin(self, key: str) -> None:
-        """Raise `TurnedAway` for one too many."""
-        if self._open[key] >= self._each:
-            words = f"you have {self._each} streams open; close a page of the console"
-            raise TurnedAway(429, words, retry_after_seconds=SOON_SECONDS)
+        """Raise `TurnedAway` beyond the limit."""
+        if self._open[key] >= self._per_person:
+            message = f"you have {self._per_person} streams open; close a page of the console"
+            raise TurnedAway(429, message, retry_after_seconds=SOON_SECONDS)
         if self._open.total() >= self._most:
-            words = "too many streams are open; try again soon"
-            raise TurnedAway(503, words, retry_after_seconds=SOON_SECONDS)
+            message = "too many streams are open; try again soon"
+            raise TurnedAway(503, message, retry_after_seconds=SOON_SECONDS)
         self._open[key] += 1
 
     def end(self, key: str) -> None:

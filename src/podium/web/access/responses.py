@@ -19,7 +19,7 @@ _PARTS = (
 )
 POLICY = _PARTS.format(styles="").encode()
 TERMINAL_POLICY = _PARTS.format(styles=" 'unsafe-inline'").encode()
-"""For the page with terminals alone: xterm.js places its cells by style elements that it writes itself."""
+"""Policy of the page with terminals: xterm.js positions its cells with style elements it writes itself."""
 TERMINAL_PAGES = "/duet"
 STATIC = "/static/"
 VENDORED = "/static/vendor/"
@@ -39,15 +39,17 @@ _TRANSPORT = (b"strict-transport-security", f"max-age={_YEAR_SECONDS}".encode())
 Pairs = list[tuple[bytes, bytes]]
 
 
-def told_headers(path: str, given: Iterable[tuple[bytes, bytes]], *, lasting_tls: bool) -> Pairs:
-    """Those that the handler gave, and ours. `lasting_tls`: the name is to be asked for by TLS alone."""
+def response_headers(
+    path: str, headers: Iterable[tuple[bytes, bytes]], *, lasting_tls: bool
+) -> Pairs:
+    """Merge the handler's headers with the security headers. `lasting_tls` adds HSTS."""
     ours = [(b"content-security-policy", _policy(path)), *_ALWAYS]
     ours.append((b"cache-control", _keeping(path)))
     if lasting_tls:
         ours.append(_TRANSPORT)
-    kept = [(name.lower(), value) for name, value in given]
-    known = {name for name, _ in kept}
-    return [*kept, *(pair for pair in ours if pair[0] not in known)]
+    own = [(name.lower(), value) for name, value in headers]
+    names = {name for name, _ in own}
+    return [*own, *(pair for pair in ours if pair[0] not in names)]
 
 
 def _policy(path: str) -> bytes:
@@ -66,11 +68,11 @@ STREAM = "text/event-stream"
 
 
 class AnswerOver(Exception):
-    """Nothing more is to be sent; the handler may stop."""
+    """The response is complete; the handler may stop."""
 
 
 class Answering:
-    """One answer. Whoever made it calls `end`."""
+    """One response on its way out. Its creator calls `end`."""
 
     def __init__(
         self, scope: Scope, send: Send, streams: Streams, settings: ConsoleSettings
@@ -83,16 +85,16 @@ class Answering:
         self.has_begun = False
         self.is_over = False
         self.refusal: TurnedAway | None = None
-        """Why the handler's answer was not begun."""
+        """The limit that kept the handler's response from starting."""
 
     async def send(self, message: Message) -> None:
-        """Raises `AnswerOver` when the handler need not go on."""
+        """Send a message. Raises `AnswerOver` when the handler can stop."""
         if self.is_over:
             raise AnswerOver
         if message["type"] == "http.response.start":
             await self._begin(message)
             return
-        if self._counted and not is_still_known(self._scope):
+        if self._counted and not is_still_valid(self._scope):
             message = {"type": "http.response.body", "body": b"", "more_body": False}
             self.is_over = True
         await self._send(message)
@@ -102,7 +104,7 @@ class Answering:
     async def _begin(self, message: Message) -> None:
         if Headers(raw=message["headers"]).get("content-type", "").startswith(STREAM):
             self._count()
-        headers = told_headers(
+        headers = response_headers(
             self._scope["path"], message["headers"], lasting_tls=self._is_lasting
         )
         self.has_begun = True
@@ -122,32 +124,32 @@ class Answering:
         self._counted = key
 
     def end(self) -> None:
-        """Count it no more."""
+        """Release the stream this response counted as."""
         if self._counted:
             self._streams.end(self._counted)
             self._counted = ""
 
 
 def limit_key(scope: Scope) -> str:
-    """Whom limits count: a token, a link's session, or an address of strangers."""
+    """Return the key that limits count by: a token, a link's session, or a stranger's address."""
     person = person_of(HTTPConnection(scope))
     if person is None:
         return f"from {address_of(scope)}"
     return person.token_id or f"{person.name} for {person.card}"
 
 
-def is_still_known(scope: Scope) -> bool:
-    """Whether who began this would be let in again: their token may have been revoked, or be over."""
+def is_still_valid(scope: Scope) -> bool:
+    """True while the person would still be let in; their token may have been revoked or have expired."""
     person = person_of(HTTPConnection(scope))
     return person is None or recognise(HTTPConnection(scope)) is not None
 
 
 GONE = 4401
-"""How a websocket is told that its token holds no longer."""
+"""Websocket close code: the token is no longer valid."""
 
 
 class Speaking:
-    """One websocket, as its handler has it. Nothing is heard or said once its token is over."""
+    """Websocket as its handler sees it. Nothing is received or sent once its token has expired."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope = scope
@@ -166,7 +168,7 @@ class Speaking:
             await self._send(message)
 
     async def _goes_on(self) -> bool:
-        if not self._is_over and not is_still_known(self._scope):
+        if not self._is_over and not is_still_valid(self._scope):
             self._is_over = True
             await self._send({"type": "websocket.close", "code": GONE})
         return not self._is_over

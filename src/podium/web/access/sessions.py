@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 from podium.core.errors import UserMustAct
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.platform import make_private_folder
-from podium.web.access.tokens import ConsoleRole, KeptFile, Person
+from podium.web.access.tokens import ConsoleRole, Person, PrivateJsonFile
 
 MAX_LEFT = 10_000
 MAX_BYTES = 2_000_000
@@ -28,7 +28,7 @@ _WHEN_BROKEN = (
 
 class _Left(FrozenModel):
     over_until: float = 0.0
-    """Whatever ends by then is over, whether it was left or not."""
+    """Every session that ends by then is over, signed out or not."""
     names: dict[str, float] = Field(default_factory=dict)
     """Session → when it would have ended, in seconds of the epoch."""
 
@@ -36,27 +36,27 @@ class _Left(FrozenModel):
 _SHAPE = TypeAdapter(_Left)
 
 
-class LeftBook:
-    """Remembers each until it would have ended, for every process, in a file that only its owner can read.
+class SignedOutSessions:
+    """Sessions signed out before their end, shared by all processes in a file only its owner can read.
 
-    With too many at once, those that end first are forgotten together with all others that end by then:
-    some people come in anew, and nobody comes in again who left.
+    When there are too many, the earliest are dropped and every session that ends by then is over:
+    some people have to sign in again, and nobody who signed out gets back in.
     """
 
     def __init__(self, file: Path, most: int = MAX_LEFT) -> None:
-        self._file = KeptFile(file, _SHAPE, _Left(), MAX_BYTES, _WHEN_BROKEN)
+        self._file = PrivateJsonFile(file, _SHAPE, _Left(), MAX_BYTES, _WHEN_BROKEN)
         self._most = most
 
     def add(self, name: str, until: float, now: float) -> None:
-        """Let this session be over. On return that survives a restart."""
+        """Sign out this session. On return it survives a restart."""
         with self._file.alone():
-            kept = self._file.read()
-            names = {each: end for each, end in kept.names.items() if end > now}
-            self._file.write(_bounded(kept.over_until, {**names, name: until}, self._most))
+            book = self._file.read()
+            names = {session: end for session, end in book.names.items() if end > now}
+            self._file.write(_bounded(book.over_until, {**names, name: until}, self._most))
 
     def has(self, name: str, until: float) -> bool:
-        kept = self._file.read()
-        return name in kept.names or until <= kept.over_until
+        book = self._file.read()
+        return name in book.names or until <= book.over_until
 
 
 def _bounded(over_until: float, names: dict[str, float], most: int) -> _Left:
@@ -71,8 +71,8 @@ def _bounded(over_until: float, names: dict[str, float], most: int) -> _Left:
 SHORTEST_KEY = 32
 
 
-def kept_key(file: Path) -> bytes:
-    """The key in this file, made when there is none. Only its owner can read it."""
+def load_key(file: Path) -> bytes:
+    """Read the key in this file, creating it when missing. Only its owner can read it."""
     make_private_folder(file.parent)
     with suppress(FileExistsError):
         # Whole from the start for whoever else looks: written beside, and linked to its place.
@@ -94,17 +94,17 @@ def kept_key(file: Path) -> bytes:
 
 
 class Sessions:
-    """Makes and reads cookies. What was changed in them, or is over, is nobody's."""
+    """Issues and reads signed cookies. A changed or expired one belongs to nobody."""
 
-    def __init__(self, key: bytes, left: LeftBook) -> None:
+    def __init__(self, key: bytes, left: SignedOutSessions) -> None:
         self._key = key
         self._left = left
-        self.mark = self._sign("mark", "")[:8]
-        """Tells this console's cookies from those of others on the same machine."""
+        self.console_id = self._sign("mark", "")[:8]
+        """Distinguishes this console's cookies from those of others on the same host."""
 
     def begin(self, person: Person, until: UtcDatetime) -> str:
-        """A cookie for this person."""
-        told = {
+        """Issue a cookie for this person."""
+        fields = {
             "name": person.name,
             "roles": sorted(person.roles),
             "token": person.token_id,
@@ -112,42 +112,44 @@ class Sessions:
             "until": until.timestamp(),
             "is": secrets.token_urlsafe(9),
         }
-        body = base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
+        body = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
         return f"{body}.{self._sign('session', body)}"
 
     def read(self, cookie: str, now: UtcDatetime) -> Person | None:
-        """Whose cookie it is, or None. Whether their token still holds is for the book to say."""
-        told = self._told(cookie)
-        if told is None or told["until"] <= now.timestamp():
+        """Return the cookie's person, or None. The caller checks that their token is still valid."""
+        fields = self._fields(cookie)
+        if fields is None or fields["until"] <= now.timestamp():
             return None
-        if self._left.has(told["is"], told["until"]):
+        if self._left.has(fields["is"], fields["until"]):
             return None
-        roles = frozenset(ConsoleRole(role) for role in told["roles"])
-        return Person(name=told["name"], roles=roles, token_id=told["token"], card=told["card"])
+        roles = frozenset(ConsoleRole(role) for role in fields["roles"])
+        return Person(
+            name=fields["name"], roles=roles, token_id=fields["token"], card=fields["card"]
+        )
 
     def end(self, cookie: str, now: UtcDatetime) -> None:
-        """Read it no more, in any process: whoever leaves takes the cookie along."""
-        told = self._told(cookie)
-        if told is not None and told["until"] > now.timestamp():
-            self._left.add(told["is"], told["until"], now.timestamp())
+        """Sign out the cookie in every process: the browser may keep a copy."""
+        fields = self._fields(cookie)
+        if fields is not None and fields["until"] > now.timestamp():
+            self._left.add(fields["is"], fields["until"], now.timestamp())
 
-    def form_word(self, cookie: str) -> str:
-        """What forms of this session must carry: no other site knows it."""
+    def form_token(self, cookie: str) -> str:
+        """CSRF token that this session's forms must carry."""
         return self._sign("form", cookie)
 
-    def is_form_word(self, cookie: str, word: str) -> bool:
-        return hmac.compare_digest(self.form_word(cookie).encode(), word.encode())
+    def is_form_token(self, cookie: str, proof: str) -> bool:
+        return hmac.compare_digest(self.form_token(cookie).encode(), proof.encode())
 
-    def _told(self, cookie: str) -> dict[str, Any] | None:
-        """What stands in a cookie of ours; None for any other."""
+    def _fields(self, cookie: str) -> dict[str, Any] | None:
+        """Return the fields of a cookie we signed; None for any other."""
         body, _, signed = cookie.partition(".")
         if not hmac.compare_digest(self._sign("session", body).encode(), signed.encode()):
             return None
         try:
-            told = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+            fields = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         except ValueError:
             return None
-        return told if isinstance(told, dict) else None
+        return fields if isinstance(fields, dict) else None
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.digest(self._key, f"{purpose}\0{text}".encode(), "sha256").hex()

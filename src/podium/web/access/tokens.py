@@ -23,32 +23,32 @@ from podium.platform.file_lock import file_lock
 
 
 class ConsoleRole(StrEnum):
-    """What somebody may do. Everybody who comes in may look."""
+    """Role of a person. Everybody who is signed in may view."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
-    """Starts, cancels, resumes and steers."""
+    """May start, cancel, resume and steer runs."""
     APPROVER = "approver"
-    """Answers what waits for a person."""
+    """May answer what waits for a person."""
 
 
 class Person(FrozenModel):
-    """Who asks."""
+    """Person who makes a request."""
 
     name: str
-    """Stands in events and approvals."""
+    """Name recorded in events and approvals."""
     roles: frozenset[ConsoleRole] = frozenset()
     token_id: str = ""
-    """The token that let them in; gone with it."""
+    """Id of the token they signed in with; their session ends with it."""
     card: str = ""
-    """The one approval that a link from a notice is for; empty for whoever may see all."""
+    """The one approval a link from a notice is for; empty for people who may see all."""
 
     by_session: bool = False
-    """Came with a browser's session and not with the token itself."""
+    """Signed in by a browser session, not by the token itself."""
 
     @property
     def approver(self) -> Approver:
-        """The same person as whoever answers an approval."""
+        """This person as an approver."""
         if not self.token_id:
             how = Authentication.CARD_LINK if self.card else ""
             return Approver(name=self.name, authentication=how)
@@ -59,17 +59,17 @@ class Person(FrozenModel):
         return role is ConsoleRole.VIEWER or role in self.roles
 
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
-class KeptFile(Generic[Kept]):
-    """What stands in it, for its owner alone. Where there is no file, it is `nothing`."""
+class PrivateJsonFile(Generic[Value]):
+    """JSON file that only its owner can read, cached until it changes. Without a file the value is `nothing`."""
 
     def __init__(
         self,
         file: Path,
-        shape: TypeAdapter[Kept],
-        nothing: Kept,
+        shape: TypeAdapter[Value],
+        nothing: Value,
         most_bytes: int,
         when_broken: str,
     ) -> None:
@@ -80,32 +80,32 @@ class KeptFile(Generic[Kept]):
         self._most_bytes = most_bytes
         self._when_broken = when_broken
         self._read_at: tuple[int, int] | None = None
-        self._kept = nothing
+        self._value = nothing
 
-    def read(self) -> Kept:
-        """What stands there now. Raises `UserMustAct` when that is nothing of ours."""
+    def read(self) -> Value:
+        """Return the current value. Raises `UserMustAct` when the file is not valid."""
         try:
             stat = self._file.stat()
         except FileNotFoundError:
             return self._nothing
         if self._read_at != (stat.st_mtime_ns, stat.st_ino):
-            self._kept = self._parsed()
+            self._value = self._parsed()
             self._read_at = (stat.st_mtime_ns, stat.st_ino)
-        return self._kept
+        return self._value
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else changes it meanwhile, in any process: read it, then write."""
+        """Hold the file's lock, in every process: read, then write."""
         make_private_folder(self._file.parent)
         with file_lock(self._file.with_suffix(".lock")):
             yield
 
-    def write(self, kept: Kept) -> None:
-        """Put this in its place, whole or not at all. On return it survives a restart."""
-        write_whole(self._file, self._shape.dump_json(kept, indent=1).decode(), mode=0o600)
+    def write(self, value: Value) -> None:
+        """Replace the content atomically. On return it survives a restart."""
+        write_whole(self._file, self._shape.dump_json(value, indent=1).decode(), mode=0o600)
         self._read_at = None
 
-    def _parsed(self) -> Kept:
+    def _parsed(self) -> Value:
         with self._file.open("rb") as file:
             content = file.read(self._most_bytes)
         try:
@@ -120,13 +120,13 @@ MAX_NAME = 100
 _WHEN_BROKEN = "so nobody is known; move it away, and `podium serve` makes a new token"
 
 
-def console_folder(vault: Path) -> Path:
-    """Where a project's console keeps what lets people in: outside of the project."""
-    return vault / "console"
+def console_folder(key_dir: Path) -> Path:
+    """Return the folder of a console's tokens and keys: outside the project."""
+    return key_dir / "console"
 
 
-class KeptToken(FrozenModel):
-    """What is kept of a token: enough to know it again, and not to make it."""
+class TokenRecord(FrozenModel):
+    """Stored form of a token: enough to recognise it, not to recreate it."""
 
     id: NonEmpty
     name: NonEmpty
@@ -138,14 +138,14 @@ class KeptToken(FrozenModel):
     """The operating-system user who made it. Empty: it was made before this was recorded."""
 
 
-_KEPT = TypeAdapter(list[KeptToken])
+_RECORDS = TypeAdapter(list[TokenRecord])
 
 
 class TokenBook:
-    """The tokens of a project's console, in one file that only its owner can read."""
+    """Tokens of a project's console, in one file that only its owner can read."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = KeptFile(folder / "tokens.json", _KEPT, [], MAX_BYTES, _WHEN_BROKEN)
+        self._file = PrivateJsonFile(folder / "tokens.json", _RECORDS, [], MAX_BYTES, _WHEN_BROKEN)
 
     def make(
         self,
@@ -153,15 +153,15 @@ class TokenBook:
         roles: frozenset[ConsoleRole],
         now: UtcDatetime,
         expires_at: UtcDatetime | None = None,
-    ) -> tuple[str, KeptToken]:
-        """A new token in the clear, and what is kept of it."""
+    ) -> tuple[str, TokenRecord]:
+        """Create a token; return it in clear text with its stored record."""
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
             raise BadInput(
                 f"a token is for somebody: give it a name, in one line of at most {MAX_NAME} characters"
             )
         token_id = secrets.token_hex(4)
         token = f"pod_{token_id}_{secrets.token_urlsafe(32)}"
-        kept = KeptToken(
+        record = TokenRecord(
             id=token_id,
             name=name.strip(),
             roles=roles,
@@ -176,49 +176,49 @@ class TokenBook:
                 raise BadInput(
                     f"there are {MAX_TOKENS} tokens; `podium serve tokens revoke` those that nobody needs"
                 )
-            self._file.write([*others, kept])
-        return token, kept
+            self._file.write([*others, record])
+        return token, record
 
-    def revoke(self, token_id: str) -> KeptToken:
-        """Let nobody in by it any more, nor by sessions that began with it."""
+    def revoke(self, token_id: str) -> TokenRecord:
+        """Revoke the token and every session that began with it."""
         with self._file.alone():
-            known = self._file.read()
-            for kept in known:
-                if kept.id == token_id:
-                    self._file.write([each for each in known if each is not kept])
-                    return kept
+            records = self._file.read()
+            for record in records:
+                if record.id == token_id:
+                    self._file.write([other for other in records if other is not record])
+                    return record
         raise BadInput(
             f"there is no token with the ID {token_id!r}; `podium serve tokens` lists whose is which"
         )
 
-    def all(self) -> list[KeptToken]:
-        """Every token, oldest first."""
+    def all(self) -> list[TokenRecord]:
+        """List every token, oldest first."""
         return list(self._file.read())
 
     def person_with(self, token: str, now: UtcDatetime) -> Person | None:
-        """Who came with this token, or None."""
+        """Return the person with this token, or None."""
         asked = _hash(token)
-        found = None
-        for kept in self._file.read():
+        match = None
+        for record in self._file.read():
             # Every one is compared, and each in constant time.
-            if hmac.compare_digest(kept.sha256, asked) and not _is_over(kept, now):
-                found = kept
-        return _person(found) if found else None
+            if hmac.compare_digest(record.sha256, asked) and not _is_over(record, now):
+                match = record
+        return _person(match) if match else None
 
     def person_of(self, token_id: str, now: UtcDatetime) -> Person | None:
-        """Whose token this is, if it still holds."""
-        for kept in self._file.read():
-            if kept.id == token_id and not _is_over(kept, now):
-                return _person(kept)
+        """Return the person whose token this is, or None when it is expired or revoked."""
+        for record in self._file.read():
+            if record.id == token_id and not _is_over(record, now):
+                return _person(record)
         return None
 
 
-def _person(kept: KeptToken) -> Person:
-    return Person(name=kept.name, roles=kept.roles, token_id=kept.id)
+def _person(record: TokenRecord) -> Person:
+    return Person(name=record.name, roles=record.roles, token_id=record.id)
 
 
-def _is_over(kept: KeptToken, now: UtcDatetime) -> bool:
-    return kept.expires_at is not None and kept.expires_at <= now
+def _is_over(record: TokenRecord, now: UtcDatetime) -> bool:
+    return record.expires_at is not None and record.expires_at <= now
 
 
 def _hash(token: str) -> str:

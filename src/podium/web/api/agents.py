@@ -24,5 +24,7 @@ class AgentsListed(FrozenModel):
 @router.get("/agents")
 async def list_agents(context: CurrentContext, person: Viewer) -> AgentsListed:
     """The agents of podium.yaml and the known programs it does not name: installed, logged in, gated by what."""
-    found = await agent_statuses(context.podium)
-    return AgentsListed(agents=tuple(AgentListed(ready=one.ready, standing=one) for one in found))
+    statuses = await agent_statuses(context.podium)
+    return AgentsListed(
+        agents=tuple(AgentListed(ready=one.ready, standing=one) for one in statuses)
+    )

@@ -22,7 +22,7 @@ from podium.app.run_continuation import how_it_continues
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Approver, Viewer
-from podium.web.api.requests import TEXT, Asked, Name, NameAsked, Rows, Words
+from podium.web.api.requests import TEXT, Asked, FreeText, Name, NameAsked, Rows
 from podium.web.context import CurrentContext, WebContext
 
 router = APIRouter(tags=["approvals"])
@@ -39,19 +39,19 @@ class ApprovalsListed(FrozenModel):
     """Ask for approvals before this one to have the next page. None: there are no more."""
 
 
-class CardShown(FrozenModel):
+class CardDetails(FrozenModel):
     """An approval with what is needed to answer it."""
 
     card: Card
     fields: tuple[EditField, ...]
-    """What can be changed; none where an edit is not possible."""
+    """Fields that can be edited; none where an edit is not possible."""
 
 
 class Yes(Asked):
-    say: Words = ""
-    """Words for whoever asked; a question is answered by them."""
+    say: FreeText = ""
+    """Comment for the agent; for a question, the answer."""
     digest: Annotated[str, Field(max_length=200, pattern=TEXT)] = ""
-    """Of what was seen. A yes to anything else is refused; empty: not compared."""
+    """Digest of the request as shown. Approving anything else is refused; empty: not compared."""
 
 
 class No(Asked):
@@ -64,23 +64,23 @@ class Edit(Asked):
 
 
 class Edited(FrozenModel):
-    """What became of an edit."""
+    """Result of an edit."""
 
     approval: Approval
-    """The old question, rejected."""
+    """The old approval, rejected."""
     run: str | None
-    """The run that asks the new one. None: the agent was told, and asks again itself."""
+    """Run that asks the new approval. None: the agent was told, and asks again itself."""
 
 
 class AnsweredApproval(Approval):
-    """An approval after an answer, and how its run goes on."""
+    """An approval after an answer, and how its run continues."""
 
     hosted: bool = False
-    """A process alive hosts the run."""
+    """A live process hosts the run."""
     continues: bool = False
-    """The run goes on by itself: it is hosted, or a worker alive takes it up."""
+    """The run continues by itself: it is hosted, or a live worker picks it up."""
     next: str = ""
-    """What is left to a person, with the command; empty when the run goes on by itself, or not at all."""
+    """Next step for a person, with the command; empty when the run continues by itself, or not at all."""
 
 
 @router.get("/approvals")
@@ -95,7 +95,7 @@ async def list_all_approvals(
     """Approvals in these states, newest first, page by page."""
     store = await context.store()
     run_id = await store.read(lambda view: find_id(view, "run", run)) if run else None
-    found = await list_approvals(
+    approvals = await list_approvals(
         store,
         context.podium.clock,
         statuses=status,
@@ -103,22 +103,22 @@ async def list_all_approvals(
         before_id=before or None,
         limit=limit + 1,
     )
-    last = found[limit - 1].id if len(found) > limit else None
-    return ApprovalsListed(approvals=tuple(found[:limit]), before=last)
+    last = approvals[limit - 1].id if len(approvals) > limit else None
+    return ApprovalsListed(approvals=tuple(approvals[:limit]), before=last)
 
 
 @router.get("/approvals/{approval}")
-async def show_approval(context: CurrentContext, person: Viewer, approval: Name) -> CardShown:
+async def show_approval(context: CurrentContext, person: Viewer, approval: Name) -> CardDetails:
     """One approval with who asks, what it is about and what of it can be edited."""
     card = await see_card(await context.store(), context.podium.clock, approval)
-    return CardShown(card=card, fields=_fields(card))
+    return CardDetails(card=card, fields=_fields(card))
 
 
 @router.post("/approvals/{approval}/approve")
 async def approve_it(
     context: CurrentContext, person: Approver, approval: Name, yes: Yes
 ) -> AnsweredApproval:
-    """Say yes. When the answer is complete, the run goes on, or `next` says what is left to do."""
+    """Approve. When all approvals are in, the run continues, or `next` says what is left to do."""
     granted = await approve(
         await context.store(),
         context.podium.clock,
@@ -136,7 +136,7 @@ async def approve_it(
 async def reject_it(
     context: CurrentContext, person: Approver, approval: Name, no: No
 ) -> AnsweredApproval:
-    """Say no, for good. The agent hears why."""
+    """Reject for good. The agent is told why."""
     podium = context.podium
     refused = await reject(
         await context.store(), podium.clock, podium.ids, approval, by=person.approver, why=no.why
@@ -146,7 +146,7 @@ async def reject_it(
 
 @router.post("/approvals/{approval}/resubmit")
 async def edit_it(context: CurrentContext, person: Approver, approval: Name, edit: Edit) -> Edited:
-    """Change what is asked about: the old question is rejected, and a new one with a new digest comes of it."""
+    """Edit the request: the old approval is rejected, and a new one with a new digest is asked."""
     card = await see_card(await context.store(), context.podium.clock, approval)
     done = await edit_and_resubmit(context.podium, card, edit.fields, by=person.approver)
     if isinstance(done, Resubmitted):
@@ -155,7 +155,7 @@ async def edit_it(context: CurrentContext, person: Approver, approval: Name, edi
 
 
 async def answered(context: WebContext, approval: Approval) -> AnsweredApproval:
-    """The approval with how its run goes on, for whoever just answered."""
+    """Return the answered approval with how its run continues."""
     goes_on = await how_it_continues(await context.store(), context.podium.engine, approval)
     return AnsweredApproval.model_validate(
         {**approval.model_dump(), **goes_on.model_dump(exclude={"ended"})}

@@ -14,20 +14,22 @@ from podium.web.context import CurrentContext
 router = APIRouter(tags=["budgets"])
 
 
-class BudgetsShown(FrozenModel):
+class BudgetOverview(FrozenModel):
     today: Usage
-    """What all runs used today, a day in UTC."""
+    """Usage of all runs today, a day in UTC."""
     run: Usage | None
-    """What the run that was named used. None: none was."""
+    """Usage of the named run. None: no run was named."""
     budgets: tuple[BudgetState, ...]
-    """The limits, and what was used of each; of a scope that nothing was named for, nothing."""
+    """The limits and their usage; a scope that was not named has none."""
 
 
 @router.get("/budgets")
 async def show_budgets(
     context: CurrentContext, person: Viewer, run: NameAsked = ""
-) -> BudgetsShown:
-    """Today's use, and a run's, against the limits in force."""
-    purse = await context.podium.budget_tracker()
-    seen = await see_budgets(purse.store, context.podium.clock, purse.budgets, run=run or None)
-    return BudgetsShown(today=seen.today, run=seen.of_run, budgets=seen.budgets)
+) -> BudgetOverview:
+    """Show today's usage, and a run's, against the limits in force."""
+    tracker = await context.podium.budget_tracker()
+    overview = await see_budgets(
+        tracker.store, context.podium.clock, tracker.budgets, run=run or None
+    )
+    return BudgetOverview(today=overview.today, run=overview.of_run, budgets=overview.budgets)

@@ -15,10 +15,10 @@ from podium.app.run_timeline import look_at_run
 from podium.core.events import Event
 from podium.core.model import FrozenModel, json_of
 from podium.web.access.authentication import Viewer
-from podium.web.api.requests import HIGHEST, Name, Place, Rows
+from podium.web.api.requests import HIGHEST, Name, Position, Rows
 from podium.web.context import CurrentContext
 from podium.web.live.hub import Gap, Hub
-from podium.web.live.sse import Part, last_seen, streamed
+from podium.web.live.sse import Part, resume_after, streamed
 
 router = APIRouter(tags=["events"])
 
@@ -56,13 +56,17 @@ class EventsListed(FrozenModel):
 
 @router.get("/events")
 async def list_all_events(
-    context: CurrentContext, person: Viewer, after: Place = 0, limit: Rows = 100, types: Types = ()
+    context: CurrentContext,
+    person: Viewer,
+    after: Position = 0,
+    limit: Rows = 100,
+    types: Types = (),
 ) -> EventsListed:
     """Events of all runs, by position."""
-    found = await list_events(await context.store(), after=after, limit=limit + 1, types=types)
-    shown = found[:limit]
-    reached = shown[-1].position if shown else after
-    return EventsListed(events=tuple(shown), after=reached, more=len(found) > limit)
+    events = await list_events(await context.store(), after=after, limit=limit + 1, types=types)
+    listed = events[:limit]
+    reached = listed[-1].position if listed else after
+    return EventsListed(events=tuple(listed), after=reached, more=len(events) > limit)
 
 
 @router.get("/runs/{run}/events")
@@ -70,16 +74,16 @@ async def list_events_of_run(
     context: CurrentContext,
     person: Viewer,
     run: Name,
-    after: Place = 0,
+    after: Position = 0,
     limit: Rows = 100,
     types: Types = (),
 ) -> EventsListed:
     """Events of one run, by `seq`."""
     store = await context.store()
-    found = await list_run_events(store, run, after=after, limit=limit + 1, types=types)
-    shown = found[:limit]
-    reached = shown[-1].seq if shown else after
-    return EventsListed(events=tuple(shown), after=reached, more=len(found) > limit)
+    events = await list_run_events(store, run, after=after, limit=limit + 1, types=types)
+    listed = events[:limit]
+    reached = listed[-1].seq if listed else after
+    return EventsListed(events=tuple(listed), after=reached, more=len(events) > limit)
 
 
 @router.get("/events/stream", response_class=StreamingResponse, responses=STREAM)
@@ -97,7 +101,7 @@ async def follow_all_events(
     go on, and without them only what is new is told. `event: gap` names positions that a slow reader was
     not told of: read them by the page. `event: end` is the last.
     """
-    return streamed(_parts(context.hub, None, last_seen(request, after), types), seconds=seconds)
+    return streamed(_parts(context.hub, None, resume_after(request, after), types), seconds=seconds)
 
 
 @router.get("/runs/{run}/events/stream", response_class=StreamingResponse, responses=STREAM)
@@ -106,7 +110,7 @@ async def follow_events_of_run(
     context: CurrentContext,
     person: Viewer,
     run: Name,
-    after: Place = 0,
+    after: Position = 0,
     types: Types = (),
     seconds: Seconds = None,
 ) -> StreamingResponse:
@@ -115,7 +119,7 @@ async def follow_events_of_run(
     As `/events/stream`, with `seq` as id.
     """
     head = await look_at_run(await context.store(), context.podium.engine, run)
-    parts = _parts(context.hub, head.run.id, last_seen(request, after), types)
+    parts = _parts(context.hub, head.run.id, resume_after(request, after), types)
     return streamed(parts, seconds=seconds)
 
 
@@ -124,11 +128,11 @@ async def _parts(
 ) -> AsyncIterator[Part]:
     stream = hub.follow(run_id, after=after, types=types)
     async with aclosing(stream):  # type: ignore[type-var]  # it is an async generator
-        async for each in stream:
-            yield _part(each, run_id)
+        async for item in stream:
+            yield _part(item, run_id)
 
 
-def _part(each: Event | Gap, run_id: str | None) -> Part:
-    if isinstance(each, Gap):
-        return Part(f'{{"after":{each.after},"to":{each.to}}}', event="gap", id=str(each.to))
-    return Part(json_of(each), id=str(each.position if run_id is None else each.seq))
+def _part(item: Event | Gap, run_id: str | None) -> Part:
+    if isinstance(item, Gap):
+        return Part(f'{{"after":{item.after},"to":{item.to}}}', event="gap", id=str(item.to))
+    return Part(json_of(item), id=str(item.position if run_id is None else item.seq))

@@ -23,7 +23,7 @@ class Alive(FrozenModel):
 
 
 class Health(FrozenModel):
-    """What is quickly known of how it goes."""
+    """Health that is quick to determine."""
 
     version: str
     at: UtcDatetime
@@ -32,11 +32,11 @@ class Health(FrozenModel):
     waiting: int
     needs_human: int
     workers: int
-    """Those alive."""
+    """Live workers."""
     followers: int
     """Open streams of events."""
     troubles: tuple[str, ...]
-    """Why something does not go on, and what to do."""
+    """Problems that block work, with what to do."""
 
 
 class Checkup(FrozenModel):
@@ -51,40 +51,40 @@ async def is_alive() -> Alive:
 
 @router.get("/health")
 async def show_health(context: CurrentContext, person: Viewer) -> Health:
-    """Work in the queues, who serves them, and what is in the way."""
-    seen = await _queues(context)
-    tallies = [each.tally for each in seen.queues]
-    troubles = [each.trouble for each in seen.queues if each.trouble]
+    """Show work in the queues, their workers, and problems."""
+    overview = await _queues(context)
+    tallies = [queue.tally for queue in overview.queues]
+    problems = [queue.trouble for queue in overview.queues if queue.trouble]
     return Health(
         version=__version__,
-        at=seen.at,
-        queued=sum(each.queued + each.delayed for each in tallies),
-        running=sum(each.running for each in tallies),
-        waiting=sum(each.waiting for each in tallies),
-        needs_human=sum(each.needs_human for each in tallies),
-        workers=len({worker for each in seen.queues for worker in each.served_by}),
+        at=overview.at,
+        queued=sum(tally.queued + tally.delayed for tally in tallies),
+        running=sum(tally.running for tally in tallies),
+        waiting=sum(tally.waiting for tally in tallies),
+        needs_human=sum(tally.needs_human for tally in tallies),
+        workers=len({worker for queue in overview.queues for worker in queue.served_by}),
         followers=context.hub.followers,
-        troubles=(*troubles, *context.podium.problems),
+        troubles=(*problems, *context.podium.problems),
     )
 
 
 @router.get("/queues")
 async def list_queues(context: CurrentContext, person: Viewer) -> QueuesSeen:
-    """Every queue: what waits in it, how it goes and who serves it."""
+    """List every queue with its waiting work, status and workers."""
     return await _queues(context)
 
 
 @router.get("/workers")
 async def list_workers(context: CurrentContext, person: Viewer) -> WorkersSeen:
-    """Workers alive, what each holds, and what dead ones left behind."""
+    """List live workers with their runs, and runs that dead workers left behind."""
     return await see_workers(await context.store(), context.podium.engine)
 
 
 @router.get("/doctor")
 async def see_doctor(context: CurrentContext, person: Operator) -> Checkup:
-    """Check what is really usable on this machine. It takes seconds and starts programs."""
-    found = await examine(context.podium, context.podium.environ)
-    return Checkup(healthy=all(each.state != "fail" for each in found), checks=tuple(found))
+    """Check the environment. Takes seconds and starts programs."""
+    checks = await examine(context.podium, context.podium.environ)
+    return Checkup(healthy=all(check.state != "fail" for check in checks), checks=tuple(checks))
 
 
 async def _queues(context: CurrentContext) -> QueuesSeen:

@@ -22,7 +22,7 @@ class ReceiptsListed(FrozenModel):
 
 
 class Proof(FrozenModel):
-    """Whether the chains are whole."""
+    """Result of verifying the chains of receipts."""
 
     sound: bool
     verdict: Verdict
@@ -32,14 +32,14 @@ class Proof(FrozenModel):
 async def list_all_receipts(
     context: CurrentContext, person: Viewer, run: NameAsked = "", limit: Rows = 200
 ) -> ReceiptsListed:
-    """Receipts of a run, or of all, in the order of their chains; the last ones."""
-    found = await list_receipts(await context.store(), run or None)
-    shown = found[-limit:]
-    return ReceiptsListed(receipts=tuple(shown), left_out=len(found) - len(shown))
+    """List the latest receipts of a run, or of all runs, in chain order."""
+    receipts = await list_receipts(await context.store(), run or None)
+    listed = receipts[-limit:]
+    return ReceiptsListed(receipts=tuple(listed), left_out=len(receipts) - len(listed))
 
 
 @router.get("/receipts/verify")
 async def verify_receipts(context: CurrentContext, person: Viewer, run: NameAsked = "") -> Proof:
-    """Prove that no receipt was edited, removed, reordered or cut off."""
+    """Verify that no receipt was edited, removed, reordered or cut off."""
     verdict = await proven(context.podium, run or None)
     return Proof(sound=verdict.sound, verdict=verdict)

@@ -12,32 +12,32 @@ from podium.core.model import FrozenModel
 MAX_NAME = 200
 MAX_ROWS = 500
 TEXT = r"^[^\x00]*$"
-"""Text without NUL, which no database keeps."""
+"""Text without NUL, which no database stores."""
 HIGHEST = 2**53 - 1
-"""The last whole number that every reader of JSON understands."""
+"""Largest integer that every JSON reader represents exactly."""
 
 Name = Annotated[str, Path(min_length=1, max_length=MAX_NAME, pattern=TEXT)]
 """An id or a short form of one."""
 NameAsked = Annotated[str, Query(max_length=MAX_NAME, pattern=TEXT)]
-"""The same in a query; empty: not asked for."""
+"""The same in a query; empty when not requested."""
 Rows = Annotated[int, Query(ge=1, le=MAX_ROWS)]
-Place = Annotated[int, Query(ge=0, le=HIGHEST)]
-"""An event's place: its `seq` in a run, or its position among all."""
-Words = Annotated[str, Field(max_length=4000, pattern=TEXT)]
+Position = Annotated[int, Query(ge=0, le=HIGHEST)]
+"""An event's `seq` in its run, or its position among all events."""
+FreeText = Annotated[str, Field(max_length=4000, pattern=TEXT)]
 
 
 class Asked(FrozenModel):
-    """What the body of a request says."""
+    """Base of request bodies."""
 
     # The framework wraps it in an adapter, which is built once and for all when the app is.
     model_config = ConfigDict(defer_build=False)
 
 
 class Problem(FrozenModel):
-    """Why something was not done, in words that say what to do."""
+    """Problem document (RFC 9457) that says why a request failed and what to do."""
 
     type: str = "about:blank"
     title: str
-    """The kind of trouble, such as `UnknownId`."""
+    """Kind of problem, such as `UnknownId`."""
     status: int
     detail: str

@@ -24,11 +24,11 @@ Ordinal = Annotated[int, Query(ge=-1, le=HIGHEST)]
 
 
 class RunListed(FrozenModel):
-    """A run, how it really stands, and what it is at."""
+    """A run with its live status and current step."""
 
     run: Run
     shown_status: ShownStatus
-    """Its status; `interrupted` when it is stored as running and nobody alive hosts it."""
+    """Status; `interrupted` when it is stored as running and no live process hosts it."""
     hosted: bool
     step: str = ""
     agent: str = ""
@@ -36,7 +36,7 @@ class RunListed(FrozenModel):
 
 
 class RunsListed(FrozenModel):
-    """Runs that fit, newest first."""
+    """Matching runs, newest first."""
 
     runs: tuple[RunListed, ...]
     before: str | None
@@ -46,25 +46,25 @@ class RunsListed(FrozenModel):
     """
 
 
-class RunShown(FrozenModel):
-    """One run with what a person wants to know of it at once."""
+class RunDetails(FrozenModel):
+    """One run with its details."""
 
     run: Run
     shown_status: ShownStatus
     hosted: bool
     usage: Usage
     in_flight: tuple[str, ...]
-    """Steps that were begun and have not ended."""
+    """Steps that started and have not ended."""
     steps_ended: tuple[str, ...]
-    """The last ones."""
+    """Latest steps that ended."""
     owner: WorkerHeartbeat | None
     asks: tuple[Approval, ...]
-    """What people are asked just now."""
+    """Approvals that are pending now."""
     children: tuple[str, ...]
     delivered: BranchDelivered | None
-    """The branch that came of it."""
+    """Branch it delivered."""
     last_seq: int
-    """Of its events."""
+    """`seq` of its last event."""
 
 
 class StepsListed(FrozenModel):
@@ -89,8 +89,8 @@ async def list_runs(
     before: NameAsked = "",
     limit: Rows = 50,
 ) -> RunsListed:
-    """Runs, newest first, page by page."""
-    wish = RunFilter(
+    """List runs, newest first, page by page."""
+    query = RunFilter(
         status=status or "",
         flow=flow,
         queue=queue,
@@ -99,18 +99,18 @@ async def list_runs(
         before=before,
         limit=limit,
     )
-    page = await see_runs(await context.store(), context.podium.engine, wish)
+    page = await see_runs(await context.store(), context.podium.engine, query)
     return RunsListed(runs=tuple(map(_listed, page.rows)), before=page.next_before or None)
 
 
 @router.get("/runs/{run}")
-async def show_run(context: CurrentContext, person: Viewer, run: Name) -> RunShown:
-    """One run, by its id or a short form."""
+async def show_run(context: CurrentContext, person: Viewer, run: Name) -> RunDetails:
+    """Show one run, by its id or a short form."""
     store = await context.store()
     head = await look_at_run(store, context.podium.engine, run)
-    found = await newest_events(store, head.run.id, ("branch_delivered",), most=1)
-    delivered = found[-1].body if found else None
-    return RunShown(
+    deliveries = await newest_events(store, head.run.id, ("branch_delivered",), most=1)
+    delivered = deliveries[-1].body if deliveries else None
+    return RunDetails(
         run=head.run,
         shown_status=ShownStatus(head.listing.shown_status),
         hosted=head.listing.hosted,
@@ -129,15 +129,17 @@ async def show_run(context: CurrentContext, person: Viewer, run: Name) -> RunSho
 async def list_run_steps(
     context: CurrentContext, person: Viewer, run: Name, after: Ordinal = -1, limit: Rows = 100
 ) -> StepsListed:
-    """The steps of a run that were recorded, in their order."""
+    """List the recorded steps of a run, in order."""
     steps = await list_steps(await context.store(), run, after=after, limit=limit + 1)
-    shown = steps[:limit]
-    return StepsListed(steps=tuple(shown), after=shown[-1].ordinal if len(steps) > limit else None)
+    listed = steps[:limit]
+    return StepsListed(
+        steps=tuple(listed), after=listed[-1].ordinal if len(steps) > limit else None
+    )
 
 
 @router.get("/runs/{run}/calls")
 async def list_run_calls(context: CurrentContext, person: Viewer, run: Name) -> CallsListed:
-    """Every call of a run with its decision, the oldest first."""
+    """List every call of a run with its decision, oldest first."""
     store = await context.store()
     head = await look_at_run(store, context.podium.engine, run)
     return CallsListed(calls=tuple(await calls_of(store, head.run.id)))

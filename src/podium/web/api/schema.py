@@ -1,4 +1,4 @@
-"""The OpenAPI description: for those who may come in, and the same for every version of a Podium."""
+"""OpenAPI description of the API, for people who are signed in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ A token of `podium serve tokens add NAME --role …` goes into every request: `A
 
 
 def name_of(route: APIRoute) -> str:
-    """What an operation is called: as its function."""
+    """Name an operation after its function."""
     return route.name
 
 
@@ -51,7 +51,7 @@ async def show_schema(request: Request, person: Viewer) -> dict[str, Json]:
 
 
 def openapi(routes: list[BaseRoute]) -> dict[str, Any]:
-    """The description of these routes, with the same problems for all of them."""
+    """Build the description of these routes, with the same problem responses for all."""
     schema = get_openapi(
         title="Podium", version=__version__, description=DESCRIPTION, routes=routes
     )
@@ -61,7 +61,7 @@ def openapi(routes: list[BaseRoute]) -> dict[str, Any]:
     shapes.pop("ValidationError", None)
     shapes["Problem"] = Problem.model_json_schema()
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    parts["responses"] = {code: _problem(words) for code, words in PROBLEMS.items()}
+    parts["responses"] = {code: _problem(description) for code, description in PROBLEMS.items()}
     schema["security"] = [{"token": []}]
     for operations in schema["paths"].values():
         for operation in operations.values():
@@ -70,6 +70,6 @@ def openapi(routes: list[BaseRoute]) -> dict[str, Any]:
     return schema
 
 
-def _problem(words: str) -> dict[str, Json]:
+def _problem(description: str) -> dict[str, Json]:
     shape = {"$ref": "#/components/schemas/Problem"}
-    return {"description": words, "content": {PROBLEM: {"schema": shape}}}
+    return {"description": description, "content": {PROBLEM: {"schema": shape}}}

@@ -13,7 +13,7 @@ from podium.app.run_timeline import look_at_run
 from podium.core.model import whole_text
 from podium.ports import Store
 from podium.web.access.authentication import Viewer
-from podium.web.api.requests import Name, Place
+from podium.web.api.requests import Name, Position
 from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["traces"])
@@ -27,7 +27,7 @@ LINES = "application/jsonl"
     responses={200: {"content": {LINES: {"schema": {"type": "string"}}}}},
 )
 async def download_trace(
-    context: CurrentContext, person: Viewer, run: Name, after: Place = 0
+    context: CurrentContext, person: Viewer, run: Name, after: Position = 0
 ) -> StreamingResponse:
     """The trace as JSON lines: what the run's `execution_trace.jsonl` holds."""
     store = await context.store()

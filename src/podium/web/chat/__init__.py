@@ -1,4 +1,4 @@
-"""The chat door: webhooks that prove who speaks, and links from notices. No cookies, no tokens of the console."""
+"""Chat interface: webhooks that authenticate the sender, and links from notices. No cookies, no console tokens."""
 
 from podium.web.chat.links import link_paths, links_router
 from podium.web.chat.webhooks import chat_router

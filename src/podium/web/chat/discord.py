@@ -15,11 +15,11 @@ PONG: dict[str, Json] = {"type": 1}
 _MESSAGE = 4
 _FOR_THE_SENDER_ALONE = 64
 OWN_NAME = "podium"
-"""Of a command whose words are the whole message; others are `run`, `status` and so on themselves."""
+"""Command whose text is the whole message; other commands are `run`, `status` and so on themselves."""
 
 
 def is_discord(headers: Mapping[str, str], body: bytes, public_key: str, now: datetime) -> bool:
-    """Whether Discord signed this body, a short while ago."""
+    """True when Discord signed this body within the window."""
     # Late: only those who use Discord pay for it.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -37,8 +37,8 @@ def is_discord(headers: Mapping[str, str], body: bytes, public_key: str, now: da
     return True
 
 
-def said_in(interaction: Json) -> tuple[str, str, str] | None:
-    """Id of the interaction, sender and text; None for what is no command."""
+def message_in(interaction: Json) -> tuple[str, str, str] | None:
+    """Return id, sender and text of a command; None for any other interaction."""
     if not isinstance(interaction, dict) or interaction.get("type") != COMMAND:
         return None
     # Within a server the person is a member of it.
@@ -50,13 +50,15 @@ def said_in(interaction: Json) -> tuple[str, str, str] | None:
     sender, name, options = user.get("id"), data.get("name"), data.get("options", [])
     if not isinstance(sender, str) or not isinstance(name, str) or not isinstance(options, list):
         return None
-    given = [each["value"] for each in options if isinstance(each, dict) and "value" in each]
+    values = [
+        option["value"] for option in options if isinstance(option, dict) and "value" in option
+    ]
     words = [] if name.lower() == OWN_NAME else [name]
-    return number, sender, " ".join([*words, *map(str, given)])
+    return number, sender, " ".join([*words, *map(str, values)])
 
 
 def reply(text: str) -> dict[str, Json]:
-    """The answer, which the sender alone sees and which calls nobody."""
+    """Build the reply, which only the sender sees and which mentions nobody."""
     return {
         "type": _MESSAGE,
         "data": {

@@ -24,7 +24,7 @@ from podium.core.model import FrozenModel, UtcDatetime
 from podium.ports import Clock
 from podium.web.access.authentication import begin_session, person_of
 from podium.web.access.limits import address_of
-from podium.web.access.sessions import kept_key
+from podium.web.access.sessions import load_key
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import CurrentContext
 from podium.web.pages.templates import page
@@ -32,13 +32,13 @@ from podium.web.pages.templates import page
 PREFIX = "/l/"
 MAX_TOKEN = 1_000
 OPENED_FOR = timedelta(minutes=15)
-"""How long the session lasts that a link begins."""
+"""Length of the session that a link begins."""
 SLACK = timedelta(minutes=1)
-"""For how long what was used is remembered beyond its end: clocks of processes differ."""
+"""How long a used link is remembered beyond its expiry: clocks of processes differ."""
 
 
 class CardLink(FrozenModel):
-    """What a link lets somebody do."""
+    """Permission a link carries."""
 
     card: str
     person: str
@@ -47,21 +47,21 @@ class CardLink(FrozenModel):
     nonce: str
 
     def visitor(self) -> Person:
-        """Who comes in by it: somebody who may do this much with this card, and nothing else."""
+        """The person the link signs in: they may act on this card, and nothing else."""
         return Person(name=self.person, roles=frozenset({self.role}), card=self.card)
 
 
 class LinkMaker:
-    """Makes links, knows them again, and lets each be opened once by whichever process is asked."""
+    """Issues links and verifies them; each can be opened once, by any process."""
 
     def __init__(self, key_file: Path, used: Path, clock: Clock) -> None:
         """`used` is the folder that remembers what was opened."""
-        self._key = kept_key(key_file)
+        self._key = load_key(key_file)
         self._used = OnceBook(used)
         self._clock = clock
 
     def link(self, card_id: str, person: str, role: str, ttl: timedelta) -> str:
-        """A path of the console."""
+        """Issue a link, as a path of the console."""
         made = CardLink(
             card=card_id,
             person=person,
@@ -69,24 +69,24 @@ class LinkMaker:
             until=self._clock.now() + ttl,
             nonce=secrets.token_urlsafe(12),
         )
-        told = [made.card, made.person, made.role, int(made.until.timestamp()), made.nonce]
-        body = _written(json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode())
+        fields = [made.card, made.person, made.role, int(made.until.timestamp()), made.nonce]
+        body = _written(json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode())
         return f"{PREFIX}{body}.{self._sign(body)}"
 
     def read(self, token: str) -> CardLink | None:
-        """What an unused link is for, and nothing is used up. None: forged, over, or opened before."""
-        found = self._known(token)
-        return None if found is None or self._used.is_taken(found.nonce) else found
+        """Read an unused link without using it up. None: forged, expired, or opened before."""
+        link = self._valid(token)
+        return None if link is None or self._used.is_taken(link.nonce) else link
 
     def use(self, token: str) -> CardLink | None:
-        """Open it. Of all who try, one gets it; the others get None."""
-        found = self._known(token)
-        if found is None:
+        """Open the link. Only the first caller gets it; others get None."""
+        link = self._valid(token)
+        if link is None:
             return None
-        first = self._used.take(found.nonce, self._clock.now(), found.until + SLACK)
-        return found if first else None
+        first = self._used.take(link.nonce, self._clock.now(), link.until + SLACK)
+        return link if first else None
 
-    def _known(self, token: str) -> CardLink | None:
+    def _valid(self, token: str) -> CardLink | None:
         body, _, signed = token[:MAX_TOKEN].partition(".")
         if not hmac.compare_digest(self._sign(body).encode(), signed.encode(errors="replace")):
             return None
@@ -121,13 +121,13 @@ GONE = 410
 
 
 def link_maker(podium: Podium) -> LinkMaker:
-    """The maker of this project's links: all its processes share the key, and what was opened."""
+    """Return the maker of this project's links: its processes share the key and the record of opened links."""
     folder = podium.key_dir / "console"
     return LinkMaker(folder / "links.key", folder / "links", podium.clock)
 
 
 def link_paths(podium: Podium) -> PathTo:
-    """Where notices lead: to an approval's card by a link of its own, to a run by its page, which asks who comes."""
+    """Return the path of a notice: a signed link for an approval's card, the page of a run otherwise."""
     maker = link_maker(podium)
 
     def path_to(card_id: str, notice: NoticeSettings) -> str:
@@ -140,24 +140,24 @@ def link_paths(podium: Podium) -> PathTo:
 
 
 def links_router(podium: Podium) -> APIRouter:
-    """The page of a link, with one button."""
+    """Router of the page of a link, with one button."""
     maker = link_maker(podium)
     router = APIRouter(include_in_schema=False)
 
     async def look(request: Request, context: CurrentContext, token: str) -> Response:
         # Chats fetch the links that they show: a look must change nothing.
-        found = await asyncio.to_thread(maker.read, token)
-        if found is None:
+        link = await asyncio.to_thread(maker.read, token)
+        if link is None:
             return _gone(request, context)
-        return page(request, "link.html", link=found, token=token)
+        return page(request, "link.html", link=link, token=token)
 
     async def use(request: Request, context: CurrentContext, token: str) -> Response:
-        found = await asyncio.to_thread(maker.use, token)
-        if found is None:
+        link = await asyncio.to_thread(maker.use, token)
+        if link is None:
             return _gone(request, context)
-        answer = RedirectResponse(f"/cards/{found.card}", status_code=303)
-        if not _may_as_much(person_of(request), found):
-            begin_session(answer, request, found.visitor(), OPENED_FOR)
+        answer = RedirectResponse(f"/cards/{link.card}", status_code=303)
+        if not _may_as_much(person_of(request), link):
+            begin_session(answer, request, link.visitor(), OPENED_FOR)
         return answer
 
     router.get("/l/{token}")(look)
@@ -166,7 +166,7 @@ def links_router(podium: Podium) -> APIRouter:
 
 
 def _may_as_much(person: Person | None, link: CardLink) -> bool:
-    """Whether they can do all that the link allows by the session they have, which is then left as it is."""
+    """True when the current session already allows all the link does; it is then left as it is."""
     if person is None or person.card not in ("", link.card):
         return False
     # On a card an operator can only look.

@@ -1,4 +1,4 @@
-"""Messages of programs of one's own: JSON, signed with a shared secret.
+"""Messages of your own programs: JSON, signed with a shared secret.
 
 X-Podium-Timestamp: seconds since 1970
 X-Podium-Nonce:     a word that is used once
@@ -21,13 +21,13 @@ MAX_ID = 200
 
 
 def signature(secret: str, timestamp: str, nonce: str, body: bytes) -> str:
-    """What proves a request."""
+    """Compute the signature of a request."""
     signed = f"{timestamp}.{nonce}.".encode(errors="replace") + body
     return "sha256=" + hmac.digest(secret.encode(), signed, "sha256").hex()
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: datetime) -> bool:
-    """Whether somebody who knows the secret sent this, a short while ago. Its nonce is not looked at yet."""
+    """True when the request is signed with the secret within the window. The nonce is not checked here."""
     stamp, nonce = headers.get(TIMESTAMP, ""), headers.get(NONCE, "")
     if not stamp.isdecimal() or len(stamp) > 15:
         return False
@@ -35,12 +35,12 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: datetim
         return False
     if not SHORTEST_NONCE <= len(nonce) <= MAX_NONCE:
         return False
-    given = headers.get(SIGNATURE, "").encode(errors="replace")
-    return hmac.compare_digest(given, signature(secret, stamp, nonce, body).encode())
+    signed = headers.get(SIGNATURE, "").encode(errors="replace")
+    return hmac.compare_digest(signed, signature(secret, stamp, nonce, body).encode())
 
 
-def said_in(message: Json) -> tuple[str, str, str] | None:
-    """Id of the message, sender and text."""
+def message_in(message: Json) -> tuple[str, str, str] | None:
+    """Return id, sender and text of the message; None when it is malformed."""
     if not isinstance(message, dict):
         return None
     number, sender, text = message.get("id"), message.get("from"), message.get("text")

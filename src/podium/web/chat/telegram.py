@@ -11,13 +11,13 @@ SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105 — the name of 
 
 
 def is_telegram(headers: Mapping[str, str], secret: str) -> bool:
-    """Whether the update comes from the service that was told the secret."""
-    given = headers.get(SECRET_HEADER, "")
-    return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
+    """True when the update carries the webhook's secret."""
+    secret_sent = headers.get(SECRET_HEADER, "")
+    return hmac.compare_digest(secret_sent.encode(errors="replace"), secret.encode())
 
 
-def said_in(update: Json) -> tuple[str, str, str, int] | None:
-    """Id of the update, sender, text and chat; None for all but a person's own new message in words."""
+def message_in(update: Json) -> tuple[str, str, str, int] | None:
+    """Return id, sender, text and chat of the update; None unless it is a person's own new text message."""
     message = update.get("message") if isinstance(update, dict) else None
     if not isinstance(message, dict):
         return None
@@ -35,7 +35,7 @@ def said_in(update: Json) -> tuple[str, str, str, int] | None:
 
 
 def reply(chat: int, text: str) -> dict[str, Json]:
-    """The answer, in the answer to the webhook itself. Without a parse mode nothing in it is markup."""
+    """Build the reply to the webhook. Without a parse mode nothing in it is markup."""
     return {
         "method": "sendMessage",
         "chat_id": chat,

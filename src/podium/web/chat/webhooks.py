@@ -27,18 +27,18 @@ from podium.web.access.limits import Rates
 from podium.web.chat import discord, plain, telegram
 
 PATIENCE_SECONDS = {"discord": 2.0}
-"""How long a service is kept waiting for an answer: Discord gives up after three seconds."""
+"""Seconds a service waits for an answer: Discord gives up after three."""
 MAX_SECONDS = 20.0
 SHARED = "plain"
-"""The service whose messages are proved by one secret for all senders."""
+"""Service whose messages are authenticated by one secret for all senders."""
 MAX_STRANGERS = 100
 MAX_NAME = 64
 STILL_AT_IT = "Heard. What comes of it is not known yet; `status` tells how things stand."
 TOO_OFTEN = "Too many messages; this one was not heard. Wait a minute."
 
 
-class Hearing:
-    """Hands messages to the chat, and knows again what it was handed before, also after a restart."""
+class ChatInbox:
+    """Hands each message to the chat once, also across restarts."""
 
     def __init__(self, podium: Podium, folder: Path, *, per_minute: int) -> None:
         self._podium = podium
@@ -48,22 +48,22 @@ class Hearing:
         self._strangers: set[str] = set()
         self._working: set[asyncio.Task[str]] = set()
 
-    def known(
+    def find_sender(
         self, service: str, senders: Mapping[str, SenderSettings], sender: str
     ) -> SenderSettings | None:
-        """Who speaks. Of others a note is made, each once, and they are told nothing."""
-        known = senders.get(sender)
+        """Return the sender's settings. An unknown sender is logged once and gets no answer."""
+        match = senders.get(sender)
         key = f"{service}:{sender}"[:MAX_NAME]
-        if known is None and key not in self._strangers and len(self._strangers) < MAX_STRANGERS:
+        if match is None and key not in self._strangers and len(self._strangers) < MAX_STRANGERS:
             self._strangers.add(key)
             self._podium.notify(
                 f"chat: {service} sender {shown_line(sender, MAX_NAME)!r} is not among `senders`, "
                 "and was not heard"
             )
-        return known
+        return match
 
     async def is_first(self, service: str, key: str) -> bool:
-        """Whether this was never seen before."""
+        """Record the key; True the first time."""
         now = self._podium.clock.now()
         return await asyncio.to_thread(
             self._book.take, f"seen:{service}:{key}", now, now + DEDUP_WINDOW
@@ -72,7 +72,7 @@ class Hearing:
     async def answer(
         self, service: str, message: str, name: str, sender: SenderSettings, text: str
     ) -> str:
-        """What to say to a message. A service that sends it again gets the same answer, and nothing is done twice."""
+        """Answer a message. A repeated delivery gets the same answer, and nothing is done twice."""
         key = f"{service}:{message}"
         if await asyncio.to_thread(self._book.is_taken, key):
             return await asyncio.to_thread(self._book.answer, key) or STILL_AT_IT
@@ -91,16 +91,16 @@ class Hearing:
         return work.result() if done else STILL_AT_IT
 
     async def close(self) -> None:
-        """End what is still worked on. What was begun is known as heard."""
+        """Cancel messages in progress. They count as received."""
         for work in self._working:
             work.cancel()
         await asyncio.gather(*self._working, return_exceptions=True)
 
     async def _work(self, key: str, sender: SenderSettings, text: str, credential: str) -> str:
-        said = await self._chat.answer(sender, text, credential)
+        answer = await self._chat.answer(sender, text, credential)
         until = self._podium.clock.now() + DEDUP_WINDOW
-        await asyncio.to_thread(self._book.keep_answer, key, said, until)
-        return said
+        await asyncio.to_thread(self._book.keep_answer, key, answer, until)
+        return answer
 
     def _ended(self, work: asyncio.Task[str]) -> None:
         self._working.discard(work)
@@ -113,41 +113,41 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def chat_router(podium: Podium) -> APIRouter:
-    """The doors that `chat` in podium.yaml opens. Where one is closed nothing is there."""
-    if words := untrusted_words(podium.configuration, "chat"):
-        podium.notify(words)
+    """Router of the webhooks that `chat` in podium.yaml configures; others do not exist."""
+    if warning := untrusted_words(podium.configuration, "chat"):
+        podium.notify(warning)
     settings = trusted_settings(podium.configuration, "chat").chat
-    hearing = Hearing(podium, podium.key_dir / "console" / "chat", per_minute=settings.per_minute)
-    podium.close_with(hearing.close)
+    inbox = ChatInbox(podium, podium.key_dir / "console" / "chat", per_minute=settings.per_minute)
+    podium.close_with(inbox.close)
     router = APIRouter(prefix="/chat", include_in_schema=False)
     if settings.telegram and (secret := _secret(podium, settings.telegram.secret)):
-        router.post("/telegram")(_of_telegram(hearing, settings.telegram, secret))
+        router.post("/telegram")(_of_telegram(inbox, settings.telegram, secret))
     if settings.discord:
-        router.post("/discord")(_of_discord(podium, hearing, settings.discord))
+        router.post("/discord")(_of_discord(podium, inbox, settings.discord))
     if settings.plain and (secret := _secret(podium, settings.plain.secret)):
-        router.post("/plain")(_of_programs(podium, hearing, settings.plain, secret))
+        router.post("/plain")(_of_programs(podium, inbox, settings.plain, secret))
     return router
 
 
-def _of_telegram(hearing: Hearing, settings: TelegramSettings, secret: str) -> Handler:
+def _of_telegram(inbox: ChatInbox, settings: TelegramSettings, secret: str) -> Handler:
     async def hear(request: Request) -> Response:
         body = await _body(request)
         if body is None:
             return _too_large()
         if not telegram.is_telegram(request.headers, secret):
             return _not_proved()
-        said = telegram.said_in(_json(body))
-        sender = said and hearing.known("telegram", settings.senders, said[1])
-        if not said or not sender:
+        message = telegram.message_in(_json(body))
+        sender = message and inbox.find_sender("telegram", settings.senders, message[1])
+        if not message or not sender:
             return _nothing()
-        number, name, text, chat = said
-        answer = await hearing.answer("telegram", number, name, sender, text)
+        number, name, text, chat = message
+        answer = await inbox.answer("telegram", number, name, sender, text)
         return JSONResponse(telegram.reply(chat, answer))
 
     return hear
 
 
-def _of_discord(podium: Podium, hearing: Hearing, settings: DiscordSettings) -> Handler:
+def _of_discord(podium: Podium, inbox: ChatInbox, settings: DiscordSettings) -> Handler:
     async def hear(request: Request) -> Response:
         body = await _body(request)
         if body is None:
@@ -158,50 +158,50 @@ def _of_discord(podium: Podium, hearing: Hearing, settings: DiscordSettings) -> 
         interaction = _json(body)
         if isinstance(interaction, dict) and interaction.get("type") == discord.PING:
             return JSONResponse(discord.PONG)
-        said = discord.said_in(interaction)
-        sender = said and hearing.known("discord", settings.senders, said[1])
-        if not said or not sender:
+        message = discord.message_in(interaction)
+        sender = message and inbox.find_sender("discord", settings.senders, message[1])
+        if not message or not sender:
             return _nothing()
-        number, name, text = said
-        answer = await hearing.answer("discord", number, name, sender, text)
+        number, name, text = message
+        answer = await inbox.answer("discord", number, name, sender, text)
         return JSONResponse(discord.reply(answer))
 
     return hear
 
 
-def _of_programs(podium: Podium, hearing: Hearing, settings: PlainSettings, secret: str) -> Handler:
+def _of_programs(podium: Podium, inbox: ChatInbox, settings: PlainSettings, secret: str) -> Handler:
     async def hear(request: Request) -> Response:
         body = await _body(request)
         if body is None:
             return _too_large()
         if not plain.is_signed(request.headers, body, secret, podium.clock.now()):
             return _not_proved()
-        if not await hearing.is_first("plain", request.headers[plain.NONCE]):
+        if not await inbox.is_first("plain", request.headers[plain.NONCE]):
             return _not_proved("this was sent before; take a new nonce")
-        said = plain.said_in(_json(body))
-        if said is None:
+        message = plain.message_in(_json(body))
+        if message is None:
             return JSONResponse({"detail": 'send {"id": …, "from": …, "text": …}'}, 422)
-        number, name, text = said
-        sender = hearing.known("plain", settings.senders, name)
+        number, name, text = message
+        sender = inbox.find_sender("plain", settings.senders, name)
         if sender is None:
             return _nothing()
-        return JSONResponse({"text": await hearing.answer("plain", number, name, sender, text)})
+        return JSONResponse({"text": await inbox.answer("plain", number, name, sender, text)})
 
     return hear
 
 
 async def _body(request: Request) -> bytes | None:
-    """None: more than any message has."""
-    found = bytearray()
+    """Read the body; None when it is too large."""
+    content = bytearray()
     async for chunk in request.stream():
-        found += chunk
-        if len(found) > MAX_BYTES:
+        content += chunk
+        if len(content) > MAX_BYTES:
             return None
-    return bytes(found)
+    return bytes(content)
 
 
 def _json(body: bytes) -> Json:
-    """What the body holds; None for what is no JSON."""
+    """Parse the body; None when it is not valid JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -209,7 +209,7 @@ def _json(body: bytes) -> Json:
 
 
 def _secret(podium: Podium, reference: str) -> str:
-    """Empty, and a person is told, when it is not there."""
+    """Resolve a secret; log the problem and return empty when it is missing."""
     try:
         return podium.resolve_secret(reference.removeprefix("secret://"))
     except UserMustAct as error:
@@ -225,5 +225,5 @@ def _too_large() -> Response:
     return JSONResponse({"detail": f"a message has at most {MAX_BYTES} bytes"}, 413)
 
 
-def _not_proved(words: str = "this is not signed as it must be") -> Response:
-    return JSONResponse({"detail": words}, 401)
+def _not_proved(message: str = "this is not signed as it must be") -> Response:
+    return JSONResponse({"detail": message}, 401)

@@ -1,1 +1,1 @@
-"""What happens, as it happens, for many who look."""
+"""Live events for many viewers."""

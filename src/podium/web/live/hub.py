@@ -21,17 +21,17 @@ from podium.ports import EventQuery, Store, StoreView
 from podium.telemetry.event_feed import keep_up
 
 PAGE = 500
-"""Events that one read of the past brings."""
+"""Events per read of the past."""
 WAITING = 256
-"""Events that wait for one follower. With more it is read to from the journal again."""
+"""Events that wait for one follower; beyond it the follower reads the journal."""
 REMEMBERED = 1000
-"""The last events of a channel, so that those who join late need not read them."""
+"""Latest events a channel remembers, so that late followers need not read them."""
 ENDS = frozenset({"run_succeeded", "run_failed", "run_cancelled"})
 BEGINNINGS = frozenset({"run_started", "run_retried"})
 
 
 class Gap(NamedTuple):
-    """Events that a follower was too slow for, by `seq` of its run or by position: all in `(after, to]`."""
+    """Events a follower was too slow for: all in `(after, to]`, by `seq` of its run or by position."""
 
     after: int
     to: int
@@ -42,24 +42,24 @@ class Page(NamedTuple):
 
     events: Sequence[Event]
     last: int
-    """Where the journal, or the run, ended when they were read."""
+    """Last position of the journal, or `seq` of the run, when they were read."""
     more: bool
     ended: bool
-    """Whether the run had ended then."""
+    """True when the run had ended then."""
 
 
 class Follower:
-    """One who follows, and what waits for them. It never grows: who is too slow reads the journal anew."""
+    """A subscriber with a bounded queue; one that is too slow reads the journal again."""
 
     def __init__(self, after: int, types: frozenset[str], *, behind: bool) -> None:
         self.after = after
-        """The last one it was told of."""
+        """Last event it received."""
         self.types = types
         self.behind = behind
-        """Whether there are events in the journal that it will not hear of otherwise."""
+        """True when it has to read events from the journal first."""
         self.over = False
         self.cut = False
-        """Whether it ends at once, with what waits left out."""
+        """True when it ends at once, dropping waiting events."""
         self.waiting: deque[Event] = deque()
         self.woken = asyncio.Event()
 
@@ -74,7 +74,7 @@ class Follower:
         self.woken.set()
 
     def listen(self) -> None:
-        """From here on it hears what is new; whatever came before is for it to read."""
+        """Queue new events from here on; earlier ones it reads itself."""
         self.behind = False
         self.waiting.clear()
 
@@ -85,23 +85,23 @@ class Follower:
 
 
 class Channel:
-    """The followers of one run, or of everything."""
+    """Followers of one run, or of all runs."""
 
     def __init__(self, run_id: str | None) -> None:
         self.run_id = run_id
         self.followers: set[Follower] = set()
         self._recent: deque[Event] = deque(maxlen=REMEMBERED)
         self._complete_after: int | None = None
-        """Behind which all events are remembered. None: not known yet."""
+        """All events behind this one are remembered. None: not known yet."""
         self._ended = False
         self._reading = asyncio.Lock()
 
-    def place(self, event: Event) -> int:
-        """What the events of this channel are counted by."""
+    def position_of(self, event: Event) -> int:
+        """Return the number that orders events in this channel: `seq` or position."""
         return event.position if self.run_id is None else event.seq
 
-    def tell(self, event: Event) -> None:
-        """Hand a new event to all who follow."""
+    def publish(self, event: Event) -> None:
+        """Publish a new event to all followers."""
         self._remember(event)
         for follower in self.followers:
             follower.hear(event)
@@ -111,13 +111,13 @@ class Channel:
             self._ended = False
 
     def end_if_over(self) -> None:
-        """Let followers of a run that has ended go, once they were told everything."""
+        """End the followers of a run that has ended, once they have every event."""
         if self._ended:
             for follower in self.followers:
                 follower.end()
 
     async def page(self, store: Store, after: int, types: frozenset[str]) -> Page:
-        """The next events behind this one: remembered, or read. Those who ask at once read once."""
+        """Return the next events after this one, from memory or the journal. Concurrent callers share one read."""
         async with self._reading:
             if self._complete_after is not None and after >= self._complete_after:
                 return self._remembered(after, types)
@@ -142,14 +142,14 @@ class Channel:
         events = [
             event
             for event in self._recent
-            if self.place(event) > after and (not types or event.body.type in types)
+            if self.position_of(event) > after and (not types or event.body.type in types)
         ]
-        last = self.place(self._recent[-1]) if self._recent else after
+        last = self.position_of(self._recent[-1]) if self._recent else after
         return Page(events, last, more=False, ended=self._ended)
 
     def _fill(self, after: int, page: Page) -> None:
-        """What was read to the end, and what has come since, is all there is behind `after`."""
-        since = [event for event in self._recent if self.place(event) > page.last]
+        """Remember a page read to the end with the events since: all there are behind `after`."""
+        since = [event for event in self._recent if self.position_of(event) > page.last]
         self._recent.clear()
         self._complete_after = after
         for event in (*page.events, *since):
@@ -157,19 +157,19 @@ class Channel:
         self._ended = page.ended if not since else self._ended
 
     def _remember(self, event: Event) -> None:
-        if self._recent and self.place(event) <= self.place(self._recent[-1]):
+        if self._recent and self.position_of(event) <= self.position_of(self._recent[-1]):
             return  # a follower has read further than the hub had told
         if self._complete_after is not None and len(self._recent) == REMEMBERED:
-            self._complete_after = self.place(self._recent[0])
+            self._complete_after = self.position_of(self._recent[0])
         self._recent.append(event)
 
 
 MAX_AT_ONCE = 1000
-"""New events that one read brings."""
+"""New events per read."""
 
 
 class Hub:
-    """Hands events to whoever follows them. However many do, the journal is read once for each commit.
+    """Publishes events to followers. However many there are, the journal is read once per commit.
 
     It reads only while somebody follows.
     """
@@ -182,7 +182,7 @@ class Hub:
 
     @property
     def followers(self) -> int:
-        """How many follow something just now."""
+        """Number of followers."""
         return sum(len(channel.followers) for channel in self._channels.values())
 
     async def follow(
@@ -192,7 +192,7 @@ class Hub:
         after: int | None = None,
         types: Collection[str] = (),
     ) -> AsyncIterator[Event | Gap]:
-        """The events behind `after`, then those to come, of one run or of all runs, in order.
+        """Yield the events after `after`, then new ones, of one run or of all runs, in order.
 
         `after` is a `seq` of the run, or a position when no run is named. None: only what is new. Who
         falls behind by more than one read is told of a `Gap` and goes on with what is new. It ends with
@@ -208,13 +208,13 @@ class Hub:
             first = True
             while not follower.cut:
                 if follower.behind:
-                    async for each in self._caught_up(store, channel, follower, patient=first):
-                        yield each
+                    async for item in self._caught_up(store, channel, follower, patient=first):
+                        yield item
                 first = False
                 while follower.waiting and not follower.cut:
                     event = follower.waiting.popleft()
-                    if (place := channel.place(event)) > follower.after:
-                        follower.after = place
+                    if (position := channel.position_of(event)) > follower.after:
+                        follower.after = position
                         yield event
                 if follower.behind:
                     continue
@@ -233,13 +233,13 @@ class Hub:
     async def _caught_up(
         self, store: Store, channel: Channel, follower: Follower, *, patient: bool
     ) -> AsyncIterator[Event | Gap]:
-        """The past behind a follower. Who is `patient` asked for it, however long it is."""
+        """Yield the past a follower has not seen; a `patient` one gets all of it."""
         more = True
         while more and not follower.cut:
             follower.listen()
             page = await channel.page(store, follower.after, follower.types)
             for event in page.events:
-                follower.after = channel.place(event)
+                follower.after = channel.position_of(event)
                 yield event
             more = page.more
             if more and not patient:
@@ -270,13 +270,13 @@ class Hub:
 
 
 class _Reader:
-    """Reads what is new, and tells it in the channels that are there then."""
+    """Reads new events and publishes them to the current channels."""
 
     def __init__(self, store: Store, channels: Mapping[str | None, Channel]) -> None:
         self._store = store
         self._channels = channels
         self.position = 0
-        """What lies before was never told, and is for followers to read."""
+        """Events up to here were not published; followers read them from the journal."""
         self.begun = asyncio.Event()
         self._task = asyncio.create_task(self._read_on())
 
@@ -290,29 +290,29 @@ class _Reader:
 
     async def _read_on(self) -> None:
         try:
-            await keep_up(self._store, self._tell_new, lambda error: None)
+            await keep_up(self._store, self._publish_new, lambda error: None)
             _let_go(self._channels)  # the store was closed
         finally:
             self.begun.set()
 
-    async def _tell_new(self) -> None:
+    async def _publish_new(self) -> None:
         if not self.begun.is_set():
             self.position = await self._store.read(lambda view: view.last_position())
             self.begun.set()
             return
         while len(events := await self._store.read(self._new)) == MAX_AT_ONCE:
-            self._tell(events)
-        self._tell(events)
+            self._publish(events)
+        self._publish(events)
 
     def _new(self, view: StoreView) -> list[Event]:
         return view.events(EventQuery(after_position=self.position, limit=MAX_AT_ONCE))
 
-    def _tell(self, events: Sequence[Event]) -> None:
+    def _publish(self, events: Sequence[Event]) -> None:
         for event in events:
             self.position = event.position
             for key in (event.run_id, None):
                 if channel := self._channels.get(key):
-                    channel.tell(event)
+                    channel.publish(event)
         for run_id in {event.run_id for event in events}:
             if channel := self._channels.get(run_id):
                 channel.end_if_over()
@@ -325,7 +325,7 @@ def _let_go(channels: Mapping[str | None, Channel]) -> None:
 
 
 async def _end_of(store: Store, run_id: str | None, reader: _Reader) -> int:
-    """The last event there is now, as its channel counts them."""
+    """Return the number of the latest event, as its channel counts."""
     if run_id is None:
         return reader.position
     return await store.read(lambda view: view.last_seq(run_id))

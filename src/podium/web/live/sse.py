@@ -18,9 +18,9 @@ from podium.core.events import Event
 from podium.web.live.hub import Gap, Hub
 
 HEARTBEAT_SECONDS = 15.0
-"""A line that says nothing, so that neither proxies nor browsers take silence for an end."""
+"""Keep-alive interval, so that neither proxies nor browsers take silence for an end."""
 RETRY_MILLISECONDS = 2000
-"""After which a browser that lost the connection asks again."""
+"""Delay after which a browser reconnects."""
 HIGHEST = 2**63 - 1
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 CLOSED = "event: end\ndata: \n\n"
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     data: str
     event: str = ""
     id: str = ""
-    """What `Last-Event-ID` will say of a browser that saw this one last."""
+    """`Last-Event-ID` a browser sends after this message."""
 
     def text(self) -> str:
         # A line break in a field would begin another one; data has as many lines as it has.
@@ -47,7 +47,7 @@ def _lines(data: str) -> list[str]:
 
 
 def streamed(parts: AsyncIterator[Part], *, seconds: float | None = None) -> StreamingResponse:
-    """The parts as they come, until they end, `seconds` have passed or who asked is gone.
+    """Stream the parts until they end, `seconds` have passed or the client is gone.
 
     `event: end` is the last: a page that sees it need not ask again.
     """
@@ -56,14 +56,14 @@ def streamed(parts: AsyncIterator[Part], *, seconds: float | None = None) -> Str
     )
 
 
-def last_seen(request: Request, after: int | None = None) -> int | None:
-    """Behind which event a stream goes on: what a browser saw last, else `after`. Raises `BadInput`."""
-    said = request.headers.get("last-event-id", "")
-    if not said:
+def resume_after(request: Request, after: int | None = None) -> int | None:
+    """Return the event a stream resumes after: the browser's last one, else `after`. Raises `BadInput`."""
+    value = request.headers.get("last-event-id", "")
+    if not value:
         return after
-    if not (said.isascii() and said.isdecimal()) or int(said) > HIGHEST:
-        raise BadInput(f"Last-Event-ID {said[:60]!r} is not of this stream; leave it out")
-    return int(said)
+    if not (value.isascii() and value.isdecimal()) or int(value) > HIGHEST:
+        raise BadInput(f"Last-Event-ID {value[:60]!r} is not of this stream; leave it out")
+    return int(value)
 
 
 async def _written(parts: AsyncIterator[Part], seconds: float | None) -> AsyncIterator[str]:
@@ -93,9 +93,9 @@ async def _written(parts: AsyncIterator[Part], seconds: float | None) -> AsyncIt
 
 
 LOOK_SECONDS = 1.0
-"""After which is looked again although nothing was heard: a process that is killed says nothing."""
+"""Refresh interval without events: a process that is killed emits none."""
 SETTLE_SECONDS = 0.3
-"""So long is waited for more of the same before parts of a page are made anew."""
+"""Delay that batches events before parts of a page are rendered again."""
 
 
 async def _same() -> object:
@@ -103,48 +103,48 @@ async def _same() -> object:
 
 
 class Topic(NamedTuple):
-    """What a part of a page is about."""
+    """Subject of a part of a page."""
 
     name: str
-    """The message by which the page is told to look."""
+    """Message that tells the page to refresh."""
     types: tuple[str, ...]
-    """Events after which it may read otherwise."""
-    mark: Callable[[], Awaitable[object]] = _same
-    """What is another one when something changed that no event tells; cheap, for it is asked at every look."""
+    """Event types that may change it."""
+    stamp: Callable[[], Awaitable[object]] = _same
+    """Changes when something changed that no event reports; cheap, for it is called at every refresh."""
 
 
-async def told_anew(
+async def topic_updates(
     hub: Hub, topics: Sequence[Topic], settle_seconds: float = SETTLE_SECONDS
 ) -> AsyncIterator[Part]:
-    """The name of each topic at once, and again whenever there may be something new to see of it.
+    """Yield the name of each topic at once, and again whenever it may have changed.
 
     However much happens, a name is said once in `settle_seconds`.
     """
     types = tuple(sorted({kind for topic in topics for kind in topic.types}))
     news = [topic.name for topic in topics]
-    marks = {topic.name: await _mark(topic, None) for topic in topics}
-    async for each in with_looks(hub, None, None, types, settle_seconds=settle_seconds):
-        if each is not None:
-            news += [topic.name for topic in topics if _tells(each, topic)]
+    stamps = {topic.name: await _stamp(topic, None) for topic in topics}
+    async for item in with_looks(hub, None, None, types, settle_seconds=settle_seconds):
+        if item is not None:
+            news += [topic.name for topic in topics if _concerns(item, topic)]
             continue
         for topic in topics:
-            before = marks[topic.name]
-            marks[topic.name] = await _mark(topic, before)
-            if topic.name in news or marks[topic.name] != before:
+            before = stamps[topic.name]
+            stamps[topic.name] = await _stamp(topic, before)
+            if topic.name in news or stamps[topic.name] != before:
                 yield Part("new", event=topic.name)
         news = []
 
 
-async def _mark(topic: Topic, before: object) -> object:
-    """As it was, where it cannot be told: a page that asks says why, and a stream that ended would be asked for anew all the time."""
+async def _stamp(topic: Topic, before: object) -> object:
+    """Return the topic's stamp; the previous one when it cannot be read, for a stream that ended would be reopened all the time."""
     try:
-        return await topic.mark()
+        return await topic.stamp()
     except (PodiumError, OSError):
         return before
 
 
-def _tells(each: Event | Gap, topic: Topic) -> bool:
-    return isinstance(each, Gap) or each.body.type in topic.types
+def _concerns(item: Event | Gap, topic: Topic) -> bool:
+    return isinstance(item, Gap) or item.body.type in topic.types
 
 
 async def with_looks(
@@ -155,7 +155,7 @@ async def with_looks(
     *,
     settle_seconds: float = SETTLE_SECONDS,
 ) -> AsyncIterator[Event | Gap | None]:
-    """What is heard at once, and None when it is time to look how things stand: first of all, and last."""
+    """Yield events as they come, and None when the page should refresh: at the start, and at the end."""
     stream = hub.follow(run_id, after=after, types=types)
     async with aclosing(stream):  # type: ignore[type-var]  # the hub gives async generators
         coming = asyncio.ensure_future(anext(stream, None))
@@ -169,10 +169,10 @@ async def with_looks(
                 await asyncio.wait([coming], timeout=left)
                 if not coming.done():
                     continue
-                if (each := coming.result()) is None:
+                if (item := coming.result()) is None:
                     yield None
                     return
-                yield each
+                yield item
                 look_at = min(look_at, time.monotonic() + settle_seconds)
                 coming = asyncio.ensure_future(anext(stream, None))
         finally:

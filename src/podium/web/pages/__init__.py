@@ -1,4 +1,4 @@
-"""The pages, rendered here and kept fresh by the same events as the API's streams."""
+"""Server-rendered pages, refreshed by the same events as the API's streams."""
 
 from fastapi import APIRouter
 

@@ -27,10 +27,10 @@ from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.pages.templates import money, span
 
 MAX_LINES = 60
-"""Of one change among many cards; a card alone shows all."""
+"""Lines of one change among many cards; a card alone shows all."""
 
 MAX_COMPARED = 40_000
-"""Lines that go times lines that come. To compare more takes time by the square, or worse."""
+"""Removed times added lines that are compared; more takes quadratic time, or worse."""
 
 LineKind = Literal["add", "del", "at", "same"]
 
@@ -43,7 +43,7 @@ class ChangedLine:
 
 @dataclass(frozen=True)
 class Change:
-    """One file, and what would become of it."""
+    """One file with its change."""
 
     title: str
     lines: tuple[ChangedLine, ...] = ()
@@ -53,14 +53,16 @@ class Change:
 def changes_of(
     tool: str, arguments: Mapping[str, Json], *, diff: str = "", most: int | None = MAX_LINES
 ) -> tuple[Change, ...]:
-    """The changes that a call of this tool names in its arguments; none where it names none.
+    """Return the file changes in a call's arguments; none for other tools.
 
     `diff` is against the file that a write replaces.
     """
     path = shown_line(str(arguments.get("path", "")))
     match tool:
         case "write_file" if diff:
-            return (_cut(f"write {path}, {diff_counts(diff)}", map(_told, diff_lines(diff)), most),)
+            return (
+                _cut(f"write {path}, {diff_counts(diff)}", map(_diff_line, diff_lines(diff)), most),
+            )
         case "write_file":
             return (_cut(f"write {path}", _added(arguments.get("content")), most),)
         case "append_to_file":
@@ -80,19 +82,19 @@ def changes_of(
 
 
 def changes_in(order: WorkOrder, *, most: int | None = MAX_LINES) -> tuple[Change, ...]:
-    """Every operation of an order, in its order, each with what it writes."""
-    found = []
+    """Return every operation of an order, each with its change."""
+    changes = []
     for number, op in enumerate(order.ops, start=1):
         made = changes_of(*op.call, most=most)
         title = f"{number}. {shown_line(op.line)}"
-        found.append(Change(title, made[0].lines, made[0].left_out) if made else Change(title))
-    return tuple(found)
+        changes.append(Change(title, made[0].lines, made[0].left_out) if made else Change(title))
+    return tuple(changes)
 
 
 def _cut(title: str, lines: Iterator[ChangedLine], most: int | None) -> Change:
-    found = tuple(lines)
-    kept = found if most is None else found[:most]
-    return Change(title, kept, len(found) - len(kept))
+    every_line = tuple(lines)
+    cut = every_line if most is None else every_line[:most]
+    return Change(title, cut, len(every_line) - len(cut))
 
 
 def _added(content: Json) -> Iterator[ChangedLine]:
@@ -100,14 +102,14 @@ def _added(content: Json) -> Iterator[ChangedLine]:
 
 
 def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
-    """What is found and what comes instead; of large ones all that goes, and then all that comes."""
+    """Yield the diff of edits; of large ones all removed lines, then all added ones."""
     pairs = [(_lines(find), _lines(replace)) for find, replace in edits]
     compared = sum(len(before) * len(after) for before, after in pairs) <= MAX_COMPARED
     for before, after in pairs:
         if compared:
-            told = difflib.unified_diff(before, after, n=2, lineterm="")
+            diff = difflib.unified_diff(before, after, n=2, lineterm="")
             # The heads that stand first, by their place: a changed line may look like one.
-            yield from map(_told, islice(told, 2, None))
+            yield from map(_diff_line, islice(diff, 2, None))
         else:
             yield from (ChangedLine("del", shown_line(line)) for line in before)
             yield from (ChangedLine("add", shown_line(line)) for line in after)
@@ -124,10 +126,10 @@ def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
 def _patched(patch: Json) -> Iterator[ChangedLine]:
     for line in _lines(patch):
         is_head = line.startswith(("+++ ", "--- ", "*** ", "diff "))
-        yield ChangedLine("at", shown_line(line)) if is_head else _told(line)
+        yield ChangedLine("at", shown_line(line)) if is_head else _diff_line(line)
 
 
-def _told(line: str) -> ChangedLine:
+def _diff_line(line: str) -> ChangedLine:
     kinds: dict[str, LineKind] = {"+": "add", "-": "del", "@": "at"}
     kind = kinds.get(line[:1], "same")
     return ChangedLine(kind, shown_line(line[1:] if kind in ("add", "del") else line))
@@ -139,7 +141,7 @@ def _lines(text: Json) -> list[str]:
 
 
 HIGHEST_TOGETHER = Tier.T2
-"""What leaves the machine, or cannot be taken back, is answered one by one."""
+"""Highest tier answered together; calls that leave the machine or cannot be undone are answered one by one."""
 MAX_EXACT = 80
 _TITLES = {
     CardKind.QUESTION: "Question",
@@ -160,14 +162,14 @@ class PlannedCall:
     way_back: str
     is_final: bool
     proofs: tuple[SqlQuery, ...] = ()
-    """Read-only statements by which one can look for oneself."""
-    marks: tuple[str, ...] = ()
-    """What of it was not in the message."""
+    """Read-only statements to verify the call with."""
+    ungrounded: tuple[str, ...] = ()
+    """Values that were not in the message."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One place in the chain of those who must say yes."""
+    """One approval in the chain of required approvals."""
 
     group: str
     by: str = ""
@@ -176,8 +178,8 @@ class Link:
 
 
 @dataclass(frozen=True)
-class ShownCard:
-    """A card as the template takes it."""
+class CardView:
+    """A card as the template renders it."""
 
     card: Card
     what: str
@@ -188,7 +190,7 @@ class ShownCard:
     choices: tuple[str, ...] = ()
     command: str = ""
     beside: tuple[str, ...] = ()
-    """What the command is given beside its words."""
+    """Arguments of the call besides the command."""
     changes: tuple[Change, ...] = ()
     calls: tuple[PlannedCall, ...] = ()
     order: WorkOrder | None = None
@@ -196,28 +198,28 @@ class ShownCard:
     forecast: str = ""
     chain: tuple[Link, ...] = ()
     why_not: str = ""
-    """Why this person cannot say yes; empty when they can."""
+    """Reason this person cannot approve; empty when they can."""
     may_answer: bool = False
     no_edit: str = ""
     together: bool = False
-    """Whether it may be answered together with others of its tier."""
+    """True when it may be answered together with others of its tier."""
     whole: bool = False
     next: str = ""
-    """What is left to a person so that the answered run goes on; empty when it does by itself."""
+    """Next step for a person so that the run continues; empty when it does by itself."""
 
     @property
     def version(self) -> str:
-        """Changes exactly when the card says something else."""
+        """Changes exactly when the card's content does."""
         return f"{self.card.approval.status}-{len(self.card.approval.grants)}"
 
 
 @dataclass(frozen=True)
-class ShownBlocked:
-    """A run that is stuck, as the template takes it."""
+class BlockedView:
+    """A blocked run as the template renders it."""
 
     blocked: Blocked
     calls: tuple[tuple[str, str, tuple[str, ...]], ...]
-    """Of calls in doubt: key, tool and arguments."""
+    """Key, tool and arguments of calls in doubt."""
     may_resolve: bool
     may_resume: bool
 
@@ -227,22 +229,22 @@ class ShownBlocked:
         return f"{run.status}-{run.fence}-{len(self.calls)}-{int(self.blocked.interrupted)}"
 
 
-def shown_card(
+def card_view(
     card: Card, person: Person, groups: Mapping[str, tuple[str, ...]], *, whole: bool = False
-) -> ShownCard:
-    """The card for this person; `whole` when it stands alone."""
+) -> CardView:
+    """Build the card for this person; `whole` when it is shown alone."""
     approval = card.approval
     exact = tuple(what_lines(approval))
-    kept = exact if whole else exact[:MAX_EXACT]
+    lines = exact if whole else exact[:MAX_EXACT]
     order = order_in(approval) if card.kind is CardKind.CANDIDATE else None
     most = None if whole else MAX_LINES
     may_answer = card.is_open and person.may(ConsoleRole.APPROVER)
-    return ShownCard(
+    return CardView(
         card=card,
         what=_TITLES[card.kind],
         title=_title(card, order),
-        exact=kept,
-        exact_left_out=len(exact) - len(kept),
+        exact=lines,
+        exact_left_out=len(exact) - len(lines),
         question=str(approval.arguments.get("question", "")) if _asks(card) else "",
         choices=_choices(approval.arguments) if _asks(card) else (),
         command=_command(approval.arguments) if card.kind is CardKind.CALL else "",
@@ -261,12 +263,12 @@ def shown_card(
     )
 
 
-def shown_blocked(blocked: Blocked, person: Person) -> ShownBlocked:
+def blocked_view(blocked: Blocked, person: Person) -> BlockedView:
     calls = tuple(
         (call.key, call.tool, tuple(exact_lines(call.arguments, indent=0)))
         for call in blocked.in_doubt
     )
-    return ShownBlocked(
+    return BlockedView(
         blocked=blocked,
         calls=calls,
         may_resolve=person.may(ConsoleRole.APPROVER),
@@ -302,7 +304,7 @@ def _command(arguments: Mapping[str, Json]) -> str:
 
 
 def _beside(arguments: Mapping[str, Json]) -> tuple[str, ...]:
-    """All that a command is given beside its words: where it runs, and with what."""
+    """Return the call's arguments besides the command: working folder, environment."""
     more = {name: value for name, value in arguments.items() if name != "command"}
     return tuple(
         f"{shown_line(name)}: {shown_line(canonical_json(value))}" for name, value in more.items()
@@ -330,7 +332,7 @@ def _planned(card: Card) -> tuple[PlannedCall, ...]:
             way_back=f"can be undone by {call.undo}" if call.undo else "",
             is_final=call.tool in question.irreversible,
             proofs=proofs.get(call.number, ()),
-            marks=tuple(mark.line for mark in call.ungrounded),
+            ungrounded=tuple(value.line for value in call.ungrounded),
         )
         for call in question.calls
     )
@@ -350,20 +352,20 @@ def _forecast(card: Card) -> str:
         return spent or "nothing is known to be charged"
     estimate = question.estimate
     usd = money(estimate.usd) if estimate.usd else "no cost"
-    told = f"{usd}, {span(estimate.seconds)}"
-    return f"{told}; {spent}" if spent else told
+    forecast = f"{usd}, {span(estimate.seconds)}"
+    return f"{forecast}; {spent}" if spent else forecast
 
 
 def _chain(card: Card) -> tuple[Link, ...]:
     approval = card.approval
-    given = approval.grants
+    grants = approval.grants
     if not approval.approvers:
-        return tuple(Link("anybody", grant.by, grant.how) for grant in given)
+        return tuple(Link("anybody", grant.by, grant.how) for grant in grants)
     return tuple(
-        Link(group, given[place].by, given[place].how)
-        if place < len(given)
-        else Link(group, is_next=card.is_open and place == len(given))
-        for place, group in enumerate(approval.approvers)
+        Link(group, grants[index].by, grants[index].how)
+        if index < len(grants)
+        else Link(group, is_next=card.is_open and index == len(grants))
+        for index, group in enumerate(approval.approvers)
     )
 
 

@@ -18,13 +18,13 @@ from podium.app.workload import see_queues, see_workers
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.context import CurrentContext
-from podium.web.live.sse import Topic, streamed, told_anew
+from podium.web.live.sse import Topic, streamed, topic_updates
 from podium.web.pages.templates import page
 
 WIDTH, HEIGHT = 720, 200
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 16, 24
 GAP = 0.25
-"""Of a bar's room that stays empty."""
+"""Share of a bar's slot that stays empty."""
 MAX_BARS = 12
 STEPS = (1, 2, 5, 10)
 GRID_LINES = 4
@@ -38,18 +38,18 @@ class Bar:
     width: float
     height: float
     label: str = ""
-    """What stands beneath it; empty where there is no room."""
+    """Axis label; empty where there is no room."""
     is_over: bool = False
-    """It goes beyond the limit."""
+    """True above the limit."""
 
 
 @dataclass(frozen=True)
 class DayPlot:
-    """A bar for each day, lines to read them by, and the limit of a day."""
+    """A bar for each day, grid lines, and the daily limit."""
 
     bars: tuple[Bar, ...]
     lines: tuple[tuple[float, float], ...]
-    """Height on the picture, and dollars."""
+    """Height in the plot, and dollars."""
     limit_y: float | None = None
     width: int = WIDTH
     height: int = HEIGHT
@@ -58,25 +58,25 @@ class DayPlot:
 
 @dataclass(frozen=True)
 class RankedBar:
-    """One of a list of bars that lie side by side, as wide as its share of the greatest."""
+    """A horizontal bar, as wide as its share of the largest."""
 
     sum: Sum
     percent: float
 
 
 def day_plot(days: Sequence[Sum], limit_usd: float | None) -> DayPlot:
-    top = _round_up(max([limit_usd or 0.0, *(each.usd for each in days)]))
-    room, ground = (WIDTH - LEFT - RIGHT) / max(1, len(days)), HEIGHT - BOTTOM
-    scale = (ground - TOP) / top
+    top = _round_up(max([limit_usd or 0.0, *(day.usd for day in days)]))
+    slot, baseline = (WIDTH - LEFT - RIGHT) / max(1, len(days)), HEIGHT - BOTTOM
+    scale = (baseline - TOP) / top
 
     def bar(number: int, day: Sum) -> Bar:
         height = day.usd * scale
         is_labelled = (len(days) - 1 - number) % 7 == 0
         return Bar(
             sum=day,
-            x=round(LEFT + room * (number + GAP / 2), 1),
-            y=round(ground - height, 1),
-            width=round(room * (1 - GAP), 1),
+            x=round(LEFT + slot * (number + GAP / 2), 1),
+            y=round(baseline - height, 1),
+            width=round(slot * (1 - GAP), 1),
             height=round(height, 1),
             label=day.name[5:] if is_labelled else "",
             is_over=limit_usd is not None and day.usd > limit_usd,
@@ -85,24 +85,24 @@ def day_plot(days: Sequence[Sum], limit_usd: float | None) -> DayPlot:
     steps = (top * step / GRID_LINES for step in range(GRID_LINES + 1))
     return DayPlot(
         bars=tuple(bar(number, day) for number, day in enumerate(days)),
-        lines=tuple((round(ground - usd * scale, 1), usd) for usd in steps),
-        limit_y=None if limit_usd is None else round(ground - limit_usd * scale, 1),
+        lines=tuple((round(baseline - usd * scale, 1), usd) for usd in steps),
+        limit_y=None if limit_usd is None else round(baseline - limit_usd * scale, 1),
     )
 
 
 def ranked(sums: Sequence[Sum]) -> tuple[RankedBar, ...]:
-    """The dearest, by dollars; by tokens where nothing cost any."""
-    by_usd = any(each.usd for each in sums)
-    figures = [each.usd if by_usd else float(each.tokens) for each in sums[:MAX_BARS]]
+    """Rank the most expensive, by dollars; by tokens where nothing had a cost."""
+    by_usd = any(total.usd for total in sums)
+    figures = [total.usd if by_usd else float(total.tokens) for total in sums[:MAX_BARS]]
     top = max(figures, default=0.0) or 1.0
     return tuple(
-        RankedBar(each, round(100 * figure / top, 1))
-        for each, figure in zip(sums, figures, strict=False)
+        RankedBar(total, round(100 * figure / top, 1))
+        for total, figure in zip(sums, figures, strict=False)
     )
 
 
 def _round_up(usd: float) -> float:
-    """The next figure that is easily read: 1, 2 or 5 with zeros."""
+    """Round up to the next easily read figure: 1, 2 or 5 with zeros."""
     if usd <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(usd))
@@ -112,18 +112,18 @@ def _round_up(usd: float) -> float:
 router = APIRouter()
 
 SETTLE_SECONDS = 2.0
-"""Sums need not follow every call of a busy project."""
+"""Refresh delay: sums need not follow every call of a busy project."""
 ENDS = ("run_cancelled", "run_failed", "run_needed_human", "run_retried", "run_succeeded")
 MOVES = (
     *ENDS, "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "run_parked",
     "run_queued", "run_started", "run_waiting", "tool_resolved",
 )  # fmt: skip
-"""Events after which something else waits, or somebody else works."""
+"""Event types that change waiting work or workers."""
 
 
 @router.get("/health")
 async def health_page(request: Request, context: CurrentContext, person: Viewer) -> Response:
-    """The frame; its parts come by themselves, the slow ones when they are there."""
+    """Render the frame; its parts load separately, the slow ones later."""
     return page(
         request,
         "health.html",
@@ -135,7 +135,7 @@ async def health_page(request: Request, context: CurrentContext, person: Viewer)
 
 @router.get("/live/health")
 async def health_live(context: CurrentContext, person: Viewer) -> Response:
-    """Says which part of the page has something new to show."""
+    """Stream the names of parts that changed."""
 
     async def alive() -> object:
         return await (await context.podium.engine()).alive()
@@ -145,21 +145,21 @@ async def health_live(context: CurrentContext, person: Viewer) -> Response:
         Topic("work", MOVES, alive),
         Topic("causes", ENDS),
     ]
-    return streamed(told_anew(context.hub, topics, SETTLE_SECONDS))
+    return streamed(topic_updates(context.hub, topics, SETTLE_SECONDS))
 
 
 @router.get("/health/costs")
 async def costs(request: Request, context: CurrentContext, person: Viewer) -> Response:
     podium = context.podium
     budgets = (await podium.budget_tracker()).budgets
-    seen = await context.costs.look(podium.clock.now(), budgets)
+    costs = await context.costs.look(podium.clock.now(), budgets)
     return page(
         request,
         "health_costs.html",
-        costs=seen,
-        plot=day_plot(seen.days, seen.day_limit_usd),
-        flows=ranked(seen.flows),
-        sources=ranked(seen.sources),
+        costs=costs,
+        plot=day_plot(costs.days, costs.day_limit_usd),
+        flows=ranked(costs.flows),
+        sources=ranked(costs.sources),
     )
 
 
@@ -180,12 +180,12 @@ async def work(request: Request, context: CurrentContext, person: Viewer) -> Res
 
 @router.get("/health/causes")
 async def causes(request: Request, context: CurrentContext, person: Viewer) -> Response:
-    found = await see_causes(await context.store())
-    return page(request, "health_causes.html", causes=found, most=MAX_FAILED)
+    causes = await see_causes(await context.store())
+    return page(request, "health_causes.html", causes=causes, most=MAX_FAILED)
 
 
 @router.get("/health/doctor")
 async def doctor(request: Request, context: CurrentContext, person: Operator) -> Response:
-    """As `podium doctor` tells it. It takes seconds and starts programs."""
-    found = await examine(context.podium, context.podium.environ)
-    return page(request, "health_doctor.html", findings=found)
+    """Run the checks of `podium doctor`. Takes seconds and starts programs."""
+    checks = await examine(context.podium, context.podium.environ)
+    return page(request, "health_doctor.html", findings=checks)

@@ -19,7 +19,7 @@ from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import CurrentContext, WebContext
 from podium.web.live.sse import Part, streamed
 from podium.web.pages import inbox_answers, inbox_blocked
-from podium.web.pages.cards import ShownCard, shown_blocked, shown_card
+from podium.web.pages.cards import CardView, blocked_view, card_view
 from podium.web.pages.templates import page
 
 router = APIRouter()
@@ -38,29 +38,29 @@ NEWS = (
     "run_cancelled",
     "tool_resolved",
 )
-"""Events after which something else may wait."""
+"""Event types that may change the inbox."""
 
 
 @router.get("/")
 async def inbox_page(request: Request, context: CurrentContext, person: Viewer) -> Response:
-    return page(request, "inbox.html", **await _shown(context, person))
+    return page(request, "inbox.html", **await _inbox_values(context, person))
 
 
 @router.get("/inbox/cards")
 async def inbox_cards(request: Request, context: CurrentContext, person: Viewer) -> Response:
-    """The cards as they are now, for pages that are open."""
-    return page(request, "inbox_cards.html", **await _shown(context, person))
+    """Render the current cards, for open pages."""
+    return page(request, "inbox_cards.html", **await _inbox_values(context, person))
 
 
 @router.get("/live/inbox")
 async def live_inbox(context: CurrentContext, person: Viewer) -> Response:
-    """Says when to look again. What there is to see depends on who looks."""
+    """Stream when to refresh. The content depends on the viewer."""
     return streamed(_news(context))
 
 
 @router.get("/cards/{approval_id}/live")
 async def live_card(context: CurrentContext, person: Viewer, approval_id: str) -> Response:
-    """The same for the page of one card, also for whoever may see nothing else."""
+    """Stream the same for the page of one card, also for people who may see nothing else."""
     return streamed(_news(context))
 
 
@@ -75,20 +75,20 @@ async def card_page(
 async def card_part(
     request: Request, context: CurrentContext, person: Viewer, approval_id: str
 ) -> Response:
-    """The card as it is now, for a page that still shows it."""
-    shown = await _card(context, person, approval_id, whole=False)
-    return page(request, "card.html", shown=shown, note="")
+    """Render the current card, for a page that shows it."""
+    view = await _card(context, person, approval_id, whole=False)
+    return page(request, "card.html", shown=view, note="")
 
 
-async def _shown(context: WebContext, person: Person) -> dict[str, Any]:
+async def _inbox_values(context: WebContext, person: Person) -> dict[str, Any]:
     podium = context.podium
     inbox = await see_inbox(await context.store(), podium.clock, podium.engine)
     groups = podium.settings.approvers
     return {
         "count": inbox.count,
         "more": inbox.more,
-        "cards": [shown_card(each, person, groups) for each in inbox.cards],
-        "blocked": [shown_blocked(each, person) for each in inbox.blocked],
+        "cards": [card_view(card, person, groups) for card in inbox.cards],
+        "blocked": [blocked_view(blocked, person) for blocked in inbox.blocked],
         "may_answer": person.may(ConsoleRole.APPROVER),
         "note": "",
     }
@@ -96,17 +96,17 @@ async def _shown(context: WebContext, person: Person) -> dict[str, Any]:
 
 async def _card(
     context: WebContext, person: Person, approval_id: str, *, whole: bool = True
-) -> ShownCard:
+) -> CardView:
     podium = context.podium
     card = await see_card(await context.store(), podium.clock, approval_id)
     is_open = card.approval.status is ApprovalStatus.PENDING
-    shown = shown_card(card, person, podium.settings.approvers, whole=whole and is_open)
+    view = card_view(card, person, podium.settings.approvers, whole=whole and is_open)
     goes_on = await how_it_continues(await context.store(), podium.engine, card.approval)
-    return replace(shown, next=goes_on.next)
+    return replace(view, next=goes_on.next)
 
 
 async def _news(context: WebContext) -> AsyncIterator[Part]:
     async with aclosing(context.hub.follow(types=NEWS)) as happening:  # type: ignore[type-var]  # a hub gives async generators
-        async for each in happening:
-            at = each.position if isinstance(each, Event) else each.to
+        async for item in happening:
+            at = item.position if isinstance(item, Event) else item.to
             yield Part(str(at), event="inbox")

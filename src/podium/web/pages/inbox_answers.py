@@ -19,13 +19,13 @@ from podium.render.text import shown_line
 from podium.web.access.authentication import FORM_FIELD, Approver
 from podium.web.access.tokens import Person
 from podium.web.context import CurrentContext, WebContext
-from podium.web.pages.cards import HIGHEST_TOGETHER, shown_card
+from podium.web.pages.cards import HIGHEST_TOGETHER, card_view
 from podium.web.pages.templates import page
 
 router = APIRouter()
 
 MAX_TOGETHER = 50
-Words = Annotated[str, Form(max_length=4_000)]
+FreeText = Annotated[str, Form(max_length=4_000)]
 Digest = Annotated[str, Form(max_length=200)]
 
 
@@ -36,10 +36,10 @@ async def say_yes(
     person: Approver,
     approval_id: str,
     digest: Digest = "",
-    said: Words = "",
-    own_words: Words = "",
+    said: FreeText = "",
+    own_words: FreeText = "",
 ) -> Response:
-    """`own_words` answer a question in place of the choice that is `said`."""
+    """Approve. `own_words` answer a question in place of the choice `said`."""
     await _meant(context, approval_id)
     if not digest:
         raise BadInput("a yes says what it is for; load the page again and answer there")
@@ -47,12 +47,18 @@ async def say_yes(
         granted = await _approve(context, person, approval_id, digest, own_words.strip() or said)
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
-    return await _answered(request, context, person, await _yes_words(context, granted), granted.id)
+    return await _answered(
+        request, context, person, await _approved_note(context, granted), granted.id
+    )
 
 
 @router.post("/cards/{approval_id}/reject")
 async def say_no(
-    request: Request, context: CurrentContext, person: Approver, approval_id: str, why: Words = ""
+    request: Request,
+    context: CurrentContext,
+    person: Approver,
+    approval_id: str,
+    why: FreeText = "",
 ) -> Response:
     await _meant(context, approval_id)
     try:
@@ -60,8 +66,8 @@ async def say_no(
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
     goes_on = await how_it_continues(await context.store(), context.podium.engine, refused)
-    words = f"Rejected. Whoever asked is told why. {goes_on.sentence if goes_on.next else ''}"
-    return await _answered(request, context, person, words.strip(), refused.id)
+    note = f"Rejected. Whoever asked is told why. {goes_on.sentence if goes_on.next else ''}"
+    return await _answered(request, context, person, note.strip(), refused.id)
 
 
 @router.get("/cards/{approval_id}/edit")
@@ -78,9 +84,9 @@ async def edit(
 ) -> Response:
     card = await _meant(context, approval_id)
     form = await request.form(max_fields=200, max_files=0)
-    given = {name: str(text) for name, text in form.items() if name != FORM_FIELD}
+    texts = {name: str(text) for name, text in form.items() if name != FORM_FIELD}
     try:
-        done = await edit_and_resubmit(context.podium, card, given, by=person.approver)
+        done = await edit_and_resubmit(context.podium, card, texts, by=person.approver)
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
     if isinstance(done, Resubmitted):
@@ -99,22 +105,22 @@ async def answer_several(
     person: Approver,
     answer: Annotated[str, Form(max_length=20)] = "",
     chosen: Annotated[list[str], Form(max_length=MAX_TOGETHER)] = [],  # noqa: B006 — FastAPI copies it
-    why: Words = "",
+    why: FreeText = "",
 ) -> Response:
-    """The same answer to several cards of one tier. Each is a yes or no of its own, and each is reported."""
+    """Answer several cards of one tier alike. Each is answered and reported separately."""
     if answer not in ("approve", "reject"):
         raise BadInput("say whether they are approved or rejected")
     if answer == "reject" and not why.strip():
         raise BadInput("say why: whoever asked is told")
-    wanted = dict(_id_and_digest(text) for text in chosen)
-    if not wanted:
+    digests = dict(_id_and_digest(text) for text in chosen)
+    if not digests:
         raise BadInput("nothing is selected")
-    await _refuse_unlike(context, list(wanted))
+    await _refuse_unlike(context, list(digests))
     groups, report = context.podium.settings.approvers, []
-    for approval_id, digest in wanted.items():
+    for approval_id, digest in digests.items():
         line, ok = await _one_of_several(context, person, answer, approval_id, digest, why)
         card = await _see(context, approval_id)
-        report.append((card.approval, shown_card(card, person, groups), line, ok))
+        report.append((card.approval, card_view(card, person, groups), line, ok))
     if _is_plain(request):
         return RedirectResponse("/", status_code=303)
     return page(request, "inbox_report.html", report=report, what_line=what_line)
@@ -129,7 +135,7 @@ async def _one_of_several(
             goes_on = await how_it_continues(await context.store(), context.podium.engine, refused)
             return f"rejected{f'; {goes_on.next}' if goes_on.next else ''}", True
         granted = await _approve(context, person, approval_id, digest, "")
-        return await _yes_words(context, granted), True
+        return await _approved_note(context, granted), True
     except UserMustAct as error:
         return str(error), False
 
@@ -142,8 +148,8 @@ def _id_and_digest(text: str) -> tuple[str, str]:
 
 
 async def _refuse_unlike(context: WebContext, ids: list[str]) -> None:
-    """Several at once are of one tier, which is none that asks for a look at each."""
-    cards = [await _meant(context, each) for each in ids]
+    """Raise unless the cards share one tier that may be answered together."""
+    cards = [await _meant(context, approval_id) for approval_id in ids]
     tiers = {card.approval.tier for card in cards}
     if len(tiers) > 1:
         listed = " and ".join(map(str, sorted(tiers)))
@@ -155,7 +161,7 @@ async def _refuse_unlike(context: WebContext, ids: list[str]) -> None:
 
 
 async def _approve(
-    context: WebContext, person: Person, approval_id: str, digest: str, said: str
+    context: WebContext, person: Person, approval_id: str, digest: str, comment: str
 ) -> Approval:
     podium = context.podium
     return await approve(
@@ -165,7 +171,7 @@ async def _approve(
         approval_id,
         by=person.approver,
         groups=podium.settings.approvers,
-        comment=said,
+        comment=comment,
         digest=digest,
     )
 
@@ -184,7 +190,7 @@ async def _see(context: WebContext, approval_id: str) -> Card:
 
 
 async def _meant(context: WebContext, approval_id: str) -> Card:
-    """The card, by its whole id alone: an answer is meant for exactly one."""
+    """Return the card by its full id: an answer is for exactly one."""
     card = await _see(context, approval_id)
     if card.approval.id != approval_id:
         raise UnknownId("approval", approval_id)
@@ -194,7 +200,7 @@ async def _meant(context: WebContext, approval_id: str) -> Card:
 async def _too_late(
     request: Request, context: WebContext, person: Person, approval_id: str, late: NotPossibleNow
 ) -> Response:
-    """Who answered first and when; or why it cannot be answered, where it still waits."""
+    """Say who answered first and when, or raise when the card is still open."""
     card = await _see(context, approval_id)
     if card.is_open:
         raise late
@@ -203,9 +209,9 @@ async def _too_late(
         ran_out = "its time ran out, and nothing was done under it"
         note = f"Too late: {shown_line(card.approval.why) or ran_out}."
     else:
-        said = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
+        comment = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
         at = f" at {answer.at:%H:%M:%S} UTC" if answer.at else ""
-        note = f"{shown_line(answer.by)} said {said} first{at}. Your answer changed nothing."
+        note = f"{shown_line(answer.by)} said {comment} first{at}. Your answer changed nothing."
     return await _answered(request, context, person, note, approval_id, bad=True)
 
 
@@ -221,17 +227,17 @@ async def _answered(
     if _is_plain(request):
         return RedirectResponse(f"/cards/{approval_id}", status_code=303)
     card = await _see(context, approval_id)
-    shown = shown_card(card, person, context.podium.settings.approvers)
-    return page(request, "card.html", shown=shown, note=note, bad=bad)
+    view = card_view(card, person, context.podium.settings.approvers)
+    return page(request, "card.html", shown=view, note=note, bad=bad)
 
 
 def _is_plain(request: Request) -> bool:
-    """Whether a browser without scripts asks."""
+    """True for a browser without scripts."""
     return "hx-request" not in request.headers
 
 
-async def _yes_words(context: WebContext, granted: Approval) -> str:
-    """What comes of a yes."""
+async def _approved_note(context: WebContext, granted: Approval) -> str:
+    """Describe what follows an approval."""
     if granted.status is ApprovalStatus.PENDING:
         return f"Noted. It still waits for somebody of {shown_line(waits_for(granted))}."
     goes_on = await how_it_continues(await context.store(), context.podium.engine, granted)

@@ -1,4 +1,4 @@
-"""Runs that are stuck: going on with them, and saying what became of a call in doubt."""
+"""Blocked runs: resume them, and resolve a call in doubt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator
 from podium.web.access.tokens import Person
 from podium.web.context import CurrentContext, WebContext
-from podium.web.pages.cards import shown_blocked
+from podium.web.pages.cards import blocked_view
 from podium.web.pages.templates import page
 
 router = APIRouter()
@@ -30,10 +30,10 @@ async def go_on(
     run_id: str,
     note: Annotated[str, Form(max_length=4_000)] = "",
 ) -> Response:
-    """Host the run here; the note is guidance for one that asked."""
+    """Resume the run in this process; the note is guidance for one that asked."""
     engine = await context.podium.hosting_engine()
     run = await resume(await context.store(), engine, run_id, note=note.strip(), by=person.name)
-    return await _told(request, context, person, run.id, "It goes on here.")
+    return await _response(request, context, person, run.id, "It goes on here.")
 
 
 @router.post("/blocked/{run_id}/resolve")
@@ -45,7 +45,7 @@ async def resolve(
     call: Annotated[str, Form(max_length=1_000)] = "",
     happened: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Say what became of a call. The run stays where it is until somebody goes on with it."""
+    """Record the outcome of a call. The run stays blocked until somebody resumes it."""
     if happened not in ("yes", "no"):
         raise BadInput("say whether it happened")
     if not call.startswith(f"{run_id}:"):
@@ -54,11 +54,11 @@ async def resolve(
     await resolve_call(
         await context.store(), context.podium.clock, call, happened=did, by=person.name
     )
-    words = "Noted: it happened." if did else "Noted: it did not happen."
-    return await _told(request, context, person, run_id, words)
+    note = "Noted: it happened." if did else "Noted: it did not happen."
+    return await _response(request, context, person, run_id, note)
 
 
-async def _told(
+async def _response(
     request: Request, context: WebContext, person: Person, text: str, note: str
 ) -> Response:
     if "hx-request" not in request.headers:
@@ -76,4 +76,4 @@ async def _told(
         )
 
     blocked = await store.read(look)
-    return page(request, "card_blocked.html", shown=shown_blocked(blocked, person), note=note)
+    return page(request, "card_blocked.html", shown=blocked_view(blocked, person), note=note)

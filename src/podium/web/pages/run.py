@@ -1,4 +1,4 @@
-"""A run's page, and what operators can have done with it."""
+"""A run's page, and the actions of operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter()
 router.include_router(run_live.router)
 router.include_router(run_parts.router)
 
-Words = Annotated[str, Form(max_length=4000)]
+FreeText = Annotated[str, Form(max_length=4000)]
 
 
 @router.get("/runs/{run}")
@@ -49,7 +49,7 @@ async def run_page(
 
 @router.post("/runs/{run}/cancel")
 async def cancel_run(
-    context: CurrentContext, person: Operator, run: str, why: Words = ""
+    context: CurrentContext, person: Operator, run: str, why: FreeText = ""
 ) -> Response:
     engine = await context.podium.engine()
     await cancel(await context.store(), engine, run, by=person.name, why=why)
@@ -58,7 +58,7 @@ async def cancel_run(
 
 @router.post("/runs/{run}/resume")
 async def resume_run(
-    context: CurrentContext, person: Operator, run: str, note: Words = ""
+    context: CurrentContext, person: Operator, run: str, note: FreeText = ""
 ) -> Response:
     engine = await context.podium.hosting_engine()
     await resume(await context.store(), engine, run, note=note, by=person.name)
@@ -67,7 +67,7 @@ async def resume_run(
 
 @router.post("/runs/{run}/retry")
 async def retry_run(
-    context: CurrentContext, person: Operator, run: str, from_step: Words = ""
+    context: CurrentContext, person: Operator, run: str, from_step: FreeText = ""
 ) -> Response:
     engine = await context.podium.hosting_engine()
     await retry(await context.store(), engine, run, from_step=from_step or None, by=person.name)
@@ -75,9 +75,9 @@ async def retry_run(
 
 
 async def _acts(context: WebContext, run: str) -> Response:
-    """What can be done now. Who acted is an operator; the rest of the page hears of it by itself."""
+    """Render the actions possible now, for an operator; the rest of the page refreshes by itself."""
     store = await context.store()
     run_id = await store.read(lambda view: find_id(view, "run", run))
     last = await store.read(lambda view: view.last_seq(run_id))
-    shown = await board_of(context).look(run_id, may_act=True, seen_seq=last)
-    return HTMLResponse(shown.parts["acts"])
+    view = await board_of(context).look(run_id, may_act=True, min_seq=last)
+    return HTMLResponse(view.parts["acts"])

@@ -15,7 +15,7 @@ from podium.core.work import Run, RunStatus
 from podium.render.event import describe, shorten, view_event
 from podium.render.text import counted, safe_line, shown_line
 
-MAX_WORDS = 240
+MAX_SUMMARY = 240
 _TONES = {
     "succeeded": "good",
     "failed": "bad",
@@ -27,29 +27,29 @@ _TONES = {
 }
 
 
-def tone(shown_status: str) -> str:
-    """The class of a status' tag; empty for what is merely there."""
-    return _TONES.get(shown_status, "")
+def tone(status: str) -> str:
+    """CSS class of a status; empty for a neutral one."""
+    return _TONES.get(status, "")
 
 
-def status_words(shown_status: str) -> str:
-    return shown_status.replace("_", " ")
+def status_text(status: str) -> str:
+    return status.replace("_", " ")
 
 
 def event_tone(body: e.EventBody) -> str:
-    """How a line of the log stands out; empty for most."""
+    """Tone of a log line; empty for most."""
     outcome = view_event(body).outcome
     return "" if outcome == "plain" else outcome
 
 
-def event_words(body: e.EventBody) -> str:
-    """What matters of an event, on one line."""
-    return safe_line(describe(body), 2 * MAX_WORDS)
+def event_text(body: e.EventBody) -> str:
+    """Describe an event on one line."""
+    return safe_line(describe(body), 2 * MAX_SUMMARY)
 
 
 def evidence(row: RunRow) -> str:
-    """Why a run stands as it does, in a line."""
-    return safe_line(_evidence(row), MAX_WORDS)
+    """Explain a run's status in one line."""
+    return safe_line(_evidence(row), MAX_SUMMARY)
 
 
 def _evidence(row: RunRow) -> str:
@@ -60,18 +60,18 @@ def _evidence(row: RunRow) -> str:
         case RunStatus.QUEUED:
             return f"waits in queue {run.queue}" if run.queue else "not begun"
         case RunStatus.WAITING:
-            return waits_words(run)
+            return waiting_text(run)
         case RunStatus.SUCCEEDED:
             return _proof(run)
         case RunStatus.FAILED | RunStatus.NEEDS_HUMAN:
-            return failure_words(run)
+            return failure_text(run)
         case RunStatus.RUNNING:
             return _lately(row)
     return ""
 
 
-def failure_words(run: Run) -> str:
-    """What went wrong, or what a person has to look at."""
+def failure_text(run: Run) -> str:
+    """Describe what failed, or what needs a person."""
     if run.failure is None:
         return ""
     if run.status is RunStatus.NEEDS_HUMAN:
@@ -79,14 +79,14 @@ def failure_words(run: Run) -> str:
     return f"{run.failure.kind}: {run.failure.message}"
 
 
-def waits_words(run: Run) -> str:
-    """What a run waits for, and until when."""
+def waiting_text(run: Run) -> str:
+    """Describe what a run waits for, and until when."""
     until = f" until {run.wake_at.astimezone():%Y-%m-%d %H:%M}" if run.wake_at else ""
     return f"waits for {shorten(run.waiting_for or 'something')}{until}"
 
 
 def _lately(row: RunRow) -> str:
-    """What happened to it last: checks, a verdict, or something that broke."""
+    """Describe the latest checks, verdict or failed step."""
     if row.checks is not None:
         return f"checks {describe(row.checks)}"
     if row.news:
@@ -97,30 +97,30 @@ def _lately(row: RunRow) -> str:
 def _proof(run: Run) -> str:
     result: Mapping[str, Json] = run.result if isinstance(run.result, Mapping) else {}
     checks = result.get("checks")
-    words = []
+    parts = []
     if isinstance(checks, list) and checks:
-        passed = sum(1 for each in checks if isinstance(each, dict) and check_passed(each))
-        words.append(f"{passed} of {counted(len(checks), 'check')} passed")
+        passed = sum(1 for check in checks if isinstance(check, dict) and check_passed(check))
+        parts.append(f"{passed} of {counted(len(checks), 'check')} passed")
     elif checks == []:
-        words.append("nothing was tested")
+        parts.append("nothing was tested")
     if branch := result.get("branch"):
-        words.append(f"branch {branch}")
-    return "; ".join(words)
+        parts.append(f"branch {branch}")
+    return "; ".join(parts)
 
 
 COLUMN, ROW, HEAD = 128, 52, 28
-"""Pixels: of one piece from left to right, of one lane, and of the band above the lanes."""
+"""Pixels: width of one step, height of one lane, and height of the band above the lanes."""
 BAR_WIDTH, BAR_HEIGHT = 112, 40
 LABEL_LETTERS, SAID_LETTERS = 13, 13
 WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
-"""Beside the colour, for whoever does not see it."""
-WORDS = {"good": "well", "bad": "badly", "wait": "waits", "live": "goes on", "plain": ""}
+"""Signs beside the colour, for people who cannot see it."""
+OUTCOME_TEXTS = {"good": "well", "bad": "badly", "wait": "waits", "live": "goes on", "plain": ""}
 
 
 @dataclass(frozen=True)
 class Box:
-    """A bar with its place."""
+    """A bar with its coordinates."""
 
     bar: Bar
     x: int
@@ -130,10 +130,13 @@ class Box:
 
     @property
     def title(self) -> str:
-        """All of it in words."""
+        """Full text of the bar."""
         bar = self.bar
         parts = [f"{bar.lane}: {shorten(bar.label)}", f"round {bar.round}" if bar.round > 1 else ""]
-        parts += [shorten(bar.text) or WORDS[bar.outcome], f"by {bar.agent}" if bar.agent else ""]
+        parts += [
+            shorten(bar.text) or OUTCOME_TEXTS[bar.outcome],
+            f"by {bar.agent}" if bar.agent else "",
+        ]
         return shown_line(", ".join(part for part in parts if part), 400)
 
     @property
@@ -143,16 +146,16 @@ class Box:
 
 @dataclass(frozen=True)
 class Link:
-    """The way from one piece to the next."""
+    """Connection from one step to the next."""
 
     path: str
     back: bool
-    """Whether something was sent back."""
+    """True when work was sent back."""
 
 
 @dataclass(frozen=True)
 class Post:
-    """A turning with its place."""
+    """A turning point with its coordinates."""
 
     turning: Turning
     x: int
@@ -176,11 +179,11 @@ class Picture:
     posts: tuple[Post, ...]
     cut: bool
     rounds: int
-    """How many pieces were done again."""
+    """Steps that were repeated."""
 
 
 def picture_of(timeline: Timeline) -> Picture:
-    """The same with places. A timeline without bars has no lanes."""
+    """Lay out the timeline. One without bars has no lanes."""
     lanes = {name: HEAD + number * ROW for number, name in enumerate(timeline.lanes)}
     boxes: list[Box] = []
     posts: list[Post] = []

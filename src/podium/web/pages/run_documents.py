@@ -17,27 +17,25 @@ from markupsafe import Markup
 from podium.render.text import safe_text, shown_line, shown_text
 
 MAX_RENDERED = 40_000
-"""Characters. Some texts take time by the square of their length."""
+"""Maximum characters; some texts take quadratic time."""
 _one_at_a_time = ThreadPoolExecutor(1, thread_name_prefix="podium-markdown")
 
 
 class _Renderer(RendererHTML):
-    """Shows pictures as words, and links with where they lead."""
+    """Renders images as text, and links with their target."""
 
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         token = tokens[idx]
-        words = f"[picture: {token.content or 'without words'}: {token.attrGet('src') or ''}]"
-        return escapeHtml(words)
+        text = f"[picture: {token.content or 'without words'}: {token.attrGet('src') or ''}]"
+        return escapeHtml(text)
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         href = str(tokens[idx].attrGet("href") or "")
         if not href.startswith(("https://", "http://")):
             # A path of the branch: the console has nothing at such an address.
             return f'<span class="elsewhere" title="{escapeHtml(href)}">'
-        place = escapeHtml(href)
-        return (
-            f'<a href="{place}" title="{place}" rel="noopener noreferrer nofollow" target="_blank">'
-        )
+        url = escapeHtml(href)
+        return f'<a href="{url}" title="{url}" rel="noopener noreferrer nofollow" target="_blank">'
 
     def link_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         depth = 0
@@ -56,7 +54,7 @@ class _Renderer(RendererHTML):
 
 
 def _lower(tag: str) -> str:
-    """A heading of the page's own part: documents begin below the page's headings."""
+    """Lower a heading by two levels: documents begin below the page's headings."""
     return f"h{min(6, int(tag[1:]) + 2)}"
 
 
@@ -64,7 +62,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).en
 
 
 async def rendered(text: str) -> Markup:
-    """The document, safe to be put into a page. Of a long one the words as they are."""
+    """Render the document as safe HTML; a long one as plain text."""
     safe = safe_text(text)
     if len(safe) > MAX_RENDERED:
         return Markup("<pre>{}</pre>").format(safe)
@@ -75,7 +73,7 @@ async def rendered(text: str) -> Markup:
 
 
 MAX_LINES = 4000
-"""That are shown of all files together."""
+"""Maximum lines, over all files."""
 MAX_LINE = 500
 
 Tone = Literal["added", "gone", "hunk", "same"]
@@ -83,7 +81,7 @@ Tone = Literal["added", "gone", "hunk", "same"]
 
 @dataclass
 class FileDiff:
-    """What changes in one file."""
+    """Changes in one file."""
 
     name: str
     lines: list[tuple[Tone, str]] = field(default_factory=list)
@@ -95,11 +93,11 @@ class FileDiff:
 class Diff:
     files: tuple[FileDiff, ...]
     cut: bool
-    """Whether there is more than is shown."""
+    """True when there is more than is shown."""
 
 
 def read_diff(text: str, *, cut: bool = False) -> Diff:
-    """The files of a difference, as far as they are shown."""
+    """Parse a diff into files, up to the limit."""
     files: list[FileDiff] = []
     in_hunk = False
     lines = text.split("\n")
@@ -124,11 +122,11 @@ def _take(file: FileDiff, line: str, *, in_hunk: bool) -> None:
 
 def _tone(line: str) -> Tone:
     tones: Iterable[tuple[str, Tone]] = (("+", "added"), ("-", "gone"), ("@@", "hunk"))
-    return next((tone for mark, tone in tones if line.startswith(mark)), "same")
+    return next((tone for prefix, tone in tones if line.startswith(prefix)), "same")
 
 
 def _named(line: str) -> str:
-    """The file's name of the line that begins its part: git writes it twice there."""
+    """Return the file name of a `diff --git` line, which contains it twice."""
     both = line.removeprefix("diff --git ")
     half = both[: len(both) // 2]
     same = both[len(half) :].strip()

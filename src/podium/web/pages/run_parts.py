@@ -1,4 +1,4 @@
-"""The parts of a run's page that are looked up when somebody wants to see them."""
+"""Parts of a run's page that load on demand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from podium.jobs.pipeline.run_branch import branch_of, diff_of, document_of
 from podium.render.event import shorten, usage_words
 from podium.web.access.authentication import Viewer
 from podium.web.context import CurrentContext, WebContext
-from podium.web.pages.run_display import picture_of, status_words, tone
+from podium.web.pages.run_display import picture_of, status_text, tone
 from podium.web.pages.run_documents import read_diff, rendered
 from podium.web.pages.run_live import rendered_lines
 from podium.web.pages.templates import page
@@ -47,13 +47,13 @@ PARTS = {
     "receipts": "Receipts",
     "about": "More",
 }
-"""What can be shown beneath the picture, and what it is called."""
+"""Parts below the timeline, with their titles."""
 LOG_LINES = 150
 MAX_TURNS = 20
 MAX_CALLS = 100
 MAX_CHECKS = 50
 MAX_TEXT = 20_000
-"""Characters of a prompt or a reply; transcripts have all of it."""
+"""Maximum characters of a prompt or a reply; transcripts have all of it."""
 
 Seq = Annotated[int, Query(ge=0, le=2**31)]
 
@@ -80,7 +80,7 @@ async def older_or_newer_lines(
     before: Seq = 0,
     after: Seq = 0,
 ) -> Response:
-    """Lines before one, with the way to those before them; or lines behind one."""
+    """Render the lines before one, with a link to older ones; or the lines after one."""
     run_id, store = await _run_id(context, run), await context.store()
     if not before:
         return HTMLResponse(rendered_lines(await log_after(store, run_id, after, LOG_LINES)))
@@ -119,7 +119,7 @@ async def talk_part(
         request,
         "run_talk.html",
         run_id=run_id,
-        said=[(event, _said(event.body), _transcript(event.body)) for event in events],
+        said=[(event, _message(event.body), _transcript(event.body)) for event in events],
         older=events[0].seq if len(events) == MAX_TURNS else 0,
     )
 
@@ -128,19 +128,19 @@ async def talk_part(
 async def transcript_part(
     request: Request, context: CurrentContext, person: Viewer, run: str, name: str
 ) -> Response:
-    """All that was said in a turn, line by line as the medium wrote it."""
+    """Render the transcript of a turn, line by line as the agent's driver wrote it."""
     run_id = await _run_id(context, run)
     text, cut = await transcript_of(context.podium, run_id, name)
     return page(request, "run_transcript.html", run_id=run_id, file=name, text=text, cut=cut)
 
 
 def _transcript(body: object) -> str:
-    """The name of a reply's transcript; empty when it has none."""
+    """Return the name of a reply's transcript; empty when it has none."""
     return Path(body.transcript or "").name if isinstance(body, AgentReplied) else ""
 
 
-def _said(body: object) -> tuple[str, str, str]:
-    """Who said it, what kind of saying it is, and the words."""
+def _message(body: object) -> tuple[str, str, str]:
+    """Return speaker, kind and text of a message."""
     match body:
         case AgentAsked():
             return f"Podium to {body.role} ({body.agent})", "asked", _cut(body.prompt)
@@ -148,9 +148,9 @@ def _said(body: object) -> tuple[str, str, str]:
             about = usage_words(body.usage)
             return f"{body.role} ({body.agent}), {about}", "replied", _cut(body.text)
         case ModelAnswered(answer=answer):
-            wishes = "".join(f"\n→ {each.tool} {_json(each.arguments)}" for each in answer.calls)
+            calls = "".join(f"\n→ {call.tool} {_json(call.arguments)}" for call in answer.calls)
             who = f"{body.role} ({body.agent}) {answer.model} #{answer.number}"
-            return who, "replied", _cut(f"{answer.text}{wishes}")
+            return who, "replied", _cut(f"{answer.text}{calls}")
     return "", "", ""
 
 
@@ -191,14 +191,16 @@ async def checks_part(
     request: Request, context: CurrentContext, person: Viewer, run: str
 ) -> Response:
     run_id = await _run_id(context, run)
-    found = await newest_events(await context.store(), run_id, ("checks_ran",), most=MAX_CHECKS)
-    checks = [(event, event.body) for event in reversed(found) if isinstance(event.body, ChecksRan)]
+    events = await newest_events(await context.store(), run_id, ("checks_ran",), most=MAX_CHECKS)
+    checks = [
+        (event, event.body) for event in reversed(events) if isinstance(event.body, ChecksRan)
+    ]
     return page(
         request,
         "run_checks.html",
         checks=checks,
         ending=check_ending,
-        cut=len(found) == MAX_CHECKS,
+        cut=len(events) == MAX_CHECKS,
     )
 
 
@@ -208,26 +210,26 @@ async def documents_part(
 ) -> Response:
     head = await _run(context, run)
     branch = await branch_of(context.podium, head)
-    wanted = path or (branch.documents[-1].path if branch.documents else "")
-    text, trouble = "", ""
+    document = path or (branch.documents[-1].path if branch.documents else "")
+    text, problem = "", ""
     cut = False
-    if wanted:
+    if document:
         try:
-            excerpt = await document_of(context.podium, branch, wanted)
+            excerpt = await document_of(context.podium, branch, document)
             text, cut = excerpt.text, excerpt.cut
         except UnknownId:
             raise
         except PodiumError as error:
-            trouble = str(error)
+            problem = str(error)
     return page(
         request,
         "run_documents.html",
         run_id=head.id,
         branch=branch,
-        path=wanted,
+        path=document,
         html=await rendered(text),
         cut=cut,
-        trouble=trouble,
+        trouble=problem,
     )
 
 
@@ -237,13 +239,13 @@ async def diff_part(
 ) -> Response:
     head = await _run(context, run)
     branch = await branch_of(context.podium, head)
-    trouble, diff = "", read_diff("")
+    problem, diff = "", read_diff("")
     try:
         excerpt = await diff_of(context.podium, branch)
         diff = read_diff(excerpt.text, cut=excerpt.cut)
     except PodiumError as error:
-        trouble = str(error)
-    return page(request, "run_diff.html", branch=branch, diff=diff, trouble=trouble)
+        problem = str(error)
+    return page(request, "run_diff.html", branch=branch, diff=diff, trouble=problem)
 
 
 @router.get("/runs/{run}/part/receipts")
@@ -252,7 +254,7 @@ async def receipts_part(
 ) -> Response:
     run_id, store = await _run_id(context, run), await context.store()
     receipts = await list_receipts(store, run_id)
-    verdict, trouble = None, ""
+    verdict, problem = None, ""
     try:
         if receipts and not context.podium.receipt_key.exists():
             raise NotPossibleNow(
@@ -261,8 +263,8 @@ async def receipts_part(
         if receipts or context.podium.has_heads:
             verdict = await verify_receipts(store, await context.podium.verifier(), run_id)
     except PodiumError as error:
-        trouble = str(error)
-    faults = {fault.number: fault for fault in verdict.faults} if verdict else {}
+        problem = str(error)
+    problems = {problem.number: problem for problem in verdict.faults} if verdict else {}
     return page(
         request,
         "run_receipts.html",
@@ -270,8 +272,8 @@ async def receipts_part(
         receipts=receipts[::-1][:500],
         total=len(receipts),
         verdict=verdict,
-        faults=faults,
-        trouble=trouble,
+        faults=problems,
+        trouble=problem,
         written=canonical_json,
         shorten=shorten,
     )
@@ -290,13 +292,13 @@ async def about_part(
         result=_cut(_pretty(head.run.result)) if head.run.result is not None else "",
         input=_cut(_pretty(head.run.input)) if head.run.input is not None else "",
         tone=tone,
-        status_words=status_words,
+        status_text=status_text,
     )
 
 
 @router.get("/runs/{run}/events.jsonl")
 async def download_events(context: CurrentContext, person: Viewer, run: str) -> Response:
-    """Every event of the run, one to a line, as traces have them."""
+    """Download every event of the run, one per line, as in traces."""
     run_id, store = await _run_id(context, run), await context.store()
 
     async def lines() -> AsyncIterator[str]:

@@ -21,32 +21,32 @@ from podium.core.errors import BadInput, PodiumError
 from podium.core.model import FrozenModel, Json
 from podium.jobs.duet.task_control import pairs_in_use
 from podium.jobs.pipeline.spec_files import pipeline_spec
-from podium.tools.packs import known_packs, shipped_packs
+from podium.tools.packs import list_packs, shipped_packs
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.context import CurrentContext
-from podium.web.pages.run_display import evidence, status_words, tone
+from podium.web.pages.run_display import evidence, status_text, tone
 from podium.web.pages.templates import page
 
 Choices = Mapping[tuple[str, str], tuple[str, ...]]
-"""Flow and option → the values there are. What is missing here is free text."""
+"""Flow and option → possible values. An option not listed takes free text."""
 
 _FIXED: WeakKeyDictionary[Podium, Choices] = WeakKeyDictionary()
-"""What podium.yaml says: a console reads it once."""
+"""Choices from podium.yaml, read once per console."""
 
 
 def choices_of(podium: Podium) -> Choices:
-    """Modes, agents, packs and pairs of this project."""
+    """Return the modes, agents, packs and pairs of this project."""
     fixed = _FIXED.get(podium)
     if fixed is None:
         fixed = _FIXED[podium] = _of_configuration(podium)
-    packs = known_packs(project=podium.folders.project, shipped=shipped_packs())
+    packs = list_packs(project=podium.folders.project, shipped=shipped_packs())
     return {**fixed, ("operator", "pack"): tuple(sorted(pack.name for pack in packs))}
 
 
 def _of_configuration(podium: Podium) -> Choices:
     agents = tuple(podium.settings.agents)
-    found = {
+    choices = {
         ("pipeline", "mode"): _readable(lambda: pipeline_spec(podium.configuration).modes),
         ("pipeline", "agent"): agents,
         ("playbook", "agent"): agents,
@@ -54,11 +54,11 @@ def _of_configuration(podium: Podium) -> Choices:
             lambda: [pair.name for pair in pairs_in_use(podium, podium.environ)]
         ),
     }
-    return {option: values for option, values in found.items() if values}
+    return {option: values for option, values in choices.items() if values}
 
 
 def _readable(values: Callable[[], Iterable[str]]) -> tuple[str, ...]:
-    """None of a flow whose part of podium.yaml is at fault: that is told when a run of it is started."""
+    """Return the values, or none when that part of podium.yaml is invalid: starting a run reports it."""
     try:
         return tuple(values())
     except PodiumError:
@@ -66,9 +66,9 @@ def _readable(values: Callable[[], Iterable[str]]) -> tuple[str, ...]:
 
 
 OPTION = "option_"
-"""How the names of fields begin that are options of a flow."""
+"""Prefix of form fields that are options of a flow."""
 APPROVE = "approve"
-"""The option by which whoever starts a run says yes to its plan."""
+"""Option by which the person who starts a run approves its plan."""
 TEXTS = {
     "pipeline": "The task: what is to be built or mended",
     "operator": "The message to the operator",
@@ -76,20 +76,20 @@ TEXTS = {
     "playbook": "The playbook: a file of the project",
     "duet": "The task for the two",
 }
-"""Flow → what its text is. Empty: it takes none."""
+"""Flow → label of its text. Empty: it takes none."""
 
 UNSAID = {
     ("pipeline", "agent"): "as the roles say",
     ("playbook", "agent"): "as podium.yaml says",
     ("operator", "pack"): "as podium.yaml says",
 }
-"""What it means to say nothing, where that can be done."""
+"""Meaning of an empty option, where one is allowed."""
 
 Kind = Literal["text", "tick", "lines", "pairs", "choice", "several"]
 
 
 class Field(FrozenModel):
-    """One option, as a field of a form."""
+    """One option as a form field."""
 
     name: str
     label: str
@@ -97,22 +97,22 @@ class Field(FrozenModel):
     kind: Kind
     default: str = ""
     choices: tuple[str, ...] = ()
-    """For one of them, or several."""
+    """Values of a `choice` or `several` field."""
     unsaid: str = ""
-    """What it means to say nothing; empty: something has to be chosen."""
+    """Meaning of an empty field; empty when a choice is required."""
 
 
 class StartForm(FrozenModel):
-    """How a flow is started."""
+    """Form that starts a flow."""
 
     flow: str
     text: str
-    """What its words are; empty: there are none."""
+    """Label of its text; empty when it takes none."""
     fields: tuple[Field, ...] = ()
 
 
 def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
-    """A form for each flow, with what the project has to choose from. A yes to a plan is offered to those alone who may give one."""
+    """Build a form for each flow with the project's choices. Approving a plan is offered only to approvers."""
     return [
         StartForm(
             flow=flow,
@@ -127,8 +127,8 @@ def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
     ]
 
 
-def wish_of(form: Mapping[str, str]) -> WorkRequest:
-    """What a filled form wishes for. Raises `BadInput` that names the field."""
+def work_request(form: Mapping[str, str]) -> WorkRequest:
+    """Build the work request of a filled form. Raises `BadInput` that names the field."""
     flow = form.get("flow", "")
     schema = option_schemas().get(flow)
     if schema is None:
@@ -160,7 +160,7 @@ def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
 
 
 def _with_choices(flow: str, field: Field, choices: Choices) -> Field:
-    """Chosen instead of written, where it is known what there is."""
+    """Turn the field into a choice where the values are known."""
     values = choices.get((flow, field.name), ())
     if not values:
         return field
@@ -209,21 +209,23 @@ _HINTS = {
     ("playbook", "dry_run"): "Work in a copy that is thrown away, and show what would change.",
     ("duet", "pairs"): "Pairs that may do it. None of them: every pair.",
 }
-"""What a field is for, in words of a form."""
+"""Hints shown beside the fields."""
 
 
 router = APIRouter()
 
-Word = Annotated[str, Query(max_length=200)]
+Filter = Annotated[str, Query(max_length=200)]
 
 
-def _wish(status: Word = "", flow: Word = "", text: Word = "", before: Word = "") -> RunFilter:
+def _runs_query(
+    status: Filter = "", flow: Filter = "", text: Filter = "", before: Filter = ""
+) -> RunFilter:
     if status and status not in list(ShownStatus):
         raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
     return RunFilter(status=status, flow=flow, text=text.strip(), before=before)
 
 
-Wished = Annotated[RunFilter, Depends(_wish)]
+RunFilters = Annotated[RunFilter, Depends(_runs_query)]
 
 
 @router.get("/runs")
@@ -231,27 +233,27 @@ async def runs_page(
     request: Request,
     context: CurrentContext,
     person: Viewer,
-    wish: Wished,
+    query: RunFilters,
 ) -> Response:
-    found = await see_runs(await context.store(), context.podium.engine, wish)
-    asked = _asked(wish)
+    listed = await see_runs(await context.store(), context.podium.engine, query)
+    asked = _asked(query)
     return page(
         request,
         "runs.html",
-        found=found,
-        wish=wish,
+        found=listed,
+        wish=query,
         states=list(ShownStatus),
-        flows=sorted({*flow_builders(), *([wish.flow] if wish.flow else [])}),
-        older=_older(found, wish),
-        further=_older(found, wish, "/runs/further"),
-        newest=_address("/runs", **asked) if wish.before else "",
-        live=urlencode({**asked, "before": wish.before}),
+        flows=sorted({*flow_builders(), *([query.flow] if query.flow else [])}),
+        older=_older(listed, query),
+        further=_older(listed, query, "/runs/further"),
+        newest=_address("/runs", **asked) if query.before else "",
+        live=urlencode({**asked, "before": query.before}),
         filtered=any(asked.values()),
         may_start=person.may(ConsoleRole.OPERATOR),
         forms=start_forms(choices_of(context.podium), may_approve=person.may(ConsoleRole.APPROVER)),
         evidence=evidence,
         tone=tone,
-        status_words=status_words,
+        status_text=status_text,
     )
 
 
@@ -260,19 +262,19 @@ async def further_runs(
     request: Request,
     context: CurrentContext,
     person: Viewer,
-    wish: Wished,
+    query: RunFilters,
 ) -> Response:
-    """Rows that are found in the next portion of older runs, for a page that is open."""
-    found = await see_runs(await context.store(), context.podium.engine, wish)
+    """Render the next page of older runs, for an open page."""
+    listed = await see_runs(await context.store(), context.podium.engine, query)
     return page(
         request,
         "runs_further.html",
-        found=found,
-        older=_older(found, wish),
-        further=_older(found, wish, "/runs/further"),
+        found=listed,
+        older=_older(listed, query),
+        further=_older(listed, query, "/runs/further"),
         evidence=evidence,
         tone=tone,
-        status_words=status_words,
+        status_text=status_text,
     )
 
 
@@ -287,28 +289,28 @@ async def start_run(request: Request, context: CurrentContext, person: Operator)
     may_approve = person.may(ConsoleRole.APPROVER)
     run = await submit(
         context.podium,
-        wish_of(filled),
+        work_request(filled),
         by=person.name,
         may_approve=may_approve,
         approver=person.approver,
     )
-    place = f"/runs/{run.id}"
+    path = f"/runs/{run.id}"
     if "hx-request" in request.headers:
         # What was typed stays where it is when it was wrong; when it was right the page goes on.
-        return Response(headers={"hx-redirect": place})
-    return RedirectResponse(place, status_code=303)
+        return Response(headers={"hx-redirect": path})
+    return RedirectResponse(path, status_code=303)
 
 
-def _asked(wish: RunFilter) -> dict[str, str]:
-    return {"status": wish.status, "flow": wish.flow, "text": wish.text}
+def _asked(query: RunFilter) -> dict[str, str]:
+    return {"status": query.status, "flow": query.flow, "text": query.text}
 
 
-def _older(found: RunsPage, wish: RunFilter, path: str = "/runs") -> str:
-    """Where older runs that fit are found. Empty: there are none."""
-    before = found.next_before
-    return _address(path, **_asked(wish), before=before) if before else ""
+def _older(listed: RunsPage, query: RunFilter, path: str = "/runs") -> str:
+    """Return the URL of older matching runs; empty when there are none."""
+    before = listed.next_before
+    return _address(path, **_asked(query), before=before) if before else ""
 
 
 def _address(path: str, **asked: str) -> str:
-    given = urlencode({name: value for name, value in asked.items() if value})
-    return f"{path}?{given}" if given else path
+    parameters = urlencode({name: value for name, value in asked.items() if value})
+    return f"{path}?{parameters}" if parameters else path

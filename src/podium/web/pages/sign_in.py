@@ -30,8 +30,8 @@ async def login(
     person = context.tokens.person_with(token.strip(), context.podium.clock.now())
     if person is None:
         context.attempts.failed(address_of(request.scope))
-        words = "This token is not known, or no longer. `podium serve tokens add NAME` makes one."
-        return page(request, "login.html", status_code=401, to=_within(to), words=words)
+        problem = "This token is not known, or no longer. `podium serve tokens add NAME` makes one."
+        return page(request, "login.html", status_code=401, to=_within(to), words=problem)
     answer = RedirectResponse(_within(to), status_code=303)
     begin_session(answer, request, person, context.session_length)
     return answer
@@ -45,7 +45,7 @@ async def logout(request: Request, person: Viewer) -> Response:
 
 
 def _within(to: str) -> str:
-    """A path of this console, whatever was asked for."""
+    """Return the target if it is a path of this console, else `/`."""
     # Browsers read a backslash as a slash, and skip control characters.
     strange = "\\" in to or not to.isprintable()
     return to if to.startswith("/") and not to.startswith("//") and not strange else "/"

@@ -14,7 +14,7 @@ from podium.render.event import shorten
 from podium.render.text import counted, safe_text, shown_line, shown_text
 from podium.web.access.authentication import (
     FORM_FIELD,
-    FORM_WORD,
+    FORM_HEADER,
     cookie_of,
     form_cookie_of,
     person_of,
@@ -26,16 +26,16 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def ago(at: datetime | None, now: datetime | None = None) -> str:
-    """How long ago, or in how long, in one unit: `3 min ago`, `in 2 h`."""
+    """Format a time relative to now, in one unit: `3 min ago`, `in 2 h`."""
     if at is None:
         return ""
     seconds = ((now or datetime.now(UTC)) - at).total_seconds()
-    words = span(abs(seconds))
-    return f"{words} ago" if seconds >= 0 else f"in {words}"
+    duration = span(abs(seconds))
+    return f"{duration} ago" if seconds >= 0 else f"in {duration}"
 
 
 def span(seconds: float) -> str:
-    """A length of time in one unit."""
+    """Format a duration in one unit."""
     if seconds < MINUTE:
         return f"{seconds:.0f} s"
     if seconds < HOUR:
@@ -44,7 +44,7 @@ def span(seconds: float) -> str:
 
 
 def money(usd: float) -> str:
-    """Dollars, with as many places as a small sum needs."""
+    """Format dollars, with more decimals for small sums."""
     return f"${usd:.2f}" if usd >= 1 or not usd else f"${usd:.4f}"
 
 
@@ -74,25 +74,25 @@ environment = _environment()
 
 
 def render(name: str, **values: object) -> str:
-    """A template as text, for what is pushed to pages that are open."""
+    """Render a template as text, for live updates of open pages."""
     return environment.get_template(name).render(**values)
 
 
 def page(request: Request, name: str, *, status_code: int = 200, **values: object) -> HTMLResponse:
-    """A page or a part of one, with what all of them know."""
+    """Render a page or a part of one, with the common values."""
     context = web_context(request)
     cookie, person = form_cookie_of(request), person_of(request)
     # Whoever has a session of their own beside a link's may open more than its card.
     roams = person is not None and (not person.card or cookie != cookie_of(request))
-    known = {
+    common = {
         "person": person,
         "roams": roams,
         "home": f"/cards/{person.card}" if person and not roams else "/",
-        "form_word": context.sessions.form_word(cookie) if cookie else "",
+        "form_token": context.sessions.form_token(cookie) if cookie else "",
         "form_field": FORM_FIELD,
-        "form_header": FORM_WORD,
+        "form_header": FORM_HEADER,
         "here": request.scope["path"],
         "now": context.podium.clock.now(),
         "project": context.podium.folders.project.name,
     }
-    return HTMLResponse(render(name, **known, **values), status_code)
+    return HTMLResponse(render(name, **common, **values), status_code)

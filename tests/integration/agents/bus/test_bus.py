@@ -17,7 +17,7 @@ import zmq
 import zmq.asyncio
 
 from podium.agents.bus import Asked, Bus, BusAgent, BusPeer, BusSettings, socket_of
-from podium.agents.bus.peer import Tell
+from podium.agents.bus.peer import Notify
 from podium.agents.bus.wire import Join
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
@@ -55,7 +55,7 @@ async def bus_in(folder: Path, **fields: float) -> AsyncIterator[Bus]:
 def agent_on(bus: Bus, doors: FakeHookDoors | None = None, **options: str) -> BusAgent:
     kit = AgentDeps(
         launcher=FakeLauncher(),
-        enclosures=FakeEnclosures(),
+        confinement_provider=FakeEnclosures(),
         doors=doors or FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=FixedClock(),
@@ -104,7 +104,7 @@ class Echo:
         self.may = asyncio.Event()
         self.may.set()
 
-    async def __call__(self, asked: Asked, tell: Tell) -> str:
+    async def __call__(self, asked: Asked, tell: Notify) -> str:
         self.asked.append(asked)
         try:
             await self.may.wait()
@@ -286,7 +286,7 @@ async def test_a_turn_that_is_cancelled_is_cancelled_there(folder: Path) -> None
 
 
 async def test_a_program_that_cannot_answer_says_why(folder: Path) -> None:
-    async def broken(asked: Asked, tell: Tell) -> str:
+    async def broken(asked: Asked, tell: Notify) -> str:
         raise RuntimeError("no idea")
 
     async with bus_in(folder) as bus, joined(bus, broken):

@@ -86,7 +86,9 @@ async def at_desk(
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
             ),
-            enclosures=FakeEnclosures(_fence(tools.root, own.command) if confined else None),
+            confinement_provider=FakeEnclosures(
+                _fence(tools.root, own.command) if confined else None
+            ),
             doors=HookServer(
                 tools.door,
                 tools.toolbox,

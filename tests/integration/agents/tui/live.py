@@ -13,7 +13,14 @@ from typing import Any
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Delivered, Injector, Panes, Program, Screen, look
-from podium.agents.tui.adapter import Adapter, Launch, Place, Said, Status, Written
+from podium.agents.tui.adapter import (
+    Adapter,
+    Launch,
+    ProgramContext,
+    Status,
+    TranscriptEntry,
+    Written,
+)
 from podium.agents.tui.panes import end_program
 from podium.core.errors import TimedOut
 from podium.core.model import Json
@@ -29,7 +36,7 @@ Options = Callable[[str], AgentOptions]
 """The agent's options for a model that is served at this address."""
 
 
-def words_of(said: list[Said]) -> list[str]:
+def words_of(said: list[TranscriptEntry]) -> list[str]:
     return [each.text for each in said if each.kind == "words"]
 
 
@@ -46,7 +53,7 @@ def files_below(root: Path) -> Iterator[tuple[Path, bytes]]:
                     yield file, file.read_bytes()
 
 
-def kinds_of(said: list[Said]) -> list[str]:
+def kinds_of(said: list[TranscriptEntry]) -> list[str]:
     return [each.kind for each in said]
 
 
@@ -57,7 +64,7 @@ class Live:
     house: House
     server: ModelServer
     adapter: Adapter
-    place: Place
+    place: ProgramContext
     launched: Launch
     panes: Panes
     pane: str = ""
@@ -105,9 +112,9 @@ class Live:
         self.sent += 1
         return await injector.deliver(self.sent, text)
 
-    async def hears(self, mark: Json, kind: str = "end", count: int = 1) -> list[Said]:
+    async def hears(self, mark: Json, kind: str = "end", count: int = 1) -> list[TranscriptEntry]:
         """What it wrote down since, up to the last of so many of that kind."""
-        said: list[Said] = []
+        said: list[TranscriptEntry] = []
 
         def is_there() -> bool:
             nonlocal mark
@@ -119,9 +126,9 @@ class Live:
         found = [at for at, each in enumerate(said) if each.kind == kind]
         return said[: found[count - 1] + 1]
 
-    async def ask(self, text: str) -> list[Said]:
+    async def ask(self, text: str) -> list[TranscriptEntry]:
         """A whole turn: what it wrote down from the message to its end."""
-        mark = self.written.mark()
+        mark = self.written.end_position()
         await self.deliver(text)
         return await self.hears(mark)
 
@@ -179,8 +186,10 @@ async def alive(
         yield live
 
 
-def _place(root: Path, options: AgentOptions, hook: Sequence[str], confined: bool) -> Place:
-    place = Place(
+def _place(
+    root: Path, options: AgentOptions, hook: Sequence[str], confined: bool
+) -> ProgramContext:
+    place = ProgramContext(
         name="planner",
         cwd=root / "work",
         home=root / "side/home",

@@ -30,33 +30,33 @@ async def test_what_a_pane_writes_wakes_whoever_waits_and_another_pane_does_not(
     one, other = await house.open("composer"), await house.open("composer", "executer")
     await house.shows(one, ">")
     await house.shows(other, ">")
-    beats, silent = house.activity.beats(one), house.activity.beats(other)
+    beats, silent = house.activity.signs(one), house.activity.signs(other)
     waiting = asyncio.ensure_future(house.activity.beyond(one, beats, 30.0))
     await house.panes.press(one, "x")
     assert await waiting
-    assert house.activity.beats(other) == silent
+    assert house.activity.signs(other) == silent
     assert not await house.activity.beyond(other, silent, 0.05)
 
 
 async def test_the_screen_is_never_older_than_the_sign_of_life(house: House) -> None:
     pane = await shell(house, "for i in $(seq 1 50); do read line; echo got $i; done")
     for number in range(1, 20):
-        beats = house.activity.beats(pane)
-        await house.control.tell(f"send-keys -t {pane} Enter")
+        beats = house.activity.signs(pane)
+        await house.control.run(f"send-keys -t {pane} Enter")
         while f"got {number}" not in (await look(house.control, pane)).text:
             assert await house.activity.beyond(pane, beats, 30.0)
-            beats = house.activity.beats(pane)
+            beats = house.activity.signs(pane)
 
 
 async def test_the_end_of_a_program_is_a_sign_of_life(house: House) -> None:
     # It goes a while after its last word, so that nothing else can tell of it.
     pane = await shell(house, "stty -echo; echo ready; read line; sleep 0.3; exit 3")
     await house.shows(pane, "ready")
-    await house.control.tell(f"send-keys -t {pane} Enter")
-    beats = house.activity.beats(pane)
+    await house.control.run(f"send-keys -t {pane} Enter")
+    beats = house.activity.signs(pane)
     while not (await look(house.control, pane)).dead:
         assert await house.activity.beyond(pane, beats, 30.0)
-        beats = house.activity.beats(pane)
+        beats = house.activity.signs(pane)
 
 
 async def test_when_all_is_silent_tmux_is_asked_whether_it_missed_an_end(
@@ -87,11 +87,11 @@ async def test_the_end_of_each_of_many_programs_is_told_though_tmux_misses_some(
         await house.panes.restart(pane, Program(name="shell", argv=argv, cwd=house.root))
         await house.activity.expect_end(pane)
         await house.shows(pane, "ready")
-        beats = house.activity.beats(pane)
-        await house.control.tell(f"send-keys -t {pane} Enter")
+        beats = house.activity.signs(pane)
+        await house.control.run(f"send-keys -t {pane} Enter")
         while (await look(house.control, pane)).exit_code != 3:
             assert await house.activity.beyond(pane, beats, 60.0)
-            beats = house.activity.beats(pane)
+            beats = house.activity.signs(pane)
 
 
 async def test_what_is_kept_is_bounded_private_and_the_newest(
@@ -99,7 +99,7 @@ async def test_what_is_kept_is_bounded_private_and_the_newest(
 ) -> None:
     monkeypatch.setattr(activity_module, "_BLOCKS", 8)  # 32 KB instead of 4 MB, to be quick
     pane = await shell(house, "read line; seq 1 60000; exec sleep 1000")
-    await house.control.tell(f"send-keys -t {pane} Enter")
+    await house.control.run(f"send-keys -t {pane} Enter")
     await house.shows(pane, "60000")
     folder = house.server.settings.folder / "activity"
 
@@ -132,7 +132,7 @@ async def test_a_second_podium_follows_the_same_pane_without_disturbing_the_firs
     await activity.follow(pane)
     await activity.follow(pane)
     assert await house.control.ask(f"display-message -p -t {pane} '#{{pane_pipe}}'") == ["1"]
-    beats = activity.beats(pane), house.activity.beats(pane)
+    beats = activity.signs(pane), house.activity.signs(pane)
     await house.panes.press(pane, "x")
     assert await activity.beyond(pane, beats[0], 30.0)
     assert await house.activity.beyond(pane, beats[1], 30.0)
@@ -146,7 +146,7 @@ async def test_a_program_started_again_in_its_pane_is_still_followed(house: Hous
     await house.shows(pane, ">")
     await house.panes.restart(pane, house.program("composer"))
     await house.shows(pane, ">")
-    beats = house.activity.beats(pane)
+    beats = house.activity.signs(pane)
     await house.panes.press(pane, "x")
     assert await house.activity.beyond(pane, beats, 30.0)
 
@@ -157,7 +157,7 @@ async def test_a_folder_of_any_name_can_keep_what_panes_write(root: Path, name: 
     async with housed(root, folder=root / name) as house:
         pane = await house.open("composer")
         await house.shows(pane, ">")
-        beats = house.activity.beats(pane)
+        beats = house.activity.signs(pane)
         await house.panes.press(pane, "x")
         assert await house.activity.beyond(pane, beats, 30.0)
         assert sorted(os.listdir(root)) == sorted([name, "s"])

@@ -108,7 +108,7 @@ async def test_the_door_is_open_for_its_hook_during_the_turn_alone(root: Path) -
     async with on_stage(root) as podium:
         podium.doors.door.hook_env = {"PODIUM_DOOR": "there", "PODIUM_DOOR_TOKEN": "word"}
         agent = podium.seat("composer", "status")
-        file = agent.side.quarters.door_file
+        file = agent.side.folders.door_file
         seen: list[str] = []
         podium.doors.door.tell = lambda *_: seen.append(file.read_text())  # type: ignore[method-assign]
         await agent.ask(a_turn())
@@ -159,7 +159,7 @@ async def test_its_private_files_are_private_and_gone_with_the_pair(root: Path) 
     async with on_stage(root) as podium:
         agent = podium.seat("unbracketed")
         await agent.ask(a_turn())
-        files = [path for path in agent.side.quarters.folder.rglob("*") if path.is_file()]
+        files = [path for path in agent.side.folders.folder.rglob("*") if path.is_file()]
         assert {path.name for path in files} >= {"side.json"}
         assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     assert not (root / "own").exists()

@@ -66,7 +66,7 @@ async def test_a_server_that_is_lost_takes_nothing_along_but_its_programs(root: 
     async with on_stage(root) as podium:
         agent = podium.seat("composer", primer="You are PLANNER.")
         await agent.ask(a_turn(1))
-        await agent._control.tell("kill-server")
+        await agent._control.run("kill-server")
         turn = a_turn(2)
         assert message_in(await agent.ask(turn), turn) is not None
         assert [words[:7] for words in podium.taken()] == ["You are", "Mend th"] * 2
@@ -102,7 +102,7 @@ async def test_what_it_asks_in_the_middle_of_a_turn_does_not_send_the_turn_again
 
 
 async def test_one_that_forgot_its_block_is_reminded_once(root: Path) -> None:
-    async with on_stage(root, terms=quick(nudge_at=0.02)) as podium:
+    async with on_stage(root, timings=quick(nudge_at=0.02)) as podium:
         agent = podium.seat("composer", "forgets")
         turn = a_turn(seconds=60.0)
         assert message_in(await agent.ask(turn), turn) is not None
@@ -115,7 +115,7 @@ async def test_one_that_forgot_its_block_is_reminded_once(root: Path) -> None:
 async def test_one_that_is_busy_is_not_spoken_to_and_interrupted_when_its_time_is_over(
     root: Path,
 ) -> None:
-    async with on_stage(root, terms=quick(nudge_at=0.1)) as podium:
+    async with on_stage(root, timings=quick(nudge_at=0.1)) as podium:
         agent = podium.seat("composer", "stuck", "plain")
         with pytest.raises(TimedOut) as told:
             await agent.ask(a_turn(seconds=3.0))
@@ -129,7 +129,7 @@ async def test_one_that_is_busy_is_not_spoken_to_and_interrupted_when_its_time_i
 
 @pytest.mark.soak
 async def test_a_turn_whose_time_was_over_is_sent_again_when_it_is_asked_again(root: Path) -> None:
-    async with on_stage(root, terms=quick(nudge_at=2.0)) as podium:
+    async with on_stage(root, timings=quick(nudge_at=2.0)) as podium:
         agent = podium.seat("composer", "silent")
         for _ in range(2):
             with pytest.raises(TimedOut, match="brought no plan block"):

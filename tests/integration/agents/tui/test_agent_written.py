@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui.exchange import GO_ON
-from podium.agents.tui.reply_reader import trouble_of
+from podium.agents.tui.reply_reader import error_of
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
@@ -123,7 +123,7 @@ def test_what_a_bad_end_says_becomes_an_error_of_the_tree(
     words: str, kind: type[PodiumError]
 ) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    trouble = trouble_of("'planner' (claude)", words, now)
+    trouble = error_of("'planner' (claude)", words, now)
     assert type(trouble) is kind
     assert words in str(trouble)
     if isinstance(trouble, RateLimited):

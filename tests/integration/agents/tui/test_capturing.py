@@ -54,13 +54,13 @@ async def test_last_words_of_a_program_that_ended_are_told(house: House) -> None
         await refuse_dead(house.control, pane, replace(screen, exit_code=7))
     with pytest.raises(ProgramEnded, match="ended; start it again"):
         await refuse_dead(house.control, pane, replace(screen, exit_code=None))
-    assert "fatal: no key" in told.value.last_words
-    assert "99" in told.value.last_words
+    assert "fatal: no key" in told.value.last_output
+    assert "99" in told.value.last_output
 
 
 async def test_a_pane_that_was_closed_is_told(house: House) -> None:
     pane = await house.open("composer")
     await house.open("composer", "executer")
-    await house.control.tell(f"kill-pane -t {pane}")
+    await house.control.run(f"kill-pane -t {pane}")
     with pytest.raises(PaneGone):
         await look(house.control, pane)

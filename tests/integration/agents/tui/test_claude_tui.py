@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.agents.tui.claude import ClaudeTui
 from podium.testing.modelserver import Script
 from tests.integration.agents import clis
@@ -34,7 +34,7 @@ def options(url: str) -> AgentOptions:
     )
 
 
-async def told(live: Live, text: str) -> list[Said]:
+async def told(live: Live, text: str) -> list[TranscriptEntry]:
     """A whole turn, with the words made fit as whoever sends them does."""
     return await live.ask(ClaudeTui().fitted(text, live.place))
 
@@ -64,9 +64,9 @@ async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denie
         await live.becomes("ready")
         said = await told(live, asked)
         assert live.server.prompts() == [asked]
-        assert said[0] == Said("prompt", asked)
+        assert said[0] == TranscriptEntry("prompt", asked)
         assert words_of(said) == [BLOCK]
-        assert said[-1] == Said("end")
+        assert said[-1] == TranscriptEntry("end")
         assert live.written.session == live.launched.session
         assert files_with_the_key(root) == []
         await live.becomes("ready")
@@ -104,7 +104,7 @@ async def test_an_interrupted_turn_is_over_and_the_next_message_is_taken(root: P
     steps = {"slow": [SLOW], "next": ["Next."]}
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:slow")
         await live.server.wait_for_requests(1, 60)
         await live.becomes("busy")
@@ -123,7 +123,7 @@ async def test_an_answer_and_a_tool_are_interrupted_in_the_middle(root: Path) ->
     async with alive(root, ClaudeTui(), options, steps, hook=recording_hook(root)) as live:
         await live.becomes("ready")
         for script, sign in (("drip", "word word word"), ("sleep", "$ sleep 100")):
-            mark = live.written.mark()
+            mark = live.written.end_position()
             await live.deliver(f"SCRIPT:{script}")
             await live.shows(sign)
             await live.press(*ClaudeTui().interrupt_keys)
@@ -227,7 +227,7 @@ async def test_one_that_was_killed_goes_on_in_its_conversation(root: Path) -> No
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
         await told(live, "SCRIPT:one")
-        session, mark = live.launched.session, live.written.mark()
+        session, mark = live.launched.session, live.written.end_position()
         await live.start_again()
         assert live.launched.session == session
         await live.becomes("ready")
@@ -251,13 +251,13 @@ async def test_one_that_was_killed_at_work_still_has_the_message(root: Path) -> 
     steps = {"slow": [SLOW], "next": ["Next."]}
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:slow")
         await live.server.wait_for_requests(1, 60)
         assert kinds_of(await live.hears(mark, "prompt")) == ["prompt"]
         await live.start_again()
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:next")
         assert words_of(await live.hears(mark)) == ["Next."]
 
@@ -267,7 +267,7 @@ async def test_what_is_said_to_one_at_work_is_answered_after_that(root: Path) ->
     steps = {"slow": [{"text": "First.", "delay_seconds": 3}], "next": ["Second."]}
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:slow")
         await live.becomes("busy")
         await live.deliver("SCRIPT:next")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Composer, Screen
-from podium.agents.tui.adapter import Place, Said, Status
+from podium.agents.tui.adapter import ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.codex import CodexTui, read
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import Json
@@ -147,27 +147,27 @@ MOVED = {"/w/a": {"type": "update", "move_path": "/w/b"}, "/w/c": {"type": "add"
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        (item("UserMessage", content=[{"type": "text", "text": "do\nit"}]), [Said("prompt", "do\nit")]),
-        (spoken("one", "two"), [Said("words", "onetwo")]),
+        (item("UserMessage", content=[{"type": "text", "text": "do\nit"}]), [TranscriptEntry("prompt", "do\nit")]),
+        (spoken("one", "two"), [TranscriptEntry("words", "onetwo")]),
         (message("assistant", "a summary of what was said, for itself"), []),
         (message("user", "<environment_context>"), []),
-        (event("task_complete", last_agent_message="x"), [Said("end")]),
-        (event("task_complete", error={"message": "no key"}), [Said("end", "no key", ok=False)]),
-        (event("task_complete", error="?"), [Said("end", "it gives no reason", ok=False)]),
-        (event("turn_aborted", reason="interrupted"), [Said("end", "it was interrupted", ok=False)]),
-        (item("CommandExecution", id="u", status="completed"), [Said("used", use="u")]),
+        (event("task_complete", last_agent_message="x"), [TranscriptEntry("end")]),
+        (event("task_complete", error={"message": "no key"}), [TranscriptEntry("end", "no key", ok=False)]),
+        (event("task_complete", error="?"), [TranscriptEntry("end", "it gives no reason", ok=False)]),
+        (event("turn_aborted", reason="interrupted"), [TranscriptEntry("end", "it was interrupted", ok=False)]),
+        (item("CommandExecution", id="u", status="completed"), [TranscriptEntry("used", use="u")]),
         (
             item("CommandExecution", id="u", status="failed", exit_code=3),
-            [Said("used", "exit code 3", use="u", ok=False)],
+            [TranscriptEntry("used", "exit code 3", use="u", ok=False)],
         ),
         (
             item("FileChange", id="u", status="completed", changes=MOVED),
-            [Said("used", use=use) for use in ("u", "u#0", "u#1", "u#2", "u#3")],
+            [TranscriptEntry("used", use=use) for use in ("u", "u#0", "u#1", "u#2", "u#3")],
         ),
         (item("Reasoning", id="u"), []),
     ],
 )  # fmt: skip
-def test_what_its_records_say(record: dict[str, Any], said: list[Said]) -> None:
+def test_what_its_records_say(record: dict[str, Any], said: list[TranscriptEntry]) -> None:
     assert read(record) == said
 
 
@@ -204,8 +204,8 @@ def test_no_record_makes_it_stumble(
     assert read({"type": kind, "payload": payload.get("item")}) == []
 
 
-def a_place(root: Path, *, confined: bool = False, **options: Any) -> Place:
-    place = Place(
+def a_place(root: Path, *, confined: bool = False, **options: Any) -> ProgramContext:
+    place = ProgramContext(
         name="planner",
         cwd=root / "work",
         home=root / "side/home",
@@ -220,7 +220,7 @@ def a_place(root: Path, *, confined: bool = False, **options: Any) -> Place:
     return place
 
 
-def settings_in(place: Place) -> dict[str, Any]:
+def settings_in(place: ProgramContext) -> dict[str, Any]:
     return tomllib.loads((place.home / ".codex/config.toml").read_text())
 
 
@@ -285,7 +285,7 @@ def test_what_agents_inside_the_agent_write_is_not_its_conversation(tmp_path: Pa
     folder.mkdir(parents=True)
     main = folder / f"rollout-2026-11-16T18-53-32-{SESSION}.jsonl"
     main.write_text(begins("cli", "user"))
-    mark = written.mark()
+    mark = written.end_position()
     copied = json.dumps(spoken("an old answer")) + "\n"
     for number, about in enumerate(
         (begins({"subagent": {}}, "subagent"), begins({"subagent": {}}, None), "{", "")
@@ -297,7 +297,7 @@ def test_what_agents_inside_the_agent_write_is_not_its_conversation(tmp_path: Pa
     assert written.since(mark)[0] == []
     with main.open("a") as file:
         file.write(json.dumps(spoken("the answer")) + "\n")
-    assert written.since(mark)[0] == [Said("words", "the answer")]
+    assert written.since(mark)[0] == [TranscriptEntry("words", "the answer")]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.agents.tui.codex import CodexTui
 from podium.testing import retry_until
 from tests.integration.agents import clis
@@ -55,7 +55,7 @@ def options(url: str, **changes: object) -> AgentOptions:
     return AgentOptions.model_validate(given)
 
 
-async def tell(live: Live, words: str) -> list[Said]:
+async def tell(live: Live, words: str) -> list[TranscriptEntry]:
     return await live.ask(CODEX.fitted(words, live.place))
 
 
@@ -115,7 +115,7 @@ async def test_while_it_works_its_input_is_not_to_be_seen_and_escape_ends_it(roo
     async with alive(root, CODEX, options, steps) as live:
         ready = await live.becomes("ready")
         assert CODEX.composer(ready, "x") == "empty"
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:slow think long")
         busy = await live.becomes("busy")
 
@@ -189,7 +189,7 @@ async def test_what_it_tells_itself_when_it_shortens_its_memory_is_no_answer(roo
         await live.becomes("ready")
         await tell(live, "SCRIPT:hi there")
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.press(*"/compact")
         await live.shows("summarize conversation")
         await live.press("Enter")

@@ -28,9 +28,9 @@ async def test_a_hundred_questions_at_once_get_their_own_answers(house: House) -
 
 async def test_every_byte_that_a_word_can_hold_arrives(house: House) -> None:
     text = "".join(map(chr, range(1, 0x300))) + "🎭 `$(id)` #{pid} ~ \\ ' \" ; {}"
-    await house.control.tell(f"set-buffer -b word -- {quoted(text)}")
+    await house.control.run(f"set-buffer -b word -- {quoted(text)}")
     target = house.root / "word"
-    await house.control.tell(f"save-buffer -b word {quoted(str(target))}")
+    await house.control.run(f"save-buffer -b word {quoted(str(target))}")
     assert target.read_bytes() == text.encode()
 
 
@@ -38,7 +38,7 @@ async def test_tmux_says_no_in_its_own_words(house: House) -> None:
     with pytest.raises(TmuxRefused, match="unknown command"):
         await house.control.ask("make-coffee")
     with pytest.raises(PaneGone, match="%99"):
-        await house.control.tell("display-message -p fine ; capture-pane -t %99")
+        await house.control.run("display-message -p fine ; capture-pane -t %99")
     assert await house.control.ask("display-message -p 'still here'") == ["still here"]
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import GenericTui, Program
-from podium.agents.tui.adapter import Said, Terms
-from podium.agents.tui.delivery import Letter
-from podium.agents.tui.reply_reader import ScreenEar, StreamGate, WrittenEar
+from podium.agents.tui.adapter import TranscriptEntry, TuiTimings
+from podium.agents.tui.delivery import OutboundMessage
+from podium.agents.tui.reply_reader import ScreenReplyReader, StreamGate, TranscriptReplyReader
 from podium.agents.tui.screen import history_size
 from podium.agents.tui.screen_watch import Sight
 from podium.core.errors import AgentLost
@@ -25,8 +25,8 @@ from tests.unit.agents.tui.pair_rig import a_turn
 
 AWAITED = AwaitedMessage(sender="PLANNER", types=("plan",), task="T1", nonce="ab12cd34")
 BLOCK = block_of(MessageBlock(to="EXECUTER", type="plan", id="T1-ab12cd34", body="look"))
-OURS = Said("prompt", "Mend the roof.")
-END = Said("end")
+OURS = TranscriptEntry("prompt", "Mend the roof.")
+END = TranscriptEntry("end")
 
 
 class Told:
@@ -34,16 +34,16 @@ class Told:
 
     session = "one"
 
-    def __init__(self, *said: Said) -> None:
+    def __init__(self, *said: TranscriptEntry) -> None:
         self.said = list(said)
 
     def folders(self) -> Sequence[Path]:
         return ()
 
-    def mark(self) -> Json:
+    def end_position(self) -> Json:
         return len(self.said)
 
-    def since(self, mark: Json) -> tuple[list[Said], Json]:
+    def since(self, mark: Json) -> tuple[list[TranscriptEntry], Json]:
         return self.said[mark:], len(self.said)
 
 
@@ -56,16 +56,18 @@ class Resting:
         return True
 
 
-def an_ear(told: Told, door: FakeTurnDoor | None = None, text: str = OURS.text) -> WrittenEar:
-    letter = Letter(owner="0123456789", text=text, number=1, server=(1, 1), mark=0)
+def an_ear(
+    told: Told, door: FakeTurnDoor | None = None, text: str = OURS.text
+) -> TranscriptReplyReader:
+    letter = OutboundMessage(owner="0123456789", text=text, number=1, server=(1, 1), mark=0)
     with MemoryTranscripts().open(a_turn(), "planner") as transcript:
-        return WrittenEar(
+        return TranscriptReplyReader(
             "'planner' (claude)",
             told,
             letter,
             AWAITED,
             cast("Sight", Resting()),
-            Terms(),
+            TuiTimings(),
             door or FakeTurnDoor(),
             transcript,
             lambda _: None,
@@ -73,42 +75,72 @@ def an_ear(told: Told, door: FakeTurnDoor | None = None, text: str = OURS.text) 
         )
 
 
-async def heard(*said: Said) -> str | None:
+async def heard(*said: TranscriptEntry) -> str | None:
     answer = await an_ear(Told(*said)).hear()
     return None if answer is None else answer.text
 
 
 async def test_all_words_until_the_end_of_the_turn_are_the_answer() -> None:
-    said = (OURS, Said("words", "I look."), Said("words", BLOCK), END, Said("words", "more"))
+    said = (
+        OURS,
+        TranscriptEntry("words", "I look."),
+        TranscriptEntry("words", BLOCK),
+        END,
+        TranscriptEntry("words", "more"),
+    )
     assert await heard(*said) == f"I look.\n{BLOCK}"
 
 
 async def test_a_turn_that_is_not_over_has_no_answer_yet() -> None:
-    assert await heard(OURS, Said("words", BLOCK)) is None
+    assert await heard(OURS, TranscriptEntry("words", BLOCK)) is None
 
 
 async def test_words_before_the_prompt_are_of_an_earlier_turn() -> None:
-    assert await heard(Said("words", "old"), END, OURS, Said("words", "new"), END) == "new"
+    assert (
+        await heard(
+            TranscriptEntry("words", "old"), END, OURS, TranscriptEntry("words", "new"), END
+        )
+        == "new"
+    )
 
 
 async def test_an_earlier_turn_that_is_written_down_late_is_passed_over() -> None:
-    late = (Said("prompt", "Paint it."), Said("end", "Request interrupted", ok=False))
-    assert await heard(*late, OURS, Said("words", "new"), END) == "new"
-    assert await heard(Said("prompt", "Paint it."), Said("words", "done"), END) is None
+    late = (
+        TranscriptEntry("prompt", "Paint it."),
+        TranscriptEntry("end", "Request interrupted", ok=False),
+    )
+    assert await heard(*late, OURS, TranscriptEntry("words", "new"), END) == "new"
+    assert (
+        await heard(TranscriptEntry("prompt", "Paint it."), TranscriptEntry("words", "done"), END)
+        is None
+    )
 
 
 async def test_a_prompt_that_is_not_known_again_counts_when_its_turn_brings_the_message() -> None:
-    assert await heard(Said("prompt", "[image] Mend…"), Said("words", BLOCK), END) == BLOCK
+    assert (
+        await heard(
+            TranscriptEntry("prompt", "[image] Mend…"), TranscriptEntry("words", BLOCK), END
+        )
+        == BLOCK
+    )
 
 
 async def test_a_reminder_in_the_middle_does_not_lose_the_words_before_it() -> None:
-    nudge = Said("prompt", "If finished, emit the tagged block now.")
-    assert await heard(OURS, Said("words", "one"), nudge, Said("words", "two"), END) == "one\ntwo"
+    nudge = TranscriptEntry("prompt", "If finished, emit the tagged block now.")
+    assert (
+        await heard(
+            OURS, TranscriptEntry("words", "one"), nudge, TranscriptEntry("words", "two"), END
+        )
+        == "one\ntwo"
+    )
 
 
 async def test_a_letter_that_was_handed_over_as_a_file_is_known_by_its_name() -> None:
-    told = Told(Said("prompt", "Your message is in the file /m/0-1-0123456789.txt - read it"), END)
-    told.said[1:1] = [Said("words", "read")]
+    told = Told(
+        TranscriptEntry("prompt", "Your message is in the file /m/0-1-0123456789.txt - read it"),
+        END,
+    )
+    told.said[1:1] = [TranscriptEntry("words", "read")]
     answer = await an_ear(told, text="long\n" * 9999).hear()
     assert answer is not None
     assert answer.text == "read"
@@ -117,7 +149,7 @@ async def test_a_letter_that_was_handed_over_as_a_file_is_known_by_its_name() ->
 async def test_a_turn_without_a_word_is_none_only_when_its_program_rests() -> None:
     with pytest.raises(AgentLost, match="without a word"):
         await heard(OURS, END)
-    assert await heard(OURS, END, Said("words", "late"), END) == "late"
+    assert await heard(OURS, END, TranscriptEntry("words", "late"), END) == "late"
 
 
 async def test_one_that_was_told_to_wait_for_a_person_may_end_without_a_word() -> None:
@@ -129,8 +161,11 @@ async def test_one_that_was_told_to_wait_for_a_person_may_end_without_a_word() -
 
 async def test_what_became_of_its_tools_is_told_at_the_door() -> None:
     door = FakeTurnDoor()
-    uses = (Said("used", "", "use_1"), Said("used", "no such file", "use_2", ok=False))
-    await an_ear(Told(OURS, *uses, Said("words", "Done."), END), door).hear()
+    uses = (
+        TranscriptEntry("used", "", "use_1"),
+        TranscriptEntry("used", "no such file", "use_2", ok=False),
+    )
+    await an_ear(Told(OURS, *uses, TranscriptEntry("words", "Done."), END), door).hear()
     assert door.settled == {"use_1": True, "use_2": False}
 
 
@@ -163,10 +198,10 @@ async def test_a_block_that_scrolled_away_further_than_the_mark_tells_is_found(
     )
     await house.shows(pane, "that is all")
     generic = GenericTui(AgentOptions(name="x", command=("cat",)))
-    sight = Sight(house.control, house.activity, pane, generic, Terms())
+    sight = Sight(house.control, house.activity, pane, generic, TuiTimings())
     mark = await history_size(house.control, pane)
     with MemoryTranscripts().open(a_turn(), "planner") as transcript:
-        ear = ScreenEar(
-            house.control, pane, sight, mark, AWAITED, Terms(), transcript, lambda _: None
+        reader = ScreenReplyReader(
+            house.control, pane, sight, mark, AWAITED, TuiTimings(), transcript, lambda _: None
         )
-    assert await ear.found(AWAITED)
+    assert await reader.has_block(AWAITED)

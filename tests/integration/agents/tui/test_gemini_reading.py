@@ -12,7 +12,7 @@ import pytest
 
 from podium.agents.deps import AgentOptions
 from podium.agents.headless.gemini.program import CONVERSATIONS
-from podium.agents.tui.adapter import Place, Said
+from podium.agents.tui.adapter import ProgramContext, TranscriptEntry
 from podium.agents.tui.gemini import GeminiTui
 from podium.agents.tui.gemini_transcript import GeminiWritten
 from podium.core.errors import AgentNotLoggedIn, BadInput
@@ -23,10 +23,10 @@ OTHER = "6a1d4e49-3615-47b4-8e59-ddae9f534f7c"
 CONTEXT = {"id": "0", "type": "user", "content": [{"text": "<session_context>"}]}
 
 
-def a_place(tmp_path: Path, **changes: Any) -> Place:
+def a_place(tmp_path: Path, **changes: Any) -> ProgramContext:
     env = {"GEMINI_API_KEY": "secret://KEY"}
     given = AgentOptions(name="planner", model="gemini-2.5-flash", env=env, **changes)
-    place = Place(
+    place = ProgramContext(
         name="planner",
         cwd=tmp_path / "work",
         home=tmp_path / "side/home",
@@ -44,7 +44,9 @@ def a_place(tmp_path: Path, **changes: Any) -> Place:
 class Conversation:
     """A file as the CLI writes it."""
 
-    def __init__(self, place: Place, session: str = SESSION, minute: str = "18-56") -> None:
+    def __init__(
+        self, place: ProgramContext, session: str = SESSION, minute: str = "18-56"
+    ) -> None:
         folder = place.home / CONVERSATIONS
         folder.mkdir(parents=True, exist_ok=True)
         self.file = folder / f"session-2026-11-16T{minute}-{session[:8]}.jsonl"
@@ -78,16 +80,20 @@ FENCED = "<untrusted_context>\nOutput: {}\n{}Process Group PGID: 7\n</untrusted_
 def test_a_turn_is_told_record_by_record_and_repeated_words_once(tmp_path: Path) -> None:
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
-    mark = written.mark()
+    mark = written.end_position()
     kept.add(prompt("do it"), {"$set": {"lastUpdated": "x"}}, words("I run."))
     said, mark = written.since(mark)
-    assert said == [Said("prompt", "do it"), Said("words", "I run.")]
+    assert said == [TranscriptEntry("prompt", "do it"), TranscriptEntry("words", "I run.")]
     kept.add(words("I run.", toolCalls=[call(FENCED.format("out", ""))]))
     kept.add({"id": "u2", "type": "user", "content": [{"functionResponse": {"response": {}}}]})
     kept.add({"$set": {"messages": [CONTEXT, prompt("do it")]}}, words("Done.", "g2"), ENDED)
     said, mark = GeminiWritten(place.home).since(json.loads(json.dumps(mark)))
     use = nameless_use("run_shell_command", {"command": "x"})
-    assert said == [Said("used", use=use), Said("words", "Done."), Said("end")]
+    assert said == [
+        TranscriptEntry("used", use=use),
+        TranscriptEntry("words", "Done."),
+        TranscriptEntry("end"),
+    ]
     assert written.since(mark)[0] == []
 
 
@@ -105,7 +111,7 @@ def test_a_tool_that_did_not_go_well_is_told_with_its_reason(
 ) -> None:
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
-    mark = written.mark()
+    mark = written.end_position()
     kept.add(words("", toolCalls=[call(output, status)]))
     (used,) = written.since(mark)[0]
     assert (used.kind, used.ok, used.text) == ("used", False, text)
@@ -117,7 +123,7 @@ API_ERROR = '[API Error: {"error":{"code":401,"message":"API key not valid.","st
 def test_a_turn_that_failed_ends_with_the_reason_and_the_next_one_does_not(tmp_path: Path) -> None:
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
-    mark = written.mark()
+    mark = written.end_position()
     kept.add(prompt("1"), {"id": "e", "type": "error", "content": API_ERROR})
     _, mark = written.since(mark)
     kept.add(ENDED, prompt("2"), ENDED)
@@ -125,18 +131,18 @@ def test_a_turn_that_failed_ends_with_the_reason_and_the_next_one_does_not(tmp_p
     said, _ = written.since(mark)
     ends = [each for each in said if each.kind == "end"]
     assert ends == [
-        Said("end", "API key not valid.", ok=False),
-        Said("end"),
-        Said("end", "Request cancelled.", ok=False),
+        TranscriptEntry("end", "API key not valid.", ok=False),
+        TranscriptEntry("end"),
+        TranscriptEntry("end", "Request cancelled.", ok=False),
     ]
 
 
 def test_what_was_typed_counts_and_not_the_files_that_it_put_in(tmp_path: Path) -> None:
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
-    mark = written.mark()
+    mark = written.end_position()
     kept.add({**prompt("see @x\n--- all of x"), "displayContent": [{"text": "see @x"}]})
-    assert written.since(mark)[0] == [Said("prompt", "see @x")]
+    assert written.since(mark)[0] == [TranscriptEntry("prompt", "see @x")]
 
 
 ODD: list[Any] = [
@@ -150,11 +156,11 @@ ODD: list[Any] = [
 def test_records_of_any_shape_are_taken(tmp_path: Path) -> None:
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
-    mark = written.mark()
+    mark = written.end_position()
     kept.add(*ODD, prompt("after"))
-    assert written.since(mark)[0][-1] == Said("prompt", "after")
+    assert written.since(mark)[0][-1] == TranscriptEntry("prompt", "after")
     for damaged in (None, 7, {"reading": 7}, {"reading": {"told": [], "fault": 7}}):
-        assert written.since(damaged)[0][-1] == Said("prompt", "after")
+        assert written.since(damaged)[0][-1] == TranscriptEntry("prompt", "after")
 
 
 def test_the_file_that_resuming_leaves_behind_is_not_taken_for_the_conversation(
@@ -163,29 +169,29 @@ def test_the_file_that_resuming_leaves_behind_is_not_taken_for_the_conversation(
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
     kept.add(prompt("one"), words("First."), ENDED)
-    mark = written.mark()
+    mark = written.end_position()
     Conversation(place, minute="18-57")
     assert written.since(mark)[0] == []
     kept.add(prompt("two"))
-    assert written.since(mark)[0] == [Said("prompt", "two")]
+    assert written.since(mark)[0] == [TranscriptEntry("prompt", "two")]
 
 
 def test_a_new_conversation_in_the_same_home_is_followed(tmp_path: Path) -> None:
     place = a_place(tmp_path)
     kept, written = Conversation(place), GeminiWritten(place.home)
     kept.add(prompt("one"), words("First."), ENDED)
-    mark = written.mark()
+    mark = written.end_position()
     Conversation(place, OTHER, "19-00").add(prompt("two"))
-    assert written.since(mark)[0] == [Said("prompt", "two")]
+    assert written.since(mark)[0] == [TranscriptEntry("prompt", "two")]
     assert written.session == OTHER
 
 
 def test_nothing_is_written_before_it_has_begun(tmp_path: Path) -> None:
     written = GeminiWritten(a_place(tmp_path).home)
-    assert (written.session, written.since(written.mark())[0]) == ("", [])
+    assert (written.session, written.since(written.end_position())[0]) == ("", [])
 
 
-def _conversation_of(place: Place, session: str | None) -> tuple[str, str]:
+def _conversation_of(place: ProgramContext, session: str | None) -> tuple[str, str]:
     launched = GeminiTui().launch(place, session)
     assert launched.argv[-1] == launched.session
     return launched.argv[-2], launched.session

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.agents.tui.gemini import GeminiTui
 from podium.ports import nameless_use
 from podium.testing import retry_until
@@ -37,7 +37,7 @@ def options(url: str) -> AgentOptions:
     )
 
 
-async def told(live: Live, text: str) -> list[Said]:
+async def told(live: Live, text: str) -> list[TranscriptEntry]:
     """A whole turn, with the words made fit as whoever sends them does."""
     return await live.ask(GeminiTui().fitted(text, live.place))
 
@@ -67,7 +67,11 @@ async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denie
         await live.becomes("ready")
         said = await told(live, asked)
         assert live.server.prompts() == [asked]
-        assert said == [Said("prompt", asked), Said("words", BLOCK), Said("end")]
+        assert said == [
+            TranscriptEntry("prompt", asked),
+            TranscriptEntry("words", BLOCK),
+            TranscriptEntry("end"),
+        ]
         assert live.written.session == live.launched.session
         assert files_with_the_key(root) == []
         await live.becomes("ready")
@@ -120,7 +124,7 @@ async def test_an_answer_and_a_tool_are_interrupted_and_the_next_message_is_take
     async with alive(root, GeminiTui(), options, steps, hook=recording_hook(root)) as live:
         await live.becomes("ready")
         for script, sign in (("drip", "one two three"), ("sleep", "Shell sleep 100")):
-            mark = live.written.mark()
+            mark = live.written.end_position()
             await live.deliver(f"SCRIPT:{script}")
             await live.shows(sign)
             await live.press(*GeminiTui().interrupt_keys)
@@ -160,7 +164,11 @@ async def test_words_that_could_be_taken_for_something_else_arrive_to_the_byte(r
         for text in HARD:
             said = await told(live, text)
             assert live.server.prompts()[-1] == text
-            assert said == [Said("prompt", text), Said("words", "Fine."), Said("end")]
+            assert said == [
+                TranscriptEntry("prompt", text),
+                TranscriptEntry("words", "Fine."),
+                TranscriptEntry("end"),
+            ]
         assert len(live.server.prompts()) == len(HARD)
         assert not (live.place.cwd / "banged").exists()
 
@@ -195,7 +203,7 @@ async def test_one_that_is_killed_goes_on_with_its_conversation(root: Path) -> N
     async with alive(root, GeminiTui(), options, {"one": ["First."], "two": ["Second."]}) as live:
         await live.becomes("ready")
         await told(live, "SCRIPT:one")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         session = live.launched.session
         await live.start_again()
         assert live.launched.session == session
@@ -228,7 +236,7 @@ async def test_a_message_that_comes_while_it_works_waits_for_its_turn(root: Path
     steps = {"slow": [{"text": "Slow.", "delay_seconds": 3}], "next": ["Next."]}
     async with alive(root, GeminiTui(), options, steps) as live:
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:slow")
         await live.becomes("busy")
         await live.deliver("SCRIPT:next")
@@ -247,9 +255,11 @@ async def test_what_the_provider_says_is_told_as_the_end_of_the_turn(root: Path)
     async with alive(root, GeminiTui(), options, steps) as live:
         await live.becomes("ready")
         bad = await told(live, "SCRIPT:bad")
-        assert bad[1:] == [Said("end", "No such thing.", ok=False)]
+        assert bad[1:] == [TranscriptEntry("end", "No such thing.", ok=False)]
         cut = await told(live, "SCRIPT:cut")
-        assert cut[1:] == [Said("end", "Model stream ended without a finish reason.", ok=False)]
+        assert cut[1:] == [
+            TranscriptEntry("end", "Model stream ended without a finish reason.", ok=False)
+        ]
         assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
 
 
@@ -259,14 +269,14 @@ async def test_a_provider_that_is_too_busy_is_not_asked_without_end_but_a_person
 ) -> None:
     async with alive(root, GeminiTui(), options, {"quota": [{"status": 429}]}) as live:
         await live.becomes("ready")
-        mark = live.written.mark()
+        mark = live.written.end_position()
         await live.deliver("SCRIPT:quota")
         screen = await live.becomes("asking")
         assert "high demand" in GeminiTui().question(screen)
         assert "Keep trying" in GeminiTui().question(screen)
         assert live.server.request_count == 1
         await live.press("2")
-        assert (await live.hears(mark))[-1] == Said(
+        assert (await live.hears(mark))[-1] == TranscriptEntry(
             "end", "You exceeded your current quota.", ok=False
         )
         await live.becomes("ready")
@@ -277,7 +287,7 @@ async def test_one_that_a_person_clears_is_ready_and_heard(root: Path) -> None:
     async with alive(root, GeminiTui(), options, {"one": ["First."], "two": ["Second."]}) as live:
         await live.becomes("ready")
         await told(live, "SCRIPT:one")
-        mark, before = live.written.mark(), live.written.session
+        mark, before = live.written.end_position(), live.written.session
         await live.deliver("/clear")
         await retry_until(lambda: live.written.session != before)
         await live.becomes("ready")

@@ -9,7 +9,7 @@ import pytest
 from podium.agents.contract.reply_text import cells
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Composer, GenericTui, Injector, Screen
-from podium.agents.tui.adapter import Place, Status
+from podium.agents.tui.adapter import ProgramContext, Status
 from podium.core.errors import BadInput
 from podium.core.model import Json
 from tests.integration.agents.tui.rig import QUICK, House
@@ -229,7 +229,9 @@ def test_without_a_command_it_is_refused() -> None:
 
 def test_it_starts_in_its_private_home(tmp_path: Path) -> None:
     options = AgentOptions(name="mine", command=("mine", "-x"), env={"KEY": "secret://K"})
-    place = Place("planner", tmp_path, tmp_path / "h", tmp_path / "t", options, (), tmp_path, True)
+    place = ProgramContext(
+        "planner", tmp_path, tmp_path / "h", tmp_path / "t", options, (), tmp_path, True
+    )
     launch = GenericTui(options).launch(place, None)
     assert launch.argv == ("mine", "-x")
     assert launch.env == {

@@ -114,7 +114,7 @@ async def test_where_nothing_has_to_settle_enter_is_counted_and_repeated_all_the
     with pytest.raises(NotListening, match="does not take Enter"):
         await hasty.deliver(1, HARD)
     entry = await hasty.ledger.read()
-    assert (entry.pasted, entry.shown, entry.sent, entry.enters) == (1, 1, 0, 1)
+    assert (entry.pasted, entry.visible, entry.sent, entry.enters) == (1, 1, 0, 1)
     injector = house.injector(pane, patience=AT_ONCE)
     assert (await injector.deliver(1, HARD)).enters == 3
     assert (await injector.deliver(2, "next")).enters == 3
@@ -168,7 +168,7 @@ async def test_a_composer_that_is_not_there_yet_is_waited_for(house: House) -> N
     )
     await house.activity.follow(pane)
     delivering = asyncio.ensure_future(house.injector(pane).deliver(1, "message"))
-    await house.control.tell(f"send-keys -t {pane} Enter")
+    await house.control.run(f"send-keys -t {pane} Enter")
     await delivering
     assert house.taken() == ["message"]
 
@@ -195,10 +195,10 @@ async def test_words_that_went_before_enter_was_pressed_are_in_doubt(house: Hous
     pane = await house.open("composer")
     injector = house.injector(pane)
     await house.shows(pane, ">")
-    await house.control.tell(loading("first", "abc"))
+    await house.control.run(loading("first", "abc"))
     await injector.ledger.paste_once(1, pasting("first", pane))
     await house.shows(pane, "> abc")
-    await injector.ledger.note_shown(1)
+    await injector.ledger.note_visible(1)
     await house.panes.press(pane, *["BSpace"] * 3)
     await retry_until(lambda: _is_empty(house, pane))
     hasty = house.injector(pane, patience=QUICK.model_copy(update={"paint_seconds": 0.1}))
@@ -265,10 +265,10 @@ async def test_what_a_person_does_with_words_that_stand_in_the_input_is_no_sendi
     injector = house.injector(pane, patience=QUICK.model_copy(update={"paint_seconds": 3.0}))
     keyboard = Keyboard(house.control, pane, SystemClock())
     assert await injector.composer.until(lambda it: it == "empty", "hello", 30.0) == "empty"
-    await house.control.tell(loading("left", "hello"))
+    await house.control.run(loading("left", "hello"))
     await injector.ledger.paste_once(1, pasting("left", pane), "me")
     assert await injector.composer.until(lambda it: it == "ours", "hello", 30.0) == "ours"
-    await injector.ledger.note_shown(1)
+    await injector.ledger.note_visible(1)
     await keyboard.take("ann", 600.0)  # after its settling: whoever pasted is dead
     with pytest.raises(KeyboardElsewhere):
         await injector.deliver(1, "hello", "me")
@@ -301,7 +301,7 @@ async def test_a_line_that_a_terminal_would_cut_goes_as_a_file(house: House) -> 
 async def test_a_person_who_scrolls_back_does_not_hold_up_a_message(house: House) -> None:
     pane = await house.open("composer")
     await house.shows(pane, ">")
-    await house.control.tell(f"copy-mode -t {pane}")
+    await house.control.run(f"copy-mode -t {pane}")
     await house.injector(pane).deliver(1, "message")
     assert house.taken() == ["message"]
 
@@ -312,13 +312,13 @@ async def test_a_program_that_ends_instead_of_taking_a_message_is_told_with_its_
     pane = await house.open("crashing")
     with pytest.raises(ProgramEnded, match="in pane %0 ended") as told:
         await house.injector(pane).deliver(1, "message")
-    assert "fatal: out of memory" in told.value.last_words
+    assert "fatal: out of memory" in told.value.last_output
 
 
 async def test_a_pane_that_is_closed_meanwhile_is_told(house: House) -> None:
     pane = await house.open("composer")
     await house.open("composer", "executer")
-    await house.control.tell(f"kill-pane -t {pane}")
+    await house.control.run(f"kill-pane -t {pane}")
     with pytest.raises(PaneGone):
         await house.injector(pane).deliver(1, "message")
 
@@ -341,7 +341,7 @@ async def test_a_late_command_of_a_dead_supervisor_pastes_nothing_twice(house: H
     pane = await house.open("composer")
     injector = house.injector(pane)
     await injector.deliver(1, "once")
-    await house.control.tell(loading("late", "once"))
+    await house.control.run(loading("late", "once"))
     await injector.ledger.paste_once(1, pasting("late", pane))
     await injector.ledger.press_once(1, 0, f"send-keys -t {pane} C-m")
     await injector.deliver(2, "then")

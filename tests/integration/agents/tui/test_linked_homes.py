@@ -11,7 +11,7 @@ import pytest
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Program
-from podium.agents.tui.adapter import Launch, Place, Said, Written
+from podium.agents.tui.adapter import Launch, ProgramContext, TranscriptEntry, Written
 from podium.agents.tui.adapter_registry import adapter_for
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.panes import end_program
@@ -67,8 +67,8 @@ each_link = pytest.mark.parametrize(
 )
 
 
-def a_place(root: Path, kind: str) -> Place:
-    place = Place(
+def a_place(root: Path, kind: str) -> ProgramContext:
+    place = ProgramContext(
         name="planner",
         cwd=root / "work",
         home=root / "side/home",
@@ -107,11 +107,11 @@ def everything_in(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
-def heard_in(place: Place, kind: str) -> list[Said]:
+def heard_in(place: ProgramContext, kind: str) -> list[TranscriptEntry]:
     return written_in(place, kind).since({})[0]
 
 
-def written_in(place: Place, kind: str) -> Written:
+def written_in(place: ProgramContext, kind: str) -> Written:
     written = adapter_for(kind, place.options).written(place, SESSION)
     assert written is not None
     return written
@@ -205,7 +205,7 @@ def test_a_pipe_among_conversations_keeps_nobody_waiting(tmp_path: Path, kind: s
     file.unlink()
     os.mkfifo(file)
     assert heard_in(place, kind) == []
-    assert written_in(place, kind).mark() is not None
+    assert written_in(place, kind).end_position() is not None
     adapter_for(kind, place.options).launch(place, SESSION)
 
 
@@ -215,7 +215,7 @@ class Watchful(GenericTui):
     pid = 0
     lived = False
 
-    def launch(self, place: Place, session: str | None) -> Launch:
+    def launch(self, place: ProgramContext, session: str | None) -> Launch:
         self.lived = lives(self.pid)
         return super().launch(place, session)
 

@@ -62,7 +62,7 @@ async def test_opening_again_starts_nothing_also_for_another_podium(house: House
 async def test_a_pane_that_was_named_and_never_started_is_started(house: House) -> None:
     """As a supervisor leaves it that was killed in between."""
     (pane,) = await house.control.ask("list-panes -F '#{pane_id}'")
-    await house.control.tell(f"set -p -t {pane} @podium_pane planner")
+    await house.control.run(f"set -p -t {pane} @podium_pane planner")
     assert await house.panes.open(program(house.root / "one")) == pane
     await retry_until(lambda: told(house.root / "one"))
 
@@ -81,7 +81,7 @@ async def test_a_pane_is_found_by_its_name_though_others_were_closed_before_it(
 ) -> None:
     first = await house.open("composer", "planner")
     second = await house.open("composer", "executer")
-    await house.control.tell(f"kill-pane -t {first}")
+    await house.control.run(f"kill-pane -t {first}")
     assert await house.panes.find("executer") == second
     with pytest.raises(PaneGone, match="planner"):
         await house.panes.find("planner")
@@ -90,7 +90,7 @@ async def test_a_pane_is_found_by_its_name_though_others_were_closed_before_it(
 async def test_a_window_whose_name_begins_as_the_session_is_not_mistaken_for_it(root: Path) -> None:
     """`-t p` finds a window called python."""
     async with housed(root, session="p") as house:
-        await house.control.tell("rename-window python")
+        await house.control.run("rename-window python")
         assert await house.open("composer") == "%0"
         assert await house.open("composer", "executer") == "%1"
 
@@ -153,7 +153,7 @@ async def test_a_program_that_ended_is_kept_and_can_be_started_again_in_its_pane
 async def test_keys_reach_the_program_though_a_person_scrolls_back(house: House) -> None:
     pane = await house.open("composer")
     await house.shows(pane, ">")
-    await house.control.tell(f"copy-mode -t {pane}")
+    await house.control.run(f"copy-mode -t {pane}")
     await house.panes.press(pane, "x", "y")
     await house.shows(pane, "> xy")
 
@@ -194,7 +194,7 @@ async def test_a_pane_that_is_missing_is_made_anew_and_never_out_of_a_persons_ow
     first = await house.open("composer", "planner")
     second = await house.open("composer", "executer")
     own = (await house.control.ask(f"{opened} -P -F '#{{pane_id}} #{{pane_pid}}' sh"))[0]
-    await house.control.tell(f"kill-pane -t {first}")
+    await house.control.run(f"kill-pane -t {first}")
     third = await house.open("composer", "planner")
     assert third not in (first, second, own.split()[0])
     await house.shows(third, ">")
@@ -213,7 +213,7 @@ async def test_panes_come_into_a_window_of_their_own_where_only_a_persons_are_le
 ) -> None:
     first = await house.open("composer", "planner")
     (own,) = await house.control.ask("split-window -h -P -F '#{pane_id} #{pane_pid}' sh")
-    await house.control.tell(f"kill-pane -t {first}")
+    await house.control.run(f"kill-pane -t {first}")
     panes = [await house.open("composer", name) for name in ("planner", "executer")]
     assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
     assert await _active(house) == own.split()[0]

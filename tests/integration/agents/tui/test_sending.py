@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Injector
-from podium.agents.tui.delivery import Letter, Letters, SeenFates, Sender, owner_of
+from podium.agents.tui.delivery import (
+    OutboundMessage,
+    OutboundMessages,
+    ScreenProbe,
+    Sender,
+    owner_of,
+)
 from podium.agents.tui.errors import NotListening, NumberTaken
 from podium.agents.tui.ledger import Ledger
 from podium.agents.tui.panes import loading, pasting
@@ -21,8 +27,8 @@ async def no_mark() -> Json:
 
 
 async def a_sender(house: House, pane: str) -> Sender:
-    injector, letters = house.injector(pane), Letters(house.root / "letters")
-    fates = SeenFates(house.control, pane, injector, lambda _: "ready", None)
+    injector, letters = house.injector(pane), OutboundMessages(house.root / "letters")
+    fates = ScreenProbe(house.control, pane, injector, lambda _: "ready", None)
     return Sender(injector, letters, await house.server.identity(), 1, fates)
 
 
@@ -73,7 +79,7 @@ async def test_who_is_late_by_a_moment_sees_it_too_and_leaves_no_words_behind(ho
 
     class Late(Ledger):
         async def paste_once(self, number: int, commands: str, owner: str = "") -> None:
-            await house.control.tell(loading("quick", "quicker"))
+            await house.control.run(loading("quick", "quicker"))
             await quicker.paste_once(number, pasting("quick", pane), "quicker")
             await super().paste_once(number, commands, owner)
 
@@ -90,12 +96,12 @@ async def test_what_a_dead_podium_left_in_the_input_is_sent_by_whoever_comes_nex
     pane = await house.open("composer")
     sender = await a_sender(house, pane)
     injector: Injector = house.injector(pane)
-    letters, owner = Letters(house.root / "letters"), owner_of("dead")
+    letters, owner = OutboundMessages(house.root / "letters"), owner_of("dead")
     identity = await house.server.identity()
     server = (identity.pid, identity.started)
-    letters.keep(Letter(owner=owner, text="of the dead", number=1, server=server))
+    letters.keep(OutboundMessage(owner=owner, text="of the dead", number=1, server=server))
     await house.shows(pane, ">")
-    await house.control.tell(loading("dead", "of the dead"))
+    await house.control.run(loading("dead", "of the dead"))
     await injector.ledger.paste_once(1, pasting("dead", pane), owner)
     assert (await sender.send("mine", "of the living", no_mark)).number == 2
     assert house.taken() == ["of the dead", "of the living"]
@@ -106,7 +112,7 @@ async def test_words_in_the_input_that_nobody_knows_are_told(house: House) -> No
     pane = await house.open("composer")
     sender = await a_sender(house, pane)
     await house.shows(pane, ">")
-    await house.control.tell(loading("lost", "whose are these"))
+    await house.control.run(loading("lost", "whose are these"))
     await Ledger(house.control, pane).paste_once(1, pasting("lost", pane), "nobody")
     with pytest.raises(NotListening, match="nobody knows its words"):
         await sender.send("mine", "of the living", no_mark)
@@ -121,10 +127,10 @@ async def test_a_letter_whose_number_went_to_another_is_given_the_next(house: Ho
     pane = await house.open("composer")
     sender = await a_sender(house, pane)
     identity = await house.server.identity()
-    letter = Letter(
+    letter = OutboundMessage(
         owner=owner_of("mine"), text="mine", number=1, server=(identity.pid, identity.started)
     )
-    Letters(house.root / "letters").keep(letter)
+    OutboundMessages(house.root / "letters").keep(letter)
     await house.injector(pane).deliver(1, "another's", "another")
     assert (await sender.send("mine", "mine", no_mark)).number == 2
     assert house.taken() == ["another's", "mine"]
@@ -136,16 +142,18 @@ async def test_keys_are_not_pressed_while_a_message_is_on_its_way(house: House) 
     await house.shows(pane, ">")
     assert await ledger.press_between(f"send-keys -t {pane} x")
     await house.shows(pane, "> x")
-    await house.control.tell(loading("some", "words"))
+    await house.control.run(loading("some", "words"))
     await ledger.paste_once(1, pasting("some", pane))
     assert not await ledger.press_between(f"send-keys -t {pane} y")
     assert "y" not in (await house.shows(pane, "> xwords")).text
 
 
 def test_only_the_newest_letters_are_kept(tmp_path: Path) -> None:
-    letters = Letters(tmp_path)
+    letters = OutboundMessages(tmp_path)
     for number in range(310):
-        letters.keep(Letter(owner=owner_of(str(number)), text="x", number=number, server=(1, 1)))
+        letters.keep(
+            OutboundMessage(owner=owner_of(str(number)), text="x", number=number, server=(1, 1))
+        )
     letters.remove_old()
     assert letters.read(owner_of("0")) is None
     assert letters.read(owner_of("309")) is not None
@@ -154,4 +162,4 @@ def test_only_the_newest_letters_are_kept(tmp_path: Path) -> None:
 
 def test_a_damaged_letter_counts_for_nothing(tmp_path: Path) -> None:
     (tmp_path / f"{owner_of('mine')}.json").write_text('{"owner": 1')
-    assert Letters(tmp_path).read(owner_of("mine")) is None
+    assert OutboundMessages(tmp_path).read(owner_of("mine")) is None

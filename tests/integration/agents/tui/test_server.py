@@ -126,7 +126,7 @@ async def test_clients_that_are_ended_while_they_attach_do_not_hurt_the_server(
 
 async def test_the_server_keeps_no_record_of_commands(house: House) -> None:
     """It would hold the last thousand of them, with every message and variable."""
-    await house.control.tell(f"set -g @x {quoted('s3cret words')}")
+    await house.control.run(f"set -g @x {quoted('s3cret words')}")
     assert not [line for line in await house.control.ask("show-messages") if "s3cret" in line]
 
 

@@ -109,7 +109,7 @@ async def asked_with(
     podium: Podium, agent: TuiAgent, monkeypatch: pytest.MonkeyPatch, keys: list[str]
 ) -> None:
     """A turn in which a person presses keys between the paste and Enter."""
-    whole = Ledger.note_shown
+    whole = Ledger.note_visible
 
     async def meddled(self: Ledger, number: int) -> None:
         await whole(self, number)
@@ -131,7 +131,7 @@ async def _is_away(podium: Podium, agent: TuiAgent) -> bool:
 
 async def give_up(agent: TuiAgent) -> None:
     """As a turn does that is cancelled."""
-    letters = agent.side.letters
+    letters = agent.side.outbound
     owner = (await agent.side.injector.ledger.read()).owners[1]
     letter = letters.read(owner)
     assert letter is not None

@@ -10,7 +10,7 @@ import pytest
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import GenericTui, Screen, screen_watch
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.adapter import Terms
+from podium.agents.tui.adapter import TuiTimings
 from podium.agents.tui.control import Control
 from podium.agents.tui.screen_watch import LOOK_SECONDS, Sight
 from tests.integration.agents.tui.test_generic import a_screen
@@ -25,7 +25,7 @@ class Pulse:
         self.count = 0
         self.ended = 0
 
-    def beats(self, pane: str) -> int:
+    def signs(self, pane: str) -> int:
         self.count += 1
         return self.count
 
@@ -51,7 +51,7 @@ def sight(pulse: Pulse, shown: list[Screen], monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(screen_watch, "look", look)
     generic = GenericTui(AgentOptions(name="x", command=("x",)))
-    return Sight(cast("Control", None), cast("Activity", pulse), "%0", generic, Terms())
+    return Sight(cast("Control", None), cast("Activity", pulse), "%0", generic, TuiTimings())
 
 
 async def looked_at_often(sight: Sight) -> float:

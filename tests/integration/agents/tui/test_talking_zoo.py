@@ -7,7 +7,7 @@ import pytest
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Manner, Program, history, look
 from podium.core.turns import AwaitedMessage, MessageBlock, ParsedBlocks
-from podium.jobs.duet.prompts import NUDGE, primer, result_words, task_words
+from podium.jobs.duet.prompts import NUDGE, primer, result_prompt, task_prompt
 from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
 from podium.testing.tui_zoo.prompts import Wanted, wanted_by
@@ -26,7 +26,7 @@ def awaited(nonce: str) -> AwaitedMessage:
 
 
 def prompt(nonce: str) -> str:
-    return task_words("mend it", awaited(nonce), on_screen=True)
+    return task_prompt("mend it", awaited(nonce), on_screen=True)
 
 
 async def opened(house: House, kind: str, answers: Answers) -> str:
@@ -162,10 +162,10 @@ def test_a_prompt_of_the_flow_tells_its_id_and_what_would_do() -> None:
         "t1-aaaa1111", (("EXECUTER", "plan"),), fenced=True, words_will_do=False
     )
     result = MessageBlock(to="PLANNER", type="result", id="t1-00000000", body="done")
-    on_screen = result_words(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
+    on_screen = result_prompt(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
     forms = (("USER", "report"), ("EXECUTER", "plan"))
     assert wanted_by(on_screen) == Wanted("t1-bbbb2222", forms, fenced=True, words_will_do=False)
-    last = result_words(result, awaited("bbbb2222"), on_screen=False, may_go_on=False)
+    last = result_prompt(result, awaited("bbbb2222"), on_screen=False, may_go_on=False)
     assert wanted_by(last) == Wanted("t1-bbbb2222", (), fenced=False, words_will_do=True)
     assert wanted_by(primer("PLANNER", on_screen=True)) is None
 
@@ -177,7 +177,7 @@ async def test_a_planner_reports_after_its_last_plan(house: House) -> None:
     await house.injector(pane).deliver(2, prompt("aaaa1111"))
     await tells(house, "said")
     result = MessageBlock(to="PLANNER", type="result", id="t1-aaaa1111", body="done")
-    back = result_words(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
+    back = result_prompt(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
     await house.injector(pane).deliver(3, back)
     await tells(house, "said", 2)
     assert [(each.to, each.type) for each in told(house, "said")] == [

@@ -80,7 +80,7 @@ async def test_a_program_that_dies_while_it_answers_had_taken_the_message(house:
     injector = house.injector(pane)
     with pytest.raises(ProgramEnded) as told:
         await injector.deliver(1, "message")
-    assert "1. begin to" in told.value.last_words
+    assert "1. begin to" in told.value.last_output
     assert house.taken() == ["message"]
     entry = await injector.ledger.read()
-    assert (entry.pasted, entry.shown, entry.sent, entry.enters) == (1, 1, 0, 1)
+    assert (entry.pasted, entry.visible, entry.sent, entry.enters) == (1, 1, 0, 1)

@@ -12,7 +12,14 @@ from pathlib import Path
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import TerminalSettings
-from podium.agents.tui.adapter import Launch, Place, Said, Terms, TuiDeps, Written
+from podium.agents.tui.adapter import (
+    Launch,
+    ProgramContext,
+    TranscriptEntry,
+    TuiDeps,
+    TuiTimings,
+    Written,
+)
 from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
@@ -26,7 +33,7 @@ from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
 from podium.testing.tui_zoo import Answers, happened, zoo_command
 
-QUICK = Terms(start_seconds=60.0, quiet_seconds=0.3)
+QUICK = TuiTimings(start_seconds=60.0, quiet_seconds=0.3)
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
 
@@ -48,7 +55,7 @@ class Podium:
     """One Podium's hold on a pair whose programs' records lie in `root`."""
 
     root: Path
-    terms: Terms = QUICK
+    timings: TuiTimings = QUICK
     columns: int = 100
     doors: FakeHookDoors = field(default_factory=FakeHookDoors)
     transcripts: MemoryTranscripts = field(default_factory=MemoryTranscripts)
@@ -59,7 +66,7 @@ class Podium:
     def __post_init__(self) -> None:
         kit = TuiDeps(
             launcher=self.launcher,
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             doors=self.doors,
             transcripts=self.transcripts,
             clock=self.clock,
@@ -67,7 +74,7 @@ class Podium:
             user_home=self.root,
             environ={},
             end_left=end_left_server,
-            terms=self.terms,
+            timings=self.timings,
             keyboard_lapsed=self._lapsed,
         )
         settings = TerminalSettings(
@@ -121,19 +128,19 @@ class WritingTui(GenericTui):
         super().__init__(options)
         self._transcript = transcript
 
-    def launch(self, place: Place, session: str | None) -> Launch:
+    def launch(self, place: ProgramContext, session: str | None) -> Launch:
         return replace(super().launch(place, session), session="zoo")
 
-    def written(self, place: Place, session: str) -> Written | None:
+    def written(self, place: ProgramContext, session: str) -> Written | None:
         kept = NewestFile(self._transcript.parent, self._transcript.name)
         return JsonlTail(kept, _said, lambda file: "" if file is None else "zoo")
 
 
-def _said(record: Record) -> list[Said]:
+def _said(record: Record) -> list[TranscriptEntry]:
     role, text = record.get("role"), str(record.get("text", ""))
     if role == "end":
-        return [Said("end", ok=True)]
-    return [Said("prompt" if role == "user" else "words", text)]
+        return [TranscriptEntry("end", ok=True)]
+    return [TranscriptEntry("prompt" if role == "user" else "words", text)]
 
 
 def a_turn(
@@ -187,5 +194,5 @@ async def kill_program(podium: Podium, name: str = "planner") -> None:
     os.kill(state.pid, signal.SIGKILL)
 
 
-def quick(**fields: float) -> Terms:
+def quick(**fields: float) -> TuiTimings:
     return replace(QUICK, **fields)  # type: ignore[arg-type]

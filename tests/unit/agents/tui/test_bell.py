@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from podium.agents.tui import activity as bell_room
-from podium.agents.tui.activity import Activity, Bell
+from podium.agents.tui.activity import Activity, ChangeSignal
 from podium.agents.tui.pair import alone
 from podium.core.errors import LockHeld, NotPossibleNow
 
@@ -36,8 +36,8 @@ class Pulse:
             stirred()
 
 
-def a_bell(pulse: Pulse, *, news: bool = False) -> Bell:
-    return Bell(cast("Activity", pulse), "%0", lambda: news)
+def a_bell(pulse: Pulse, *, news: bool = False) -> ChangeSignal:
+    return ChangeSignal(cast("Activity", pulse), "%0", lambda: news)
 
 
 @pytest.mark.parametrize("news", [True, False])
@@ -45,7 +45,7 @@ async def test_it_rings_for_those_signs_of_life_that_are_news(news: bool) -> Non
     pulse = Pulse()
     with a_bell(pulse, news=news) as bell:
         pulse.beat()
-        assert bell._rung.is_set() is news
+        assert bell._has_changed.is_set() is news
         async with asyncio.timeout(LONG):
             await bell.wait(LONG * 2 if news else 0.0)
     assert pulse.callers == []

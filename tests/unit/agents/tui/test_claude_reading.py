@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Composer, Screen
-from podium.agents.tui.adapter import Place, Said, Status
-from podium.agents.tui.claude import ClaudeTui, said_in
+from podium.agents.tui.adapter import ProgramContext, Status, TranscriptEntry
+from podium.agents.tui.claude import ClaudeTui, entries_in
 from podium.core.errors import BadInput
 from podium.core.model import Json
 
@@ -142,33 +142,33 @@ MADE_UP = {"content": [TEXT], "model": "<synthetic>", "stop_reason": "stop_seque
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        (of_user("go", promptSource="typed"), [Said("prompt", "go")]),
-        (of_user([TEXT], promptSource="queued"), [Said("prompt", "Hi.")]),
+        (of_user("go", promptSource="typed"), [TranscriptEntry("prompt", "go")]),
+        (of_user([TEXT], promptSource="queued"), [TranscriptEntry("prompt", "Hi.")]),
         (of_user("go", promptSource="typed", isSidechain=True), []),
         (of_user("Resume directly.", isMeta=True), []),
         (of_user("This session is being continued.", isCompactSummary=True), []),
         (of_user("Commands are in the form `/command [args]`"), []),
         (of_user("[Request interrupted by user] is a text", promptSource="typed"), [
-            Said("prompt", "[Request interrupted by user] is a text"),
+            TranscriptEntry("prompt", "[Request interrupted by user] is a text"),
         ]),
-        (of_user([RESULT]), [Said("used", "out", "toolu_1", ok=False)]),
-        (of_user([CUT]), [Said("end", "Request interrupted by user for tool use", ok=False)]),
-        (of_model([TEXT], "tool_use"), [Said("words", "Hi.")]),
-        (of_model([TEXT]), [Said("words", "Hi.")]),
+        (of_user([RESULT]), [TranscriptEntry("used", "out", "toolu_1", ok=False)]),
+        (of_user([CUT]), [TranscriptEntry("end", "Request interrupted by user for tool use", ok=False)]),
+        (of_model([TEXT], "tool_use"), [TranscriptEntry("words", "Hi.")]),
+        (of_model([TEXT]), [TranscriptEntry("words", "Hi.")]),
         (of_model([USE], "tool_use"), []),
         (of_model([THOUGHT], "end_turn"), []),
-        (of_model([TEXT], "end_turn"), [Said("words", "Hi."), Said("end")]),
+        (of_model([TEXT], "end_turn"), [TranscriptEntry("words", "Hi."), TranscriptEntry("end")]),
         (of_model([TEXT], "end_turn", isSidechain=True), []),
-        (of_model([TEXT], "max_tokens"), [Said("words", "Hi.")]),
-        (of_model([TEXT], isApiErrorMessage=True), [Said("end", "Hi.", ok=False)]),
+        (of_model([TEXT], "max_tokens"), [TranscriptEntry("words", "Hi.")]),
+        (of_model([TEXT], isApiErrorMessage=True), [TranscriptEntry("end", "Hi.", ok=False)]),
         ({"type": "assistant", "message": MADE_UP}, []),
-        ({"type": "system", "subtype": "turn_duration"}, [Said("end")]),
+        ({"type": "system", "subtype": "turn_duration"}, [TranscriptEntry("end")]),
         ({"type": "system", "subtype": "informational", "content": "x"}, []),
         ({}, []),
     ],
 )  # fmt: skip
-def test_a_record_says_what_it_means(record: dict[str, Json], said: list[Said]) -> None:
-    assert said_in(record) == said
+def test_a_record_says_what_it_means(record: dict[str, Json], said: list[TranscriptEntry]) -> None:
+    assert entries_in(record) == said
 
 
 ANY = st.recursive(
@@ -191,14 +191,14 @@ def test_records_of_any_shape_are_taken(
 ) -> None:
     for body in (message, {"content": content}):
         record = {"type": kind, "message": body, "promptSource": flag, "isApiErrorMessage": flag}
-        assert all(isinstance(said, Said) for said in said_in(record))
+        assert all(isinstance(said, TranscriptEntry) for said in entries_in(record))
 
 
-def a_place(tmp_path: Path, **options: object) -> Place:
+def a_place(tmp_path: Path, **options: object) -> ProgramContext:
     given = {"name": "planner", "env": {"ANTHROPIC_API_KEY": "secret://KEY"}, **options}
     for name in ("work", "home", "tmp", "person"):
         (tmp_path / name).mkdir(exist_ok=True)
-    return Place(
+    return ProgramContext(
         name="planner",
         cwd=tmp_path / "work",
         home=tmp_path / "home",

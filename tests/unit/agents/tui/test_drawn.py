@@ -8,8 +8,8 @@ from podium.agents.tui.claude import ClaudeTui
 from podium.agents.tui.screen import (
     MEASURED_OTHERWISE,
     end_surely_drawn,
+    is_recognisable,
     surely_drawn,
-    tells_itself,
 )
 
 
@@ -48,7 +48,7 @@ def test_letters_digits_and_punctuation_are_told_apart(other: str) -> None:
 def test_words_are_told_from_others_by_all_of_their_signs_or_by_enough(
     text: str, alone: bool
 ) -> None:
-    assert tells_itself(text) is alone
+    assert is_recognisable(text) is alone
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.agents.tui import jsonl_tail
-from podium.agents.tui.adapter import Said
+from podium.agents.tui.adapter import TranscriptEntry
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.core.model import Json
 from tests.soaking import examples
 
 
-def words(record: Record) -> list[Said]:
-    return [Said("words", str(record["say"]))] if "say" in record else []
+def words(record: Record) -> list[TranscriptEntry]:
+    return [TranscriptEntry("words", str(record["say"]))] if "say" in record else []
 
 
 def name_of(path: Path | None) -> str:
@@ -48,20 +48,20 @@ def heard(tail: JsonlTail, mark: Json) -> tuple[list[str], Json]:
 def test_what_comes_after_a_mark_is_told_once(tmp_path: Path) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     say(file, "before")
-    mark = tail.mark()
+    mark = tail.end_position()
     assert heard(tail, mark) == ([], mark)
     say(file, "one", "two\nlines")
     texts, end = heard(tail, mark)
     assert texts == ["one", "two\nlines"]
     assert heard(tail, end) == ([], end)
-    assert end == tail.mark()
+    assert end == tail.end_position()
     say(file, "three")
     assert heard(tail_of(tmp_path), end)[0] == ["three"]
 
 
 def test_a_file_that_is_not_there_yet_is_read_from_its_beginning(tmp_path: Path) -> None:
     tail = tail_of(tmp_path / "later", "*/*.jsonl")
-    mark = tail.mark()
+    mark = tail.end_position()
     assert heard(tail, mark) == ([], mark)
     assert (tail.session, list(tail.folders())) == ("", [tmp_path / "later"])
     file = tmp_path / "later/sub/name.jsonl"
@@ -75,7 +75,7 @@ def test_a_line_counts_only_when_it_is_whole(tmp_path: Path) -> None:
     say(file, "before")
     with file.open("a") as begun:
         begun.write('{"say": "on')
-    mark = tail.mark()
+    mark = tail.end_position()
     assert heard(tail, mark) == ([], mark)
     with file.open("a") as begun:
         begun.write('e"}\n{"say": "tw')
@@ -113,7 +113,7 @@ def test_a_line_without_measure_is_passed_over_in_bounded_memory(
     with file.open("rb") as opened:
         held = [len(line.content) for line in jsonl_tail._whole_lines(opened, 0)]
     assert held[1] == 4096
-    assert end == tail_of(tmp_path).mark()
+    assert end == tail_of(tmp_path).end_position()
 
 
 class Counted:
@@ -137,7 +137,7 @@ def test_a_line_that_grows_slowly_is_searched_once(
 ) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     say(file, "before")
-    mark = tail.mark()
+    mark = tail.end_position()
     read = Counter[str]()
     opened = jsonl_tail.opened
 
@@ -161,7 +161,7 @@ def test_a_line_that_grows_slowly_is_searched_once(
 def test_a_file_that_was_written_anew_repeats_nothing(tmp_path: Path) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     say(file, "one", "two")
-    mark = tail.mark()
+    mark = tail.end_position()
     file.unlink()
     say(file, "a summary of one", "and more of it", "two", "three")
     texts, end = heard(tail, mark)
@@ -173,7 +173,7 @@ def test_a_file_that_was_written_anew_repeats_nothing(tmp_path: Path) -> None:
 def test_a_file_that_was_cut_tells_only_what_comes_later(tmp_path: Path, left: int) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     say(file, "one", "two", "three")
-    mark = tail.mark()
+    mark = tail.end_position()
     os.truncate(file, left)
     texts, end = heard(tail, mark)
     assert texts == []
@@ -188,7 +188,7 @@ def test_a_conversation_that_moved_to_another_file_goes_on_after_what_was_read(
 ) -> None:
     tail, old, new = tail_of(tmp_path), tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     say(old, "one", "two")
-    mark = tail.mark()
+    mark = tail.end_position()
     shutil.copy(old, new)
     say(new, "three")
     os.utime(old, (1, 1))
@@ -198,7 +198,7 @@ def test_a_conversation_that_moved_to_another_file_goes_on_after_what_was_read(
 def test_another_conversation_is_read_from_its_beginning(tmp_path: Path) -> None:
     tail, old, new = tail_of(tmp_path), tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     say(old, "one")
-    mark = tail.mark()
+    mark = tail.end_position()
     say(new, "two")
     os.utime(old, (1, 1))
     assert heard(tail, mark)[0] == ["two"]
@@ -231,7 +231,7 @@ def test_what_is_no_plain_file_is_not_read(tmp_path: Path, planted: str) -> None
         place.symlink_to(tmp_path / "elsewhere")
     tail = tail_of(place.parent)
     assert heard(tail, {})[0] == []
-    assert heard(tail, tail.mark())[0] == []
+    assert heard(tail, tail.end_position())[0] == []
 
 
 @settings(max_examples=examples(50), deadline=None)
@@ -240,7 +240,7 @@ def test_however_a_file_grows_each_record_is_told_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, growth: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("grown")
-    tail, told, mark = tail_of(folder), list[str](), tail_of(folder).mark()
+    tail, told, mark = tail_of(folder), list[str](), tail_of(folder).end_position()
     with (folder / "a.jsonl").open("a") as file:
         for text, piece in growth:
             line = json.dumps({"say": text}) + "\n"

@@ -106,12 +106,12 @@ class Hall:
         return DuetDeps(
             store=self.store,
             clock=self.clock,
-            purse=BudgetTracker(self.store, self.clock),
-            stage=stage,
+            budget_tracker=BudgetTracker(self.store, self.clock),
+            prepare_sides=stage,
             read=read_messages,
             new_nonce=lambda: next(self._nonces),
         )
 
     def _chair(self, agent: FakeAgent) -> DuetSide:
-        player = RoleAgent(agent.name, agent, self.allowed_tools)
-        return DuetSide(player, "/w", self.on_screen, self.keeps_conversation)
+        role_agent = RoleAgent(agent.name, agent, self.allowed_tools)
+        return DuetSide(role_agent, "/w", self.on_screen, self.keeps_conversation)

@@ -16,7 +16,7 @@ from podium.core.work import RunStatus
 from podium.jobs.duet import primer
 from podium.jobs.duet.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
 from podium.jobs.duet.models import DUET, DuetJob
-from podium.jobs.duet.prompts import part_words
+from podium.jobs.duet.prompts import role_prompt
 from podium.testing import retry_until
 from tests.unit.flows.duet.hall import Hall, pair, plans, results, says
 
@@ -64,9 +64,9 @@ async def test_the_state_table_and_every_routing_decision_are_in_the_journal(hal
         "PLANNER",
         "USER",
     ]
-    [seated] = await hall.told(run, "pair_seated")
-    assert isinstance(seated, PairSeated)
-    assert seated.pair == "main"
+    [reserve_pair] = await hall.told(run, "pair_seated")
+    assert isinstance(reserve_pair, PairSeated)
+    assert reserve_pair.pair == "main"
 
 
 async def test_no_prompt_holds_the_id_that_its_answer_must_have(hall: Hall) -> None:
@@ -134,7 +134,7 @@ def test_a_side_is_told_of_calls_that_wait_for_a_person_where_it_has_tools(side:
     told = primer(side, on_screen=True)
     assert "avoid needless ones" in told
     assert "waits for a person's approval, end the turn without a final block" in told
-    assert "approval" not in part_words(side, has_tools=False)
+    assert "approval" not in role_prompt(side, has_tools=False)
 
 
 def test_status_and_blocker_have_a_form_that_is_read() -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.claude.command import (
     CONFIG,
@@ -20,34 +20,34 @@ from podium.agents.headless.claude.command import (
     environment_for,
     has_login_in,
     login_in,
+    mcp_only_switches,
     schema_for,
-    switches_without_hands,
     translate,
     unknown_own_tools,
 )
-from podium.agents.headless.claude.records import Heard
-from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor, ClaudeTalk
+from podium.agents.headless.claude.records import ClaudeStream
+from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor, ClaudeSession
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.headless.mcp_only import (
-    NoHands,
+    NoOwnTools,
     OwnTools,
-    at_desk,
+    in_empty_folder,
     may_end_silently,
-    told_by_door,
     toolbox_server,
+    with_door_outcome,
     without_own_tools,
 )
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import (
     accounted,
-    last_words,
+    error_of_status,
     lost,
     may_end_with,
-    not_given,
+    missing_tools,
     out_of_time,
-    plain_words,
+    plain_line,
     reset_time,
-    trouble_of_status,
+    stderr_end,
 )
 from podium.agents.program import untried
 from podium.core.errors import (
@@ -87,8 +87,12 @@ _RESETS = re.compile(
 )
 
 
-def trouble_at_end(
-    agent: str, stream: Heard, ended: ProcessExit, now: datetime, waiting: tuple[str, ...] = ()
+def error_at_end(
+    agent: str,
+    stream: ClaudeStream,
+    ended: ProcessExit,
+    now: datetime,
+    waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
     """The error this end stands for; None for a success: a result that says something, and exit 0.
 
@@ -96,8 +100,8 @@ def trouble_at_end(
     """
     if ended.timed_out:
         return out_of_time(agent, ended)
-    if stream.trouble is not None:
-        status, message, retry_at = stream.trouble
+    if stream.failure is not None:
+        status, message, retry_at = stream.failure
         return _of_status(agent, status, message, now, stream.limit_ends or retry_at)
     if stream.is_overspent:
         return BudgetSpent(
@@ -117,17 +121,17 @@ def trouble_at_end(
     if stream.result.get("num_turns") == 0:
         return AgentRejected(
             f"agent {agent!r} took the prompt for a command of its own and asked no model"
-            f"{_said(words_of(stream.result))}; begin the prompt with other words"
+            f"{_detail(text_of(stream.result))}; begin the prompt with other words"
         )
     if ended.exit_code != 0:
         return lost(agent, ended)
     has_payload = stream.result.get("structured_output") is not None
-    if not has_payload and not may_end_with(words_of(stream.result), waiting):
+    if not has_payload and not may_end_with(text_of(stream.result), waiting):
         return AgentLost(f"agent {agent!r} ended its turn and said nothing")
     return None
 
 
-def words_of(result: dict[str, Json]) -> str:
+def text_of(result: dict[str, Json]) -> str:
     """What a result says: the answer, or what went wrong."""
     text = result.get("result")
     if isinstance(text, str):
@@ -137,9 +141,9 @@ def words_of(result: dict[str, Json]) -> str:
 
 
 def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
-    if ended.exit_code and _BAD_START.search(last_words(ended)):
+    if ended.exit_code and _BAD_START.search(stderr_end(ended)):
         return AgentRejected(
-            f"agent {agent!r} could not be started as asked{last_words(ended)}; "
+            f"agent {agent!r} could not be started as asked{stderr_end(ended)}; "
             "an older Claude Code may not know a switch: update it"
         )
     return lost(agent, ended)
@@ -148,17 +152,19 @@ def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
 def _of_result(
     agent: str, result: dict[str, Json], limit_ends: datetime | None, now: datetime
 ) -> PodiumError:
-    message = words_of(result)
+    message = text_of(result)
     reason = result.get("terminal_reason")
     status = result.get("api_error_status")
     if reason in ("max_turns", "budget_exhausted"):
         return _spent(agent, str(reason), message)
     if reason == "structured_output_retry_exhausted":
         return ReplyInvalid(
-            f"agent {agent!r} gave no answer that fits its contract{_said(message)}"
+            f"agent {agent!r} gave no answer that fits its contract{_detail(message)}"
         )
     if reason == "prompt_too_long" or status == 413:
-        return ContextOverflow(f"the conversation is too long for agent {agent!r}{_said(message)}")
+        return ContextOverflow(
+            f"the conversation is too long for agent {agent!r}{_detail(message)}"
+        )
     if result.get("stop_reason") == "refusal":
         return _refusal(agent, result)
     if isinstance(status, int):
@@ -171,7 +177,7 @@ def _of_status(
 ) -> PodiumError:
     # An account without credit is answered like a wrong request.
     counted_as = 429 if status == 400 and _NO_CREDIT.search(message[:1_000]) else status
-    return trouble_of_status(
+    return error_of_status(
         agent,
         counted_as,
         message,
@@ -186,38 +192,38 @@ def _without_status(
 ) -> PodiumError:
     """The provider gave no status: it was not reached, or the CLI itself gave up."""
     if _NOT_LOGGED_IN.search(message[:1_000]):
-        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{_said(message)}; {LOGIN_HINT}")
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{_detail(message)}; {LOGIN_HINT}")
     if _NO_CREDIT.search(message[:1_000]):
-        return RateLimited(f"agent {agent!r} has used up its limit{_said(message)}", retry_at)
+        return RateLimited(f"agent {agent!r} has used up its limit{_detail(message)}", retry_at)
     if _CUT_SHORT.search(message[:1_000]):
         return AgentRejected(
-            f"the answer of agent {agent!r} is longer than its model may write{_said(message)}"
+            f"the answer of agent {agent!r} is longer than its model may write{_detail(message)}"
         )
     if result.get("terminal_reason") == "api_error":
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model{_said(message)}")
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model{_detail(message)}")
     if "No conversation found" in message:
         return AgentRejected(
-            f"agent {agent!r} does not know the conversation it was to go on with{_said(message)}; "
+            f"agent {agent!r} does not know the conversation it was to go on with{_detail(message)}; "
             "ask without a session"
         )
-    return AgentLost(f"agent {agent!r} gave up without an answer{_said(message)}")
+    return AgentLost(f"agent {agent!r} gave up without an answer{_detail(message)}")
 
 
 def _spent(agent: str, reason: str, message: str) -> BudgetSpent:
     measure = "turns" if reason == "max_turns" else "usd"
     return BudgetSpent(
-        f"agent {agent!r} stopped at the turn's limit{_said(message)}",
+        f"agent {agent!r} stopped at the turn's limit{_detail(message)}",
         scope="step",
         measure=measure,
     )
 
 
 def _refusal(agent: str, result: dict[str, Json]) -> AgentRefused:
-    return AgentRefused(f"the model of agent {agent!r} will not do this{_said(words_of(result))}")
+    return AgentRefused(f"the model of agent {agent!r} will not do this{_detail(text_of(result))}")
 
 
-def _said(message: str) -> str:
-    plain = plain_words(message)
+def _detail(message: str) -> str:
+    plain = plain_line(message)
     return f": {plain}" if plain else ""
 
 
@@ -236,7 +242,7 @@ def _reset_in(text: str, now: datetime) -> datetime | None:
     return later.astimezone(now.tzinfo)
 
 
-KNOWN_VERSION = ABOUT["claude"].tried
+TRIED_VERSION = ABOUT["claude"].tried
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 STDERR_BYTES = 200_000
 CONVERSATIONS = f"{CONFIG}/projects"
@@ -253,48 +259,48 @@ class ClaudeCliAgent:
         """Raises `BadInput` for options that it does not have."""
         self._hands = ClaudeSettings.of(options).hands
         self._options = options
-        self._kit = deps
+        self._deps = deps
 
     @property
     def name(self) -> str:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        deps = self._kit
+        deps = self._deps
         began = deps.clock.monotonic()
-        stream = Heard(deps.clock, turn.limits.tokens)
+        stream = ClaudeStream(deps.clock, turn.limits.tokens)
         with accounted(self.name, lambda: stream.used(deps.clock.monotonic() - began)):
             return await self._ask(turn, stream)
 
-    async def _ask(self, turn: Turn, stream: Heard) -> Reply:
-        deps, name = self._kit, self.name
+    async def _ask(self, turn: Turn, stream: ClaudeStream) -> Reply:
+        deps, name = self._deps, self.name
         with (
             private_home(deps, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
             deps.transcripts.open(turn, name) as transcript,
         ):
             turn = home.turn
             async with self._door(turn) as door:
-                stream.tell = door.tell
+                stream.notify = door.tell
                 ended = await self._converse(turn, home, door, stream, transcript)
         reply = self._reply(turn, stream, ended, door, transcript.path)
-        return home.signed(told_by_door(reply, turn, door))
+        return home.signed(with_door_outcome(reply, turn, door))
 
     def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
         if self._hands:
-            return self._kit.doors.open(turn, agent=self.name, translate=translate)
-        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
+            return self._deps.doors.open(turn, agent=self.name, translate=translate)
+        return self._deps.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _converse(
-        self, turn: Turn, home: Home, door: HookDoor, stream: Heard, transcript: Transcript
+        self, turn: Turn, home: Home, door: HookDoor, stream: ClaudeStream, transcript: Transcript
     ) -> ProcessExit:
         process = await self._start(await self._spawn(turn, home, door))
         stream.asked = True
-        hands: OwnTools = door if self._hands else NoHands(door, TOOLBOX)
+        hands: OwnTools = door if self._hands else NoOwnTools(door, TOOLBOX)
         try:
             gatekeeper = ClaudeDoor(
                 hands, turn.workspace, takes_answers=schema_for(turn) is not None
             )
-            await ClaudeTalk(process, gatekeeper, hands, stream, transcript).hold()
+            await ClaudeSession(process, gatekeeper, hands, stream, transcript).hold()
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
@@ -302,7 +308,7 @@ class ClaudeCliAgent:
 
     async def _start(self, spawn: ProcessSpec) -> Process:
         try:
-            return await self._kit.launcher.start(spawn)
+            return await self._deps.launcher.start(spawn)
         except ToolMissing as missing:
             raise ToolMissing(
                 f"agent {self.name!r} needs Claude Code: {missing}; `{INSTALL}` installs it"
@@ -317,8 +323,8 @@ class ClaudeCliAgent:
         )
         cwd, tools, patience = turn.workspace, None, {}
         if not self._hands:
-            server = toolbox_server(self.name, self._kit, door)
-            cwd, tools = at_desk(turn, home).workspace, switches_without_hands(home, server)
+            server = toolbox_server(self.name, self._deps, door)
+            cwd, tools = in_empty_folder(turn, home).workspace, mcp_only_switches(home, server)
             patience = PATIENCE
         return ProcessSpec(
             argv=argv_for(self._options, turn, tools),
@@ -327,33 +333,33 @@ class ClaudeCliAgent:
             stdin=_opening(turn.words(native=schema_for(turn) is not None)),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
-            confinement=await fence_for(self._kit, turn, door, needs),
+            confinement=await confinement_for(self._deps, turn, door, needs),
         )
 
     def _logins(self) -> tuple[Login, ...]:
         if has_login_in(self._options.env):
             return ()
-        configured = self._kit.environ.get("CLAUDE_CONFIG_DIR")
-        folder = Path(configured) if configured else self._kit.user_home / CONFIG
+        configured = self._deps.environ.get("CLAUDE_CONFIG_DIR")
+        folder = Path(configured) if configured else self._deps.user_home / CONFIG
         return (login_in(folder),)
 
     def _reply(
         self,
         turn: Turn,
-        stream: Heard,
+        stream: ClaudeStream,
         ended: ProcessExit,
         door: HookDoor,
         transcript: str,
     ) -> Reply:
         result = stream.result or {}
-        silently, now = may_end_silently(door), self._kit.clock.now()
-        error = trouble_at_end(self.name, stream, ended, now, silently)
+        silently, now = may_end_silently(door), self._deps.clock.now()
+        error = error_at_end(self.name, stream, ended, now, silently)
         if error is not None:
             error.usage = stream.used(ended.seconds)
             raise error
         payload = result.get("structured_output") if turn.contract is not None else None
         return Reply(
-            text=words_of(result),
+            text=text_of(result),
             payload=payload,
             found="none" if payload is None else "native",
             usage=stream.used(ended.seconds),
@@ -364,17 +370,17 @@ class ClaudeCliAgent:
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
-                *untried(self.name, stream.version, KNOWN_VERSION),
-                *self._not_given(turn),
-                *kept_out(self.name, ended),
+                *untried(self.name, stream.version, TRIED_VERSION),
+                *self._missing_tools(turn),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=door.waiting_approvals,
         )
 
-    def _not_given(self, turn: Turn) -> tuple[str, ...]:
+    def _missing_tools(self, turn: Turn) -> tuple[str, ...]:
         if self._hands:
             return unknown_own_tools(self.name, turn)
-        return not_given(self.name, turn.own_tools or ())
+        return missing_tools(self.name, turn.own_tools or ())
 
 
 def _opening(prompt: str) -> bytes:

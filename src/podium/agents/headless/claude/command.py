@@ -14,7 +14,7 @@ from podium.agents.deps import AgentOptions
 from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER, START_SECONDS
 from podium.agents.headless.native_tools import searched_folder, whole_edit
-from podium.agents.outcome import not_given
+from podium.agents.outcome import missing_tools
 from podium.core.errors import AgentRejected, BadInput
 from podium.core.model import FrozenModel, Json
 from podium.core.turns import Turn, granted_words, unknown_words
@@ -67,7 +67,7 @@ def tools_for(turn: Turn) -> tuple[str, ...]:
 
 def unknown_own_tools(agent: str, turn: Turn) -> tuple[str, ...]:
     """Warnings for what the role grants and the CLI does not have."""
-    return not_given(agent, unknown_words(turn.own_tools, _OWN_TOOLS))
+    return missing_tools(agent, unknown_words(turn.own_tools, _OWN_TOOLS))
 
 
 def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -207,7 +207,7 @@ def argv_for(
         *("--permission-prompt-tool", "stdio", "--permission-mode", "default"),
         *ALONE,
         *(own if tools is None else tools),
-        *_wishes(options, turn),
+        *_turn_switches(options, turn),
     )
 
 
@@ -253,7 +253,7 @@ def _settings(turn: Turn) -> str:
     return json.dumps({"permissions": {"ask": list(tools_for(turn))}})
 
 
-def _wishes(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
+def _turn_switches(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
     limits, schema = turn.limits, schema_for(turn)
     switches: dict[str, str] = {}
     if turn.session is not None:
@@ -305,7 +305,7 @@ PATIENCE = {
 }
 
 
-def switches_without_hands(home: Home, server: dict[str, Json]) -> tuple[str, ...]:
+def mcp_only_switches(home: Home, server: dict[str, Json]) -> tuple[str, ...]:
     """The switches in place of those that name its own tools. The server's token stands in a private file."""
     servers = home.write_json(SERVERS, {"mcpServers": {SERVER: {"type": "stdio", **server}}})
     asked = json.dumps({"permissions": {"ask": [f"{TOOLBOX}*"]}})

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from podium.agents.headless.claude.command import RETRIES
-from podium.agents.outcome import after_seconds, plain_words
+from podium.agents.outcome import after_seconds, plain_line
 from podium.core.decisions import Usage
 from podium.core.events import ProgressKind
 from podium.core.model import Json
@@ -17,11 +17,11 @@ from podium.ports import Clock
 MAX_WAIT_SECONDS = 5.0
 """A provider that asks for a longer pause is not waited for inside the turn."""
 
-MAX_TOLD_LENGTH = 200
+MAX_PROGRESS_CHARACTERS = 200
 """How much of a tool's use is told as progress."""
-MAX_HEARD = 2_000
+MAX_SUMMARY_CHARACTERS = 2_000
 
-_TELLING = (
+_SUMMARY_ARGUMENTS = (
     "command",
     "file_path",
     "notebook_path",
@@ -37,11 +37,11 @@ MADE_UP_MODEL = "<synthetic>"
 """Stands where the CLI itself speaks in the model's place, such as to tell of an error."""
 
 
-class Trouble(NamedTuple):
+class ProviderFailure(NamedTuple):
     """Why the turn was broken off before the CLI itself gave up."""
 
     status: int | None
-    words: str
+    message: str
     retry_at: datetime | None
 
 
@@ -62,12 +62,12 @@ def record_of(line: bytes) -> dict[str, Json]:
     return record if isinstance(record, dict) else {}
 
 
-class Heard:
+class ClaudeStream:
     """Everything a turn's records have said so far. Progress is told on the way."""
 
     def __init__(self, clock: Clock, most_tokens: int | None = None) -> None:
         self._clock = clock
-        self.tell: Callable[[ProgressKind, str], None] = _unheard
+        self.notify: Callable[[ProgressKind, str], None] = _to_nobody
         """Where progress is told. To nobody before the turn's door is open."""
         self.asked = False
         """Whether the CLI was started: one exchange then counts, even when it tells of none."""
@@ -76,7 +76,7 @@ class Heard:
         self.model = ""
         self.session: str | None = None
         self.result: dict[str, Json] | None = None
-        self.trouble: Trouble | None = None
+        self.failure: ProviderFailure | None = None
         self.limit_ends: datetime | None = None
         self.refused = False
         self.counted = Usage(complete=False)
@@ -99,7 +99,7 @@ class Heard:
     @property
     def is_hopeless(self) -> bool:
         """Whether there is no use in letting it go on."""
-        return self.trouble is not None or self.is_overspent
+        return self.failure is not None or self.is_overspent
 
     def take(self, record: Mapping[str, Json]) -> None:
         kind = record.get("type")
@@ -134,15 +134,15 @@ class Heard:
         status = record.get("error_status")
         status = status if isinstance(status, int) else None
         wait = _number(record.get("retry_delay_ms")) / 1000
-        message = plain_words(str(record.get("error") or ""))
-        self.tell("retry", f"{status or 'no connection'} {message}, again in {wait:.1f} s")
+        message = plain_line(str(record.get("error") or ""))
+        self.notify("retry", f"{status or 'no connection'} {message}, again in {wait:.1f} s")
         hopeless = status in (401, 403)
         too_often = _number(record.get("attempt")) > RETRIES
         if hopeless or too_often or wait > MAX_WAIT_SECONDS:
             # A provider's own wish is long or comes in whole seconds, the CLI's first guesses neither.
             is_requested = status == 429 and (wait.is_integer() or wait > MAX_WAIT_SECONDS)
             retry_at = after_seconds(wait, self._clock.now()) if is_requested else None
-            self.trouble = Trouble(status, message, retry_at)
+            self.failure = ProviderFailure(status, message, retry_at)
 
     def _take_limit(self, info: Mapping[str, Json]) -> None:
         resets_at = info.get("resetsAt")
@@ -153,9 +153,9 @@ class Heard:
     def _take_event(self, event: Mapping[str, Json], by_subagent: bool) -> None:
         delta = _mapping(event.get("delta"))
         if delta.get("type") == "text_delta":
-            self.tell("text", str(delta.get("text") or ""))
+            self.notify("text", str(delta.get("text") or ""))
         elif delta.get("type") == "thinking_delta":
-            self.tell("thinking", str(delta.get("thinking") or ""))
+            self.notify("thinking", str(delta.get("thinking") or ""))
         elif event.get("type") == "message_start":
             self._count(_mapping(_mapping(event.get("message")).get("usage")), read=True)
         elif event.get("type") == "message_delta":
@@ -176,22 +176,22 @@ class Heard:
             self.model = model
         for block in _blocks(message.get("content")):
             if block.get("type") == "tool_use":
-                self.tell("tool", _tool_words(block))
+                self.notify("tool", _tool_summary(block))
 
 
-def _tool_words(use: Mapping[str, Json]) -> str:
+def _tool_summary(use: Mapping[str, Json]) -> str:
     """A tool's name and what it is used on: the command, the file, the pattern."""
     arguments = _mapping(use.get("input"))
-    named = (arguments.get(name) for name in _TELLING)
+    named = (arguments.get(name) for name in _SUMMARY_ARGUMENTS)
     about = next((value for value in named if isinstance(value, str) and value), "")
-    summary = plain_words(f"{use.get('name') or ''} {about}", MAX_HEARD)
-    if len(summary) <= MAX_TOLD_LENGTH:
+    summary = plain_line(f"{use.get('name') or ''} {about}", MAX_SUMMARY_CHARACTERS)
+    if len(summary) <= MAX_PROGRESS_CHARACTERS:
         return summary
     # Between two words: half a secret would not be found where secrets are taken out.
-    return f"{summary[:MAX_TOLD_LENGTH].rpartition(' ')[0]} …"
+    return f"{summary[:MAX_PROGRESS_CHARACTERS].rpartition(' ')[0]} …"
 
 
-def _unheard(kind: ProgressKind, text: str) -> None:
+def _to_nobody(kind: ProgressKind, text: str) -> None:
     return None
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from podium.agents.headless.claude.command import ANSWER_TOOL
-from podium.agents.headless.claude.records import Heard, ToolResult, record_of, tool_results
+from podium.agents.headless.claude.records import ClaudeStream, ToolResult, record_of, tool_results
 from podium.agents.headless.mcp_only import OwnTools
-from podium.agents.program import heard_line, sent_line
+from podium.agents.program import received_line, sent_line
 from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import AgentLost
 from podium.core.model import Json
@@ -110,16 +110,16 @@ def _hook_answer(answer: HookAnswer) -> dict[str, Json]:
     decision = {
         "hookEventName": "PreToolUse",
         "permissionDecision": "allow" if answer.allowed else "deny",
-        "permissionDecisionReason": "permitted" if answer.allowed else _words(answer),
+        "permissionDecisionReason": "permitted" if answer.allowed else _refusal_text(answer),
     }
     return {"hookSpecificOutput": decision}
 
 
 def _permission_refused(answer: HookAnswer) -> dict[str, Json]:
-    return {"behavior": "deny", "message": _words(answer)}
+    return {"behavior": "deny", "message": _refusal_text(answer)}
 
 
-def _words(answer: HookAnswer) -> str:
+def _refusal_text(answer: HookAnswer) -> str:
     waits = answer.decision is Effect.ASK
     return told_refusal(answer.say, mistake=answer.mistake, waits=waits)
 
@@ -135,11 +135,11 @@ REFUSAL_SECONDS = 30.0
 """How long it may leave such a no unread. Nothing of it is heard meanwhile."""
 
 _EXIT_CODE = re.compile(r"Exit code (\d{1,3})\b")
-_NOT_KEPT = frozenset({"stream_event", "control_response"})
+_NOT_RECORDED = frozenset({"stream_event", "control_response"})
 """Pieces of what comes whole a moment later, and the CLI's list of its own abilities."""
 
 
-class ClaudeTalk:
+class ClaudeSession:
     """One turn's conversation. It is over when the process is, or when there is no use in waiting."""
 
     def __init__(
@@ -147,13 +147,13 @@ class ClaudeTalk:
         process: Process,
         gatekeeper: ClaudeDoor,
         door: OwnTools,
-        stream: Heard,
+        stream: ClaudeStream,
         transcript: Transcript,
     ) -> None:
         self._process = process
         self._gatekeeper = gatekeeper
         self._door = door
-        self._heard = stream
+        self._stream = stream
         self._transcript = transcript
         self._answers: dict[str, asyncio.Task[None]] = {}
 
@@ -165,9 +165,9 @@ class ClaudeTalk:
                 async with asyncio.timeout(None) as patience:
                     async for line in self._process.lines():
                         await self._take(line)
-                        if self._heard.is_hopeless:
+                        if self._stream.is_hopeless:
                             break
-                        if self._heard.result is not None and patience.when() is None:
+                        if self._stream.result is not None and patience.when() is None:
                             self._process.close_input()
                             patience.reschedule(loop.time() + CLOSING_SECONDS)
         finally:
@@ -175,8 +175,8 @@ class ClaudeTalk:
 
     async def _take(self, line: bytes) -> None:
         record = record_of(line)
-        if record.get("type") not in _NOT_KEPT:
-            self._transcript.write(_kept(line, record))
+        if record.get("type") not in _NOT_RECORDED:
+            self._transcript.write(_transcript_line(line, record))
         number = record.get("request_id")
         if record.get("type") == "control_request" and isinstance(number, str):
             await self._take_question(number, record.get("request"))
@@ -184,7 +184,7 @@ class ClaudeTalk:
             self._answers[number].cancel()
         for result in tool_results(record):
             await self._settle(result)
-        self._heard.take(record)
+        self._stream.take(record)
 
     async def _take_question(self, number: str, request: Json) -> None:
         question = request if isinstance(request, dict) else {}
@@ -236,6 +236,6 @@ class ClaudeTalk:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _kept(line: bytes, record: Mapping[str, Json]) -> str:
+def _transcript_line(line: bytes, record: Mapping[str, Json]) -> str:
     text = line.decode(errors="replace")
-    return text if record else heard_line(text)
+    return text if record else received_line(text)

@@ -14,29 +14,29 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.contract.strict_json import load_object
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.codex import home as codex_home
-from podium.agents.headless.codex.errors import trouble, without_answers
-from podium.agents.headless.codex.session import CodexTalk, Meter, is_piece, open_conversation
+from podium.agents.headless.codex.errors import turn_error, without_answers
+from podium.agents.headless.codex.session import CodexSession, Meter, is_piece, open_conversation
 from podium.agents.headless.codex.tools import (
     OWN_TOOLS,
     TOOLBOX,
-    Handless,
     Judged,
+    McpOnlySetup,
     Toolbox,
-    models_without_hands,
+    mcp_only_models,
 )
 from podium.agents.headless.codex.trust import refuse_foreign_git
 from podium.agents.headless.home import Home, private_home
 from podium.agents.headless.mcp_only import (
-    NoHands,
+    NoOwnTools,
     OwnTools,
-    at_desk,
+    in_empty_folder,
     may_end_silently,
-    told_by_door,
     toolbox_server,
+    with_door_outcome,
     without_own_tools,
 )
 from podium.agents.json_rpc import LineClosed, RpcError, talking
@@ -45,12 +45,12 @@ from podium.agents.outcome import (
     accounted,
     lost,
     may_end_with,
-    not_given,
+    missing_tools,
     out_of_time,
-    plain_words,
+    plain_line,
     unkept_limits,
 )
-from podium.agents.program import heard_line, sent_line, untried, version_of
+from podium.agents.program import received_line, sent_line, untried, version_of
 from podium.core.errors import (
     AgentLost,
     AgentRefused,
@@ -75,7 +75,16 @@ _LEFT_OUT = {
     "contentMediaType",
     "discriminator",
 }
-_NOT_KNOWN = {"allOf", "not", "if", "then", "else", "patternProperties", "prefixItems", "contains"}
+_UNSUPPORTED = {
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "patternProperties",
+    "prefixItems",
+    "contains",
+}
 
 
 class NotStrict(Exception):
@@ -95,17 +104,21 @@ def strict_schema(contract: type[BaseModel]) -> dict[str, Any] | None:
 
 
 def _strict(schema: Any) -> dict[str, Any]:
-    if not isinstance(schema, dict) or _NOT_KNOWN & schema.keys():
+    if not isinstance(schema, dict) or _UNSUPPORTED & schema.keys():
         raise NotStrict
     if "$ref" in schema:
         reference = {"$ref": schema["$ref"]}  # nothing may stand beside a reference
-        return {**reference, "$defs": _each(schema["$defs"])} if "$defs" in schema else reference
+        return (
+            {**reference, "$defs": _strict_values(schema["$defs"])}
+            if "$defs" in schema
+            else reference
+        )
     strict = {key: value for key, value in schema.items() if key not in _LEFT_OUT}
     if "oneOf" in strict:
         strict["anyOf"] = strict.pop("oneOf")
     for key in ("$defs", "properties"):
         if key in strict:
-            strict[key] = _each(strict[key])
+            strict[key] = _strict_values(strict[key])
     if "anyOf" in strict:
         strict["anyOf"] = [_strict(choice) for choice in strict["anyOf"]]
     if strict.get("type") == "array":
@@ -117,7 +130,7 @@ def _strict(schema: Any) -> dict[str, Any]:
     return strict
 
 
-def _each(schemas: dict[str, Any]) -> dict[str, Any]:
+def _strict_values(schemas: dict[str, Any]) -> dict[str, Any]:
     return {name: _strict(schema) for name, schema in schemas.items()}
 
 
@@ -145,7 +158,7 @@ class CodexCliAgent:
 
     def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
-        self._kit = deps
+        self._deps = deps
         self._own = codex_home.codex_options(options)
         self._argv = options.command or ("codex",)
 
@@ -154,13 +167,13 @@ class CodexCliAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        began = self._kit.clock.monotonic()
+        began = self._deps.clock.monotonic()
         meter = Meter(self.name, turn.limits)
-        with accounted(self.name, lambda: meter.usage(self._kit.clock.monotonic() - began)):
+        with accounted(self.name, lambda: meter.usage(self._deps.clock.monotonic() - began)):
             return await self._ask(turn, meter, began)
 
     async def _ask(self, turn: Turn, meter: Meter, began: float) -> Reply:
-        deps = self._kit
+        deps = self._deps
         if self._own.hands:
             refuse_foreign_git(self.name, Path(turn.workspace))
         version = await self._version(turn)
@@ -173,13 +186,15 @@ class CodexCliAgent:
             sandbox, warnings = await self._sandbox(turn, home)
             judged = Judged(turn.workspace) if self._own.hands else Toolbox(turn.workspace)
             async with self._door(turn, judged) as door:
-                hands: OwnTools = door if self._own.hands else NoHands(door, TOOLBOX)
-                seated = turn if self._own.hands else at_desk(turn, home)
-                mcp_only = None if self._own.hands else await self._handless(seated, home, door)
+                hands: OwnTools = door if self._own.hands else NoOwnTools(door, TOOLBOX)
+                seated = turn if self._own.hands else in_empty_folder(turn, home)
+                mcp_only = (
+                    None if self._own.hands else await self._mcp_only_setup(seated, home, door)
+                )
                 hooks = codex_home.lay_out(home, deps, self._options, seated, sandbox, mcp_only)
-                talk = CodexTalk(self.name, hands, judged, meter, str(hooks))
+                talk = CodexSession(self.name, hands, judged, meter, str(hooks))
                 env = codex_home.environment(home, self._options, door.hook_env)
-                spawn = self._spawn(seated, env, await self._fence(turn, home, door))
+                spawn = self._spawn(seated, env, await self._confinement(turn, home, door))
                 session, done, ended = await self._talk(seated, spawn, talk, meter, transcript)
         text = self._answer(done, ended, talk, may_end_silently(door))
         payload, native = _payload(turn, text)
@@ -204,26 +219,24 @@ class CodexCliAgent:
             ),
             waiting_approvals=door.waiting_approvals,
         )
-        return home.signed(told_by_door(reply, turn, door))
+        return home.signed(with_door_outcome(reply, turn, door))
 
     def _door(self, turn: Turn, judged: Judged) -> AbstractAsyncContextManager[HookDoor]:
         if self._own.hands:
-            return self._kit.doors.open(turn, agent=self.name, translate=judged.translate)
-        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
+            return self._deps.doors.open(turn, agent=self.name, translate=judged.translate)
+        return self._deps.doors.open(without_own_tools(turn), agent=self.name)
 
-    async def _handless(self, turn: Turn, home: Home, door: HookDoor) -> Handless:
-        deps, env = self._kit, self._plain_environment(home)
+    async def _mcp_only_setup(self, turn: Turn, home: Home, door: HookDoor) -> McpOnlySetup:
+        deps, env = self._deps, self._plain_environment(home)
         server = toolbox_server(self.name, deps, door)
-        models = await models_without_hands(
-            self.name, deps.launcher, self._argv, turn.workspace, env
-        )
-        return Handless(server, models)
+        models = await mcp_only_models(self.name, deps.launcher, self._argv, turn.workspace, env)
+        return McpOnlySetup(server, models)
 
     async def _talk(
         self,
         turn: Turn,
         spawn: ProcessSpec,
-        talk: CodexTalk,
+        talk: CodexSession,
         meter: Meter,
         transcript: Transcript,
     ) -> tuple[str, dict[str, Any], ProcessExit]:
@@ -233,7 +246,7 @@ class CodexCliAgent:
             if way == "sent":
                 transcript.write(sent_line(line))
             elif not is_piece(line):
-                transcript.write(heard_line(line))
+                transcript.write(received_line(line))
 
         async with self._running(spawn) as process:
             try:
@@ -252,7 +265,7 @@ class CodexCliAgent:
                 raise self._lost(await process.wait()) from None
             except RpcError as error:
                 raise AgentRejected(
-                    f"agent {self.name!r} would not take the turn: {plain_words(str(error))}"
+                    f"agent {self.name!r} would not take the turn: {plain_line(str(error))}"
                 ) from None
         return thread, done, ended
 
@@ -263,14 +276,14 @@ class CodexCliAgent:
         return lost(self.name, ended.model_copy(update={"stderr": stderr}))
 
     def _answer(
-        self, done: dict[str, Any], ended: ProcessExit, talk: CodexTalk, waiting: tuple[str, ...]
+        self, done: dict[str, Any], ended: ProcessExit, talk: CodexSession, waiting: tuple[str, ...]
     ) -> str:
         """The last message of a turn that codex calls completed, if it came to a good end itself too."""
         if done.get("status") != "completed":
-            raise trouble(self.name, done.get("error"), self._kit.clock.now(), ended.stderr)
+            raise turn_error(self.name, done.get("error"), self._deps.clock.now(), ended.stderr)
         if ended.timed_out or (ended.exit_code != 0 and not ended.cancelled):
             raise self._lost(ended)
-        text = talk.said[-1] if talk.said else ""
+        text = talk.messages[-1] if talk.messages else ""
         if may_end_with(text, waiting):
             return text
         if talk.did_or_thought:
@@ -286,10 +299,10 @@ class CodexCliAgent:
         )
         own_tools = OWN_TOOLS if self._own.hands else ()
         return (
-            *not_given(self.name, unknown_words(turn.own_tools, own_tools)),
+            *missing_tools(self.name, unknown_words(turn.own_tools, own_tools)),
             *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
             *(left_behind if ended.cancelled else ()),
-            *kept_out(self.name, ended),
+            *confinement_warnings(self.name, ended),
         )
 
     def _spawn(self, turn: Turn, env: dict[str, str], confinement: Confinement) -> ProcessSpec:
@@ -306,16 +319,16 @@ class CodexCliAgent:
     async def _running(self, spawn: ProcessSpec) -> AsyncIterator[Process]:
         """The app server, which is dead with all its children when this is left."""
         with codex_home.without_leftovers(Path(spawn.cwd)):
-            process = await self._kit.launcher.start(spawn)
+            process = await self._deps.launcher.start(spawn)
             try:
                 yield process
             finally:
                 await process.end(GRACE_SECONDS)
 
-    async def _fence(self, turn: Turn, home: Home, door: HookDoor) -> Confinement:
+    async def _confinement(self, turn: Turn, home: Home, door: HookDoor) -> Confinement:
         hosts, address = ABOUT["codex"].hosts, self._options.base_url
         needs = Needs(writable=home.folders, hosts=hosts, base_url=address, command=self._argv)
-        return await fence_for(self._kit, turn, door, needs)
+        return await confinement_for(self._deps, turn, door, needs)
 
     async def _leave(self, process: Process) -> ProcessExit:
         """Let codex put the conversation away, so that it can be continued."""
@@ -328,7 +341,7 @@ class CodexCliAgent:
 
     async def _version(self, turn: Turn) -> str:
         try:
-            return await version_of(self._kit.launcher, self._argv, turn.workspace)
+            return await version_of(self._deps.launcher, self._argv, turn.workspace)
         except ToolMissing as missing:
             raise ToolMissing(f"{missing}; {INSTALL}") from None
 
@@ -336,7 +349,7 @@ class CodexCliAgent:
         """Codex's own sandbox where it works; it needs user namespaces, which not every machine gives."""
         if not self._own.hands:
             return "read-only", ()
-        if (await self._kit.enclosures.confinement(turn.workspace)).kind == "kernel":
+        if (await self._deps.confinement_provider.confinement(turn.workspace)).kind == "kernel":
             # Its own cannot be put up inside ours, and would keep it from committing.
             return "danger-full-access", ()
         if self._own.sandbox is not None:
@@ -350,7 +363,7 @@ class CodexCliAgent:
         )
 
     async def _try_sandbox(self, turn: Turn, home: Home) -> bool:
-        ended = await self._kit.launcher.run(
+        ended = await self._deps.launcher.run(
             ProcessSpec(
                 argv=(*self._argv, "sandbox", "--", "true"),
                 cwd=turn.workspace,

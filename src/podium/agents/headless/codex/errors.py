@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.agents.outcome import (
     after_seconds,
+    error_of_status,
     is_overflow,
-    plain_words,
+    plain_line,
     reset_time,
-    trouble_of_status,
 )
 from podium.core.errors import AgentLost, AgentRefused, ContextOverflow, PodiumError
 
@@ -55,21 +55,21 @@ _AGAIN_AT = re.compile(
 )
 
 
-def trouble(agent: str, error: Any, now: datetime, log: bytes = b"") -> PodiumError:
+def turn_error(agent: str, error: Any, now: datetime, log: bytes = b"") -> PodiumError:
     """The error for a turn that codex calls failed. `error` is what it says of it, `log` its stderr."""
     details = error if isinstance(error, dict) else {}
     message = str(details.get("message") or "no reason given")
     kind, status = _kind(details.get("codexErrorInfo"))
-    reason = plain_words(message)
+    reason = plain_line(message)
     if kind == "contextWindowExceeded" or is_overflow(message):
         return ContextOverflow(f"the conversation is too long for agent {agent!r}: {reason}")
     if kind in _REFUSALS or _REFUSED.search(message):
         return AgentRefused(f"agent {agent!r} will not do this: {reason}")
     if kind not in _STATUS and (kind not in _OF_HTTP or status is None):
-        kind, status = _by_words(message, kind if kind in _OF_HTTP else "")
+        kind, status = _kind_of_message(message, kind if kind in _OF_HTTP else "")
     if kind == "":
         return AgentLost(f"agent {agent!r} gave up: {reason}")
-    return trouble_of_status(
+    return error_of_status(
         agent,
         _STATUS.get(kind, status),
         message,
@@ -81,7 +81,7 @@ def trouble(agent: str, error: Any, now: datetime, log: bytes = b"") -> PodiumEr
 
 def is_worth_a_retry(error: Any) -> bool:
     """Whether it may pass by itself within seconds. Codex waits for the end of a limit too, however far."""
-    return isinstance(trouble("", error, datetime.fromtimestamp(0, UTC)), AgentLost)
+    return isinstance(turn_error("", error, datetime.fromtimestamp(0, UTC)), AgentLost)
 
 
 def again_at(message: str, now: datetime) -> datetime | None:
@@ -128,7 +128,7 @@ def _kind(info: Any) -> tuple[str, int | None]:
     return "other", None
 
 
-def _by_words(message: str, else_kind: str) -> tuple[str, int | None]:
+def _kind_of_message(message: str, else_kind: str) -> tuple[str, int | None]:
     """The same for what codex has no name for, or only a vague one."""
     if _KEY_MISSING.search(message):
         return "unauthorized", None

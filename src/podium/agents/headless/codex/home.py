@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.codex.errors import LOGS_ANSWERS
 from podium.agents.headless.codex.hook import SPARED
-from podium.agents.headless.codex.tools import TOOLBOX, Handless, settings_without_hands
+from podium.agents.headless.codex.tools import TOOLBOX, McpOnlySetup, mcp_only_settings
 from podium.agents.headless.home import Folders, Home, Login
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json
@@ -107,7 +107,7 @@ def lay_out(
     options: AgentOptions,
     turn: Turn,
     sandbox: Sandbox,
-    mcp_only: Handless | None = None,
+    mcp_only: McpOnlySetup | None = None,
 ) -> Path:
     """Write settings and hook for this turn; gives the path of the hook file."""
     settings = settings_for(
@@ -121,7 +121,7 @@ def lay_out(
     spared: tuple[str, ...] = ()
     if mcp_only is not None:
         models = home.write(f"{CODEX_HOME}/models.json", mcp_only.models)
-        settings = settings_without_hands(settings, mcp_only.server, models)
+        settings = mcp_only_settings(settings, mcp_only.server, models)
         spared = (f"{SPARED}{TOOLBOX}",)
     home.write(f"{CODEX_HOME}/config.toml", toml(settings))
     return lay_hook(home, hook_for((*spared, *deps.hook_command)))

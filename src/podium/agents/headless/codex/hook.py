@@ -25,7 +25,7 @@ MAX_REASON_BYTES = 65_536
 SPARED = "--judged-elsewhere="
 """Before the hook command: tools whose names begin so are not asked for, Podium judges them itself."""
 
-MARKS = {
+OPERATIONS = {
     "*** Add File: ": "add",
     "*** Update File: ": "update",
     "*** Delete File: ": "delete",
@@ -141,7 +141,7 @@ def changes_in(patch: str, folder: str) -> list[dict[str, str]]:
 
 def _header(line: str) -> tuple[str, str]:
     stripped = line.strip()
-    for prefix, operation in MARKS.items():
+    for prefix, operation in OPERATIONS.items():
         if stripped.startswith(prefix.strip()):
             return operation, stripped[len(prefix) - 1 :].strip()
     return "", ""

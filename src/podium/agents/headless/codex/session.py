@@ -11,7 +11,7 @@ from podium.agents.headless.codex.tools import WITHOUT_SANDBOX, Judged, escalate
 from podium.agents.headless.codex.trust import trust_hook
 from podium.agents.headless.mcp_only import OwnTools
 from podium.agents.json_rpc import METHOD_NOT_FOUND, LineClosed, Params, RpcError, RpcPeer
-from podium.agents.outcome import cost_of, plain_words
+from podium.agents.outcome import cost_of, plain_line
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, AgentNotLoggedIn, BudgetSpent, NeedsHuman
 from podium.core.model import Json
@@ -117,7 +117,7 @@ _PROGRESS: dict[str, Literal["text", "thinking"]] = {
 }
 
 
-class CodexTalk:
+class CodexSession:
     """Hears codex for one turn, and holds what it does against what was judged.
 
     A hook that broke, or an act that was never judged, raises `NeedsHuman` out of the reader: the
@@ -137,7 +137,7 @@ class CodexTalk:
         self._cleared: set[str] = set()
         self._changes: dict[str, list[str]] = {}
         self._ended: asyncio.Future[Params] = asyncio.get_running_loop().create_future()
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.did_or_thought = False
         """Whether it did or thought anything since it was asked, beside talking."""
         self.untold: list[str] = []
@@ -162,7 +162,7 @@ class CodexTalk:
     async def hear(self, method: str, params: Params) -> None:
         item = params.get("item")
         if method in _PROGRESS:
-            self._told(method, params)
+            self._progress(method, params)
         elif method == "item/started" and isinstance(item, dict):
             self._began(item)
         elif method == "item/completed" and isinstance(item, dict):
@@ -203,12 +203,10 @@ class CodexTalk:
         answer = await self._door.request(WITHOUT_SANDBOX, request, ref=escalated(use))
         if not answer.allowed:
             # Codex tells its model no more than that the user said no.
-            self.untold.append(
-                f"{plain_words(str(request), 200)} outside the sandbox: {answer.say}"
-            )
+            self.untold.append(f"{plain_line(str(request), 200)} outside the sandbox: {answer.say}")
         return "accept" if answer.allowed else "decline"
 
-    def _told(self, method: str, params: Params) -> None:
+    def _progress(self, method: str, params: Params) -> None:
         if params.get("threadId") == self._thread:
             self._door.tell(_PROGRESS[method], str(params.get("delta") or ""))
 
@@ -222,15 +220,15 @@ class CodexTalk:
         use = str(item.get("id"))
         self._changes[use] = _paths(item)
         if use not in self._cleared:
-            self._breach(f"{_words(item)} began before the tool door had answered")
+            self._breach(f"{_item_summary(item)} began before the tool door had answered")
         if difference := self._judged.difference(item):
-            self._breach(f"{_words(item)} is not what was judged: {difference}")
-        self._door.tell("tool", _words(item))
+            self._breach(f"{_item_summary(item)} is not what was judged: {difference}")
+        self._door.tell("tool", _item_summary(item))
 
     async def _finished(self, params: Params, item: Params) -> None:
         kind = item.get("type")
         if kind == "agentMessage" and params.get("threadId") == self._thread:
-            self.said.append(str(item.get("text") or ""))
+            self.messages.append(str(item.get("text") or ""))
         elif kind not in ("agentMessage", "userMessage"):
             self.did_or_thought = True
         if kind == "webSearch":
@@ -275,7 +273,7 @@ class CodexTalk:
             self._meter.must_have_some_left()
 
     def _breach(self, what: str) -> None:
-        text = plain_words(what)
+        text = plain_line(what)
         self._door.tell("note", text)
         raise NeedsHuman(
             f"agent {self._agent!r} was ended: {text}. Look at its workspace before you go on"
@@ -288,12 +286,12 @@ class CodexTalk:
     def _complain(self, method: str, params: Params) -> None:
         """Errors of a turn come again with its end, but for those that codex tries to get over."""
         if method == "warning" and len(self.warnings) < MAX_WARNINGS:
-            self.warnings.append(plain_words(str(params.get("message") or "")))
+            self.warnings.append(plain_line(str(params.get("message") or "")))
         error = params.get("error")
         if not params.get("willRetry") or not isinstance(error, dict):
             return
         reason = {**error, "message": error.get("additionalDetails") or error.get("message")}
-        self._door.tell("retry", plain_words(str(reason["message"])))
+        self._door.tell("retry", plain_line(str(reason["message"])))
         if not is_worth_a_retry(reason):
             self._complete({"status": "failed", "error": reason})
 
@@ -315,9 +313,9 @@ def _paths(item: Params) -> list[str]:
     return [str(change.get("path")) for change in entries if isinstance(change, dict)]
 
 
-def _words(item: Params) -> str:
+def _item_summary(item: Params) -> str:
     what = item.get("command") or item.get("tool") or item.get("path") or ", ".join(_paths(item))
-    return f"{item.get('type')} {plain_words(str(what), 200)!r}"
+    return f"{item.get('type')} {plain_line(str(what), 200)!r}"
 
 
 def _entries(run: Params) -> str:

@@ -180,7 +180,7 @@ _MODELS_WITHOUT = ("tool_mode", "multi_agent_version")
 
 
 @dataclass(frozen=True)
-class Handless:
+class McpOnlySetup:
     """What a codex without hands is laid out with."""
 
     server: Mapping[str, Json]
@@ -198,7 +198,7 @@ class Toolbox(Judged):
         return "this agent has no tools of its own"
 
 
-async def models_without_hands(
+async def mcp_only_models(
     agent: str, launcher: Launcher, command: tuple[str, ...], cwd: str, env: Mapping[str, str]
 ) -> str:
     """The models codex knows, as JSON, with the tools that each would bring along taken away.
@@ -210,7 +210,7 @@ async def models_without_hands(
     ended = await launcher.run(ProcessSpec(argv=asking, cwd=cwd, env=dict(env), limits=limits))
     try:
         models = json.loads(ended.stdout)["models"]
-        without = [_without_hands(model) for model in models]
+        without = [_mcp_only_model(model) for model in models]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise NotPossibleNow(
             f"agent {agent!r} has no hands, and this codex does not tell which models it knows; "
@@ -219,12 +219,12 @@ async def models_without_hands(
     return json.dumps({"models": without})
 
 
-def _without_hands(model: Mapping[str, Any]) -> dict[str, Any]:
+def _mcp_only_model(model: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in model.items() if name not in _MODELS_WITHOUT}
     return {**fields, **_MODELS_OFF}
 
 
-def settings_without_hands(
+def mcp_only_settings(
     settings: Mapping[str, Any], server: Mapping[str, Json], models: Path
 ) -> dict[str, Any]:
     """Its settings, with no tool of its own and the toolbox as the only server."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from contextlib import AbstractAsyncContextManager
 
-from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.gemini.program import (
     CONVERSATIONS,
-    KNOWN_VERSION,
+    TRIED_VERSION,
     command_of,
     environment_for,
     headless_rules,
@@ -20,21 +20,26 @@ from podium.agents.headless.gemini.program import (
     start,
     version_of_cli,
 )
-from podium.agents.headless.gemini.records import Heard, trouble_at_end
-from podium.agents.headless.gemini.tools import KNOWN, TOOLBOX, prompt_for, translation_for
+from podium.agents.headless.gemini.records import GeminiStream, error_at_end
+from podium.agents.headless.gemini.tools import (
+    GRANTABLE_TOOLS,
+    TOOLBOX,
+    prompt_for,
+    translation_for,
+)
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.headless.mcp_only import (
-    NoHands,
+    NoOwnTools,
     OwnTools,
-    at_desk,
+    in_empty_folder,
     may_end_silently,
-    told_by_door,
     toolbox_server,
+    with_door_outcome,
     without_own_tools,
 )
 from podium.agents.kinds import ABOUT
-from podium.agents.outcome import accounted, not_given, unkept_limits
+from podium.agents.outcome import accounted, missing_tools, unkept_limits
 from podium.agents.program import hear_out, untried
 from podium.core.errors import AgentRejected
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
@@ -55,51 +60,54 @@ class GeminiCliAgent:
     def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
         self._own = own_options(options)
-        self._kit = deps
+        self._deps = deps
 
     @property
     def name(self) -> str:
         return self._options.name
 
     @property
-    def _known(self) -> tuple[str, ...]:
-        return KNOWN if self._own.hands else ()
+    def _own_tools(self) -> tuple[str, ...]:
+        return GRANTABLE_TOOLS if self._own.hands else ()
 
     async def ask(self, turn: Turn) -> Reply:
-        stream, clock = Heard(), self._kit.clock
+        stream, clock = GeminiStream(), self._deps.clock
         began = clock.monotonic()
         with accounted(self.name, lambda: stream.usage(clock.monotonic() - began)):
             return await self._ask(turn, stream)
 
-    async def _ask(self, turn: Turn, stream: Heard) -> Reply:
-        deps, name = self._kit, self.name
+    async def _ask(self, turn: Turn, stream: GeminiStream) -> Reply:
+        deps, name = self._deps, self.name
         version = await version_of_cli(self._options, deps, turn.workspace)
         logins = logins_for(self._options.env, deps)
         async with home_off_loop(deps, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
             turn = home.turn
             with deps.transcripts.open(turn, name) as transcript:
                 async with self._door(turn) as door:
-                    hands: OwnTools = door if self._own.hands else NoHands(door, TOOLBOX)
+                    hands: OwnTools = door if self._own.hands else NoOwnTools(door, TOOLBOX)
                     stream.attend(hands, transcript)
                     spawn = await self._prepare(turn, home, door)
                     ended = await self._run(spawn, stream)
         reply = self._reply(turn, stream, ended, version, door, transcript.path)
-        return home.signed(told_by_door(reply, turn, door))
+        return home.signed(with_door_outcome(reply, turn, door))
 
     def _door(self, turn: Turn) -> AbstractAsyncContextManager[HookDoor]:
         if self._own.hands:
             judged = translation_for(turn)
-            return self._kit.doors.open(turn, agent=self.name, translate=judged)
-        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
+            return self._deps.doors.open(turn, agent=self.name, translate=judged)
+        return self._deps.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         seated, server = turn, None
         if not self._own.hands:
-            seated, server = at_desk(turn, home), toolbox_server(self.name, self._kit, door)
+            seated, server = (
+                in_empty_folder(turn, home),
+                toolbox_server(self.name, self._deps, door),
+            )
         selected = selected_login(self.name, self._options.env, home.logins)
-        layout = (home, seated, self._own, selected, door.hook_env, self._kit)
+        layout = (home, seated, self._own, selected, door.hook_env, self._deps)
         await in_thread(lay_out, *layout, rules=headless_rules(turn), server=server)
-        identity = await identity_for(self._kit, self._options.env, turn.workspace)
+        identity = await identity_for(self._deps, self._options.env, turn.workspace)
         needs = Needs(
             writable=home.folders,
             hosts=ABOUT["gemini"].hosts,
@@ -114,7 +122,7 @@ class GeminiCliAgent:
             stdin=prompt_for(self.name, turn.prompt, seated.workspace),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
-            confinement=await fence_for(self._kit, turn, door, needs),
+            confinement=await confinement_for(self._deps, turn, door, needs),
         )
 
     def _argv(self, turn: Turn) -> tuple[str, ...]:
@@ -130,8 +138,8 @@ class GeminiCliAgent:
             *_conversation(turn.session),
         )
 
-    async def _run(self, spawn: ProcessSpec, stream: Heard) -> ProcessExit:
-        process = await start(self._kit, self.name, spawn)
+    async def _run(self, spawn: ProcessSpec, stream: GeminiStream) -> ProcessExit:
+        process = await start(self._deps, self.name, spawn)
         stream.started = True
         process.close_input()
         try:
@@ -142,14 +150,14 @@ class GeminiCliAgent:
     def _reply(
         self,
         turn: Turn,
-        stream: Heard,
+        stream: GeminiStream,
         ended: ProcessExit,
         version: str,
         door: HookDoor,
         transcript: str,
     ) -> Reply:
-        usage, now = stream.usage(ended.seconds), self._kit.clock.now()
-        error = trouble_at_end(self.name, turn, stream, ended, now, may_end_silently(door))
+        usage, now = stream.usage(ended.seconds), self._deps.clock.now()
+        error = error_at_end(self.name, turn, stream, ended, now, may_end_silently(door))
         if error is not None:
             error.usage = usage
             raise error
@@ -163,11 +171,11 @@ class GeminiCliAgent:
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
-                *untried(self.name, version, KNOWN_VERSION),
-                *not_given(self.name, unknown_words(turn.own_tools, self._known)),
+                *untried(self.name, version, TRIED_VERSION),
+                *missing_tools(self.name, unknown_words(turn.own_tools, self._own_tools)),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd"),
                 *stream.warnings,
-                *kept_out(self.name, ended),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=door.waiting_approvals,
         )

@@ -25,7 +25,7 @@ from podium.agents.headless.gemini.tools import (
     SHELL,
     SUBAGENTS,
     agents_for,
-    settings_without_hands,
+    mcp_only_settings,
     tools_for,
 )
 from podium.agents.headless.home import Folders, Home, Login
@@ -90,7 +90,7 @@ def lay_out(
     """
     settings = settings_for(options, selected, turn.limits.turns)
     if server is not None:
-        settings, rules = settings_without_hands(settings, server), RULES
+        settings, rules = mcp_only_settings(settings, server), RULES
     home.write_json(f"{CONFIG}/settings.json", settings)
     home.write(f"{CONFIG}/policies/podium.toml", rules)
     home.write_json(f"{CONFIG}/projects.json", {"projects": {_real(turn.workspace): SLUG}})
@@ -257,7 +257,7 @@ def _real(workspace: str) -> str:
     return str(Path(workspace).resolve())
 
 
-KNOWN_VERSION = ABOUT["gemini"].tried
+TRIED_VERSION = ABOUT["gemini"].tried
 PACKAGE = "@google/gemini-cli"
 
 

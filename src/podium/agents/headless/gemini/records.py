@@ -11,14 +11,14 @@ from podium.agents.headless.gemini.tools import SUBAGENTS, outcome
 from podium.agents.headless.mcp_only import OwnTools
 from podium.agents.outcome import (
     cost_of,
-    last_words,
+    error_of_status,
     lost,
     may_end_with,
     out_of_time,
-    plain_words,
-    trouble_of_status,
+    plain_line,
+    stderr_end,
 )
-from podium.agents.program import heard_line
+from podium.agents.program import received_line
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,
@@ -36,12 +36,12 @@ from podium.core.turns import Turn
 from podium.ports import ANY_USE, Transcript, nameless_use
 
 
-class Heard:
+class GeminiStream:
     """Everything a turn's records have said so far. Once attended, progress is told on the way."""
 
     def __init__(self) -> None:
         self._door: OwnTools | None = None
-        self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
+        self._notify: Callable[[ProgressKind, str], None] = lambda kind, text: None
         self._keep: Callable[[str], None] = lambda line: None
         self._unkept: list[str] = []
         self._pieces: list[str] = []
@@ -56,12 +56,12 @@ class Heard:
         self.model = ""
         self.session: str | None = None
         self.warnings: list[str] = []
-        self.fault = ""
+        self.problem = ""
         """What the CLI itself calls an error, in its words."""
         self.result: dict[str, Json] | None = None
 
     def attend(self, door: OwnTools, transcript: Transcript) -> None:
-        self._door, self._tell, self._keep = door, door.tell, transcript.write
+        self._door, self._notify, self._keep = door, door.tell, transcript.write
 
     def usage(self, seconds: float) -> Usage:
         """What was used until now. The CLI tells tokens only at the very end."""
@@ -81,18 +81,18 @@ class Heard:
         is_text = kind == "message" and record.get("role") == "assistant"
         self._count(answering=is_text or kind == "tool_use", over=kind == "tool_result")
         if is_text:
-            self._take_words(str(record.get("content") or ""))
+            self._take_text(str(record.get("content") or ""))
             return
         self.finish()
-        self._keep(heard_line(line))
+        self._keep(received_line(line))
         if kind == "tool_use":
-            self._tell("tool", _tool_words(record))
+            self._notify("tool", _tool_summary(record))
             self._begin_use(record)
         elif kind == "tool_result":
             self._tool_ended = True
             await self._end_use(record)
         elif kind == "error":
-            self._take_fault(record)
+            self._take_problem(record)
         elif kind == "init":
             self._take_beginning(record)
         elif kind == "result":
@@ -145,19 +145,19 @@ class Heard:
         session = record.get("session_id")
         self.session = session if isinstance(session, str) else None
 
-    def _take_words(self, text: str) -> None:
+    def _take_text(self, text: str) -> None:
         if self._tool_ended:
             self._pieces.clear()
             self._tool_ended = False
         self._pieces.append(text)
         self._unkept.append(text)
-        self._tell("text", text)
+        self._notify("text", text)
 
-    def _take_fault(self, record: Mapping[str, Json]) -> None:
-        message = plain_words(str(record.get("message") or ""))
-        self._tell("note", message)
+    def _take_problem(self, record: Mapping[str, Json]) -> None:
+        message = plain_line(str(record.get("message") or ""))
+        self._notify("note", message)
         if record.get("severity") == "error":
-            self.fault = message
+            self.problem = message
         else:
             self.warnings.append(message)
 
@@ -196,10 +196,10 @@ def _used_of(model: str, figures: Mapping[str, Json]) -> Usage:
     )
 
 
-def _tool_words(record: Mapping[str, Json]) -> str:
+def _tool_summary(record: Mapping[str, Json]) -> str:
     arguments = _mapping(record.get("parameters"))
     about = next((value for value in arguments.values() if isinstance(value, str)), "")
-    return plain_words(f"{record.get('tool_name')} {about}", 200)
+    return plain_line(f"{record.get('tool_name')} {about}", 200)
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
@@ -234,10 +234,10 @@ _REFUSED = re.compile(
 _LOOP = "Loop detected"
 
 
-def trouble_at_end(
+def error_at_end(
     agent: str,
     turn: Turn,
-    stream: Heard,
+    stream: GeminiStream,
     ended: ProcessExit,
     now: datetime,
     waiting: tuple[str, ...] = (),
@@ -252,7 +252,7 @@ def trouble_at_end(
         return _out_of_turns(agent, turn)
     if stream.result is None:
         return _without_result(agent, turn, ended)
-    if _said_nothing(stream) and waiting:
+    if _is_silent(stream) and waiting:
         return None
     if stream.result.get("status") != "success":
         return _of_result(agent, stream, ended, now)
@@ -273,7 +273,7 @@ def gemini_error(agent: str, status: int | None, message: str, now: datetime) ->
         status = 429
     elif _NO_MODEL.search(message) and status in (None, 500):
         status = 404
-    return trouble_of_status(agent, status, message, login_hint=LOGIN_HINT, now=now)
+    return error_of_status(agent, status, message, login_hint=LOGIN_HINT, now=now)
 
 
 def refusal_in(agent: str, message: str) -> AgentRefused | None:
@@ -297,28 +297,28 @@ def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
 def _without_result(agent: str, turn: Turn, ended: ProcessExit) -> PodiumError:
     if ended.exit_code == NOT_LOGGED_IN:
         return AgentNotLoggedIn(
-            f"agent {agent!r} is not logged in{last_words(ended)}; {LOGIN_HINT}"
+            f"agent {agent!r} is not logged in{stderr_end(ended)}; {LOGIN_HINT}"
         )
     if ended.exit_code == BAD_INPUT and turn.session is not None:
         return AgentRejected(
             f"agent {agent!r} knows no conversation {turn.session!r}; ask without a session"
         )
     if ended.exit_code in (BAD_INPUT, BAD_SETTINGS):
-        return AgentRejected(f"agent {agent!r} could not start{_first_words(ended)}")
+        return AgentRejected(f"agent {agent!r} could not start{_stderr_begin(ended)}")
     usage = b"Unknown argument" in ended.stderr or b"Options:" in ended.stderr
     if ended.exit_code == 1 and usage:
         return AgentRejected(
-            f"agent {agent!r} does not know a switch{last_words(ended)}; update Gemini CLI"
+            f"agent {agent!r} does not know a switch{stderr_end(ended)}; update Gemini CLI"
         )
     return lost(agent, ended)
 
 
-def _of_result(agent: str, stream: Heard, ended: ProcessExit, now: datetime) -> PodiumError:
+def _of_result(agent: str, stream: GeminiStream, ended: ProcessExit, now: datetime) -> PodiumError:
     error = (stream.result or {}).get("error")
     if not isinstance(error, dict):
-        return _of_stream(agent, stream.fault)
-    message = provider_words(str(error.get("message") or ""))
-    refusal = refusal_in(agent, plain_words(message))
+        return _of_stream(agent, stream.problem)
+    message = provider_message(str(error.get("message") or ""))
+    refusal = refusal_in(agent, plain_line(message))
     if refusal is not None:
         return refusal
     match = _CODE.search(str(error.get("message") or ""))
@@ -326,7 +326,7 @@ def _of_result(agent: str, stream: Heard, ended: ProcessExit, now: datetime) -> 
     return gemini_error(agent, status, message, now)
 
 
-def _said_nothing(stream: Heard) -> bool:
+def _is_silent(stream: GeminiStream) -> bool:
     """Whether it failed by the model's answer alone. What a provider says comes with an `error`."""
     result = stream.result or {}
     return result.get("status") != "success" and not isinstance(result.get("error"), dict)
@@ -342,7 +342,7 @@ def _of_stream(agent: str, problem: str) -> PodiumError:
     )
 
 
-def provider_words(message: str) -> str:
+def provider_message(message: str) -> str:
     """What the provider said, without the CLI's wrapping and without the braces."""
     inner = message.removeprefix("[API Error: ")
     body, _, advice = inner.rpartition("]")
@@ -353,6 +353,6 @@ def provider_words(message: str) -> str:
         return body or advice
 
 
-def _first_words(ended: ProcessExit) -> str:
-    text = plain_words(ended.stderr[:4_000].decode(errors="replace"))
+def _stderr_begin(ended: ProcessExit) -> str:
+    text = plain_line(ended.stderr[:4_000].decode(errors="replace"))
     return f": {text}" if text else ""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER
-from podium.agents.headless.native_tools import change_in_words, searched_folder, whole_edit
-from podium.agents.outcome import plain_words
+from podium.agents.headless.native_tools import change_text, searched_folder, whole_edit
+from podium.agents.outcome import plain_line
 from podium.core.errors import ContextOverflow
 from podium.core.model import Json
 from podium.core.turns import Turn, granted_words
@@ -36,11 +36,11 @@ _MORE = {
 }
 """What a role may be given by these words, or by what any other agent calls the same."""
 
-KNOWN = (*_MORE, *AGENTS, *FILES, SHELL)
-WITHOUT_SUBAGENTS = tuple(name for name in KNOWN if name not in ("subagents", *AGENTS))
+GRANTABLE_TOOLS = (*_MORE, *AGENTS, *FILES, SHELL)
+WITHOUT_SUBAGENTS = tuple(name for name in GRANTABLE_TOOLS if name not in ("subagents", *AGENTS))
 """What there is where subagents are not, because their tools would not be asked for."""
 
-_SHOWN = frozenset({"file_path", "old_string", "new_string", "instruction"})
+_JUDGED_ARGUMENTS = frozenset({"file_path", "old_string", "new_string", "instruction"})
 """All else of an edit has an effect too. The instruction has none: the settings see to that."""
 
 _NOTES = frozenset({"write_todos", "update_topic", REPORTING})
@@ -116,8 +116,8 @@ def _renamed(arguments: Mapping[str, Json], **names: str) -> dict[str, Json]:
 
 
 def _change(arguments: Mapping[str, Json]) -> str:
-    more = {name: value for name, value in arguments.items() if name not in _SHOWN}
-    return change_in_words(arguments.get("old_string"), arguments.get("new_string"), more)
+    more = {name: value for name, value in arguments.items() if name not in _JUDGED_ARGUMENTS}
+    return change_text(arguments.get("old_string"), arguments.get("new_string"), more)
 
 
 RAN = "Output: "
@@ -145,16 +145,16 @@ def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
     text = output if isinstance(output, str) else ""
     result: dict[str, Json] = {"done": False, "output": text[:MAX_OUTPUT]}
     if record.get("status") != "success":
-        return Outcome(False, result, _fault(record))
+        return Outcome(False, result, _failure(record))
     if tool == SHELL:
         return _command(text, result)
     return Outcome(True, {**result, "done": True})
 
 
-def _fault(record: Mapping[str, Json]) -> str:
+def _failure(record: Mapping[str, Json]) -> str:
     error = record.get("error")
     message = error.get("message") if isinstance(error, dict) else None
-    return plain_words(str(message or "failed"))
+    return plain_line(str(message or "failed"))
 
 
 def _command(text: str, result: dict[str, Json]) -> Outcome | None:
@@ -177,7 +177,7 @@ def _without_ending(text: str, result: dict[str, Json]) -> Outcome | None:
     """The CLI has checks of its own, and its records call what they stop a success."""
     if text.startswith(RAN) or not text:
         return None
-    return Outcome(False, result, plain_words(text))
+    return Outcome(False, result, plain_line(text))
 
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -244,7 +244,7 @@ denyMessage = "this agent has no tools of its own"
 """
 
 
-def settings_without_hands(settings: Mapping[str, Json], server: dict[str, Json]) -> Json:
+def mcp_only_settings(settings: Mapping[str, Json], server: dict[str, Json]) -> Json:
     """Its settings, with no tool of its own and the toolbox as the only server."""
     own = settings.get("tools")
     return {

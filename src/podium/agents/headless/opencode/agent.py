@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podium.agents.confinement import Needs, fence_for, kept_out
+from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, home_off_loop
@@ -22,19 +22,19 @@ from podium.agents.headless.opencode.home import (
     refuse_what_it_would_obey,
 )
 from podium.agents.headless.opencode.stream import OpencodeStream, Patience, Spending
-from podium.agents.headless.opencode.tools import translate, words_known
+from podium.agents.headless.opencode.tools import grantable_tools, translate
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import (
     accounted,
     after_seconds,
+    error_of_status,
     lost,
     may_end_with,
-    not_given,
+    missing_tools,
     out_of_time,
-    plain_words,
-    trouble_of_status,
+    plain_line,
 )
-from podium.agents.program import hear_out, heard_line, untried, version_of
+from podium.agents.program import hear_out, received_line, untried, version_of
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,
@@ -59,7 +59,7 @@ LOGIN_HINT = (
 GOOD_REASONS = ("stop", "length")
 
 
-def trouble_at_end(
+def error_at_end(
     agent: str,
     stream: OpencodeStream,
     ended: ProcessExit,
@@ -73,7 +73,7 @@ def trouble_at_end(
     if ended.timed_out:
         return out_of_time(agent, ended)
     if stream.failure is not None:
-        return trouble_of(agent, stream.failure, now)
+        return error_of(agent, stream.failure, now)
     if ended.exit_code != 0:
         return _without_record(agent, ended)
     if may_end_with("", waiting):
@@ -82,24 +82,24 @@ def trouble_at_end(
         return AgentRefused(f"agent {agent!r}: its provider has stopped the answer")
     if stream.reason not in GOOD_REASONS:
         how = f"its last step ended with {stream.reason!r}" if stream.reason else "no step ended"
-        return AgentLost(f"agent {agent!r} gave no answer: {plain_words(how)}")
+        return AgentLost(f"agent {agent!r} gave no answer: {plain_line(how)}")
     return None
 
 
-def trouble_of(agent: str, failure: dict[str, Any], now: datetime) -> PodiumError:
+def error_of(agent: str, failure: dict[str, Any], now: datetime) -> PodiumError:
     """The error for one that opencode names."""
     name = str(failure.get("name", ""))
     details = failure.get("data")
     data: dict[str, Any] = details if isinstance(details, dict) else {}
     message = str(data.get("message") or name or json.dumps(failure)[:1_000])
-    reason = plain_words(message)
+    reason = plain_line(message)
     match name:
         case "ContextOverflowError":
             return ContextOverflow(f"the conversation is too long for agent {agent!r}: {reason}")
         case "ProviderAuthError":
             return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {reason}; {LOGIN_HINT}")
         case "APIError":
-            return _api_trouble(agent, data, message, now)
+            return _api_error(agent, data, message, now)
         case "ContentFilterError":
             return AgentRefused(f"agent {agent!r}: its provider has stopped the answer: {reason}")
         case "ProviderModelNotFoundError" | "ModelNotFoundError":
@@ -107,12 +107,12 @@ def trouble_of(agent: str, failure: dict[str, Any], now: datetime) -> PodiumErro
     return AgentLost(f"agent {agent!r} failed: {reason}")
 
 
-def _api_trouble(agent: str, data: dict[str, Any], message: str, now: datetime) -> PodiumError:
+def _api_error(agent: str, data: dict[str, Any], message: str, now: datetime) -> PodiumError:
     status = data.get("statusCode")
     body = str(data.get("responseBody") or "")[:20_000]
     if not isinstance(status, int):
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model: {plain_words(message)}")
-    return trouble_of_status(
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model: {plain_line(message)}")
+    return error_of_status(
         agent,
         status,
         message if message in body else f"{message} {body}",
@@ -142,11 +142,11 @@ def _without_record(agent: str, ended: ProcessExit) -> PodiumError:
 
 
 def _tail(text: str) -> str:
-    end = plain_words(text[-1_000:])
+    end = plain_line(text[-1_000:])
     return f": {end}" if end else ""
 
 
-KNOWN_VERSION = ABOUT["opencode"].tried
+TRIED_VERSION = ABOUT["opencode"].tried
 STDERR_BYTES = 200_000
 
 
@@ -160,7 +160,7 @@ class OpencodeCliAgent:
     def __init__(self, options: AgentOptions, deps: AgentDeps) -> None:
         self._options = options
         self._own = own_options(options)
-        self._kit = deps
+        self._deps = deps
         self._command = options.command or ("opencode",)
 
     @property
@@ -168,7 +168,7 @@ class OpencodeCliAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        clock, options = self._kit.clock, self._options
+        clock, options = self._deps.clock, self._options
         patience = Patience(self._own.retries, self._own.longest_wait_seconds)
         spending = Spending(self.name, options.model, turn.limits)
         stream = OpencodeStream(self.name, patience, _to_nobody, clock.now, spending=spending)
@@ -177,7 +177,7 @@ class OpencodeCliAgent:
             return await self._ask(turn, stream)
 
     async def _ask(self, turn: Turn, stream: OpencodeStream) -> Reply:
-        deps, name = self._kit, self.name
+        deps, name = self._deps, self.name
         refuse_what_it_would_obey(name, Path(turn.workspace))
         version = await self._version(turn.workspace)
         logins = login_of(self._options, deps)
@@ -185,7 +185,7 @@ class OpencodeCliAgent:
             turn = home.turn
             with deps.transcripts.open(turn, name) as transcript:
                 async with deps.doors.open(turn, agent=name, translate=translate) as door:
-                    stream.tell = door.tell
+                    stream.notify = door.tell
                     stream.expect, stream.expect_no_more = door.expect, door.expect_no_more
                     layout = (home, turn, self._options, self._own, deps, door.hook_env, version)
                     await in_thread(lay_out, *layout)
@@ -197,13 +197,13 @@ class OpencodeCliAgent:
 
     async def _version(self, cwd: str) -> str:
         try:
-            return await version_of(self._kit.launcher, self._command, cwd)
+            return await version_of(self._deps.launcher, self._command, cwd)
         except ToolMissing as missing:
             cure = "`npm install -g opencode-ai` installs it"
             raise ToolMissing(f"agent {self.name!r} needs opencode: {missing}; {cure}") from None
 
     async def _spawn(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
-        identity = await identity_for(self._kit, self._options.env, turn.workspace)
+        identity = await identity_for(self._deps, self._options.env, turn.workspace)
         # A title of its own keeps it from asking the model for one.
         talk = ("-s", turn.session) if turn.session is not None else ("--title", "podium")
         model = model_of(self._options)
@@ -225,14 +225,14 @@ class OpencodeCliAgent:
             stdin=turn.prompt.encode(errors="replace"),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
-            confinement=await fence_for(self._kit, turn, door, needs),
+            confinement=await confinement_for(self._deps, turn, door, needs),
         )
 
     async def _run(
         self, spawn: ProcessSpec, stream: OpencodeStream, door: HookDoor, transcript: Transcript
     ) -> ProcessExit:
         """Listen until it is over, or has said nothing for too long."""
-        process = await self._kit.launcher.start(spawn)
+        process = await self._deps.launcher.start(spawn)
         stream.started = True
         process.close_input()
         loop, patience = asyncio.get_running_loop(), self._own.silence_seconds
@@ -240,7 +240,7 @@ class OpencodeCliAgent:
 
         async def take(line: str) -> None:
             if not line.startswith('{"podium":{"kind":"delta"'):
-                transcript.write(heard_line(line))
+                transcript.write(received_line(line))
             for done in stream.hear(line):
                 await door.settle(done.ref, ok=done.ok, result=done.result, error=done.error)
             silence.reschedule(None if stream.running else loop.time() + patience)
@@ -265,7 +265,7 @@ class OpencodeCliAgent:
         transcript: str,
     ) -> Reply:
         usage = stream.usage(ended.seconds)
-        error = trouble_at_end(self.name, stream, ended, self._kit.clock.now(), waiting)
+        error = error_at_end(self.name, stream, ended, self._deps.clock.now(), waiting)
         if error is not None:
             broke_off = isinstance(error, AgentLost | TimedOut)
             error.usage = _broken_off(usage) if broke_off else usage
@@ -281,12 +281,14 @@ class OpencodeCliAgent:
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
-                *untried(self.name, version, KNOWN_VERSION),
-                *not_given(self.name, unknown_words(turn.own_tools, words_known(self._options))),
+                *untried(self.name, version, TRIED_VERSION),
+                *missing_tools(
+                    self.name, unknown_words(turn.own_tools, grantable_tools(self._options))
+                ),
                 *stream.spending.warnings,
-                *(f"opencode was kept from loading {path!r}" for path in stream.kept_out),
+                *(f"opencode was kept from loading {path!r}" for path in stream.blocked_code),
                 *(cut if stream.reason == "length" else ()),
-                *kept_out(self.name, ended),
+                *confinement_warnings(self.name, ended),
             ),
             waiting_approvals=waiting,
         )

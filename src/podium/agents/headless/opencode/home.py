@@ -221,14 +221,14 @@ def refuse_what_it_would_obey(agent: str, workspace: Path) -> None:
     """Raise `NotPossibleNow` when opencode would run something of the workspace unasked."""
     # It looks upwards as far as the repository's root, and without a repository as far as it goes.
     for folder in (workspace.resolve(), *workspace.resolve().parents):
-        for path, problem in _found(folder):
+        for path, problem in _obeyed_files(folder):
             raise NotPossibleNow(
                 f"agent {agent!r} cannot work in {str(workspace)!r}: opencode would obey "
                 f"{str(path)!r} before Podium is asked ({problem}); take it away, or let another agent do it"
             )
 
 
-def _found(folder: Path) -> Iterator[tuple[Path, str]]:
+def _obeyed_files(folder: Path) -> Iterator[tuple[Path, str]]:
     for name in CODE:
         path = folder / name
         if _has_entries(path):

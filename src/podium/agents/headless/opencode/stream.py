@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from podium.agents.outcome import cost_of, plain_words, reset_time
+from podium.agents.outcome import cost_of, plain_line, reset_time
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentRejected,
@@ -36,7 +36,7 @@ class Step:
     usd: float
 
     @classmethod
-    def told(cls, tokens: dict[str, Any], cost: object) -> Step:
+    def of(cls, tokens: dict[str, Any], cost: object) -> Step:
         value = tokens.get("cache")
         cache: dict[str, Any] = value if isinstance(value, dict) else {}
         cached = _whole(cache.get("read"))
@@ -121,7 +121,7 @@ def _whole(value: object) -> int:
     return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0
 
 
-MAX_KEPT_OUT = 20
+MAX_BLOCKED_CODE = 20
 
 Record = dict[str, Any]
 """Written by the other side: nothing in it can be relied on."""
@@ -155,7 +155,7 @@ class OpencodeStream:
 
     agent: str
     patience: Patience
-    tell: Callable[[ProgressKind, str], None]
+    notify: Callable[[ProgressKind, str], None]
     now: Callable[[], datetime]
     session: str | None = None
     ready: bool = False
@@ -165,7 +165,7 @@ class OpencodeStream:
     failure: Record | None = None
     running: set[str] = field(default_factory=set)
     """Tools at work."""
-    kept_out: list[str] = field(default_factory=list)
+    blocked_code: list[str] = field(default_factory=list)
     """Code that it would have loaded, had it been let."""
     _texts: dict[str, list[str]] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
@@ -211,7 +211,7 @@ class OpencodeStream:
         elif kind == "text" and isinstance(part.get("text"), str):
             self._texts.setdefault(str(part.get("messageID", "")), []).append(part["text"])
             if not self._streamed:
-                self.tell("text", part["text"] + "\n")
+                self.notify("text", part["text"] + "\n")
         elif kind == "error":
             self.failure = _dict(record.get("error"))
 
@@ -229,13 +229,15 @@ class OpencodeStream:
                 self.ready = True
             case {"kind": "delta", "text": str(piece)}:
                 self._streamed = True
-                self.tell("text", piece)
-            case {"kind": "kept_out", "path": str(path)} if len(self.kept_out) < MAX_KEPT_OUT:
-                self.kept_out.append(plain_words(path))
+                self.notify("text", piece)
+            case {"kind": "kept_out", "path": str(path)} if (
+                len(self.blocked_code) < MAX_BLOCKED_CODE
+            ):
+                self.blocked_code.append(plain_line(path))
             case {"kind": "usage", "part": str(part)}:
                 self._count(part, relayed)
             case {"kind": "model", "model": str(model)} if not self.spending.model:
-                self.spending.model = plain_words(model)
+                self.spending.model = plain_line(model)
             case {"kind": "asking", "call": str(call)}:
                 self.expect(call)
             case {"kind": "asked", "call": str(call)}:
@@ -250,7 +252,7 @@ class OpencodeStream:
         if status in ("pending", "running"):
             if call not in self.running:
                 self.running.add(call)
-                self.tell("tool", plain_words(str(relayed.get("tool", ""))))
+                self.notify("tool", plain_line(str(relayed.get("tool", ""))))
             return []
         self.running.discard(call)
         if relayed.get("tool") == "bash" and status == "completed" and relayed.get("exit") is None:
@@ -266,15 +268,15 @@ class OpencodeStream:
     def _retrying(self, status: Record) -> None:
         """Let it try again, or raise what the trouble is: by itself it would never stop."""
         message = str(status.get("message", ""))
-        attempt, next_try = status.get("attempt"), _moment(status.get("next"))
+        attempt, next_try = status.get("attempt"), _timestamp(status.get("next"))
         tries = attempt if isinstance(attempt, int) else 1
-        self.tell("retry", f"try {tries + 1}: {plain_words(message)}")
+        self.notify("retry", f"try {tries + 1}: {plain_line(message)}")
         wait = (next_try - self.now()).total_seconds() if next_try else 0.0
         if tries > self.patience.retries or wait > self.patience.longest_wait_seconds:
             raise self._out_of_patience(message, next_try)
 
     def _out_of_patience(self, message: str, next_try: datetime | None) -> PodiumError:
-        reason = plain_words(message)
+        reason = plain_line(message)
         if _LIMIT.search(message[:20_000]):
             retry_at = reset_time(message, self.now()) or next_try
             return RateLimited(f"agent {self.agent!r} has been asked too much: {reason}", retry_at)
@@ -282,7 +284,7 @@ class OpencodeStream:
 
     def _count(self, part: str, report: Record) -> None:
         """What a step used. It comes twice, from opencode and from the plugin, by one name."""
-        step = Step.told(_dict(report.get("tokens")), report.get("cost"))
+        step = Step.of(_dict(report.get("tokens")), report.get("cost"))
         self.spending.add(part, step, report.get("reason"))
 
 
@@ -299,7 +301,7 @@ def _dict(value: object) -> Record:
     return value if isinstance(value, dict) else {}
 
 
-def _moment(milliseconds: object) -> datetime | None:
+def _timestamp(milliseconds: object) -> datetime | None:
     if not isinstance(milliseconds, int | float) or not 0 < milliseconds < 1e14:
         return None
     return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from podium.agents.deps import AgentOptions
-from podium.agents.headless.native_tools import change_in_words, whole_edit
+from podium.agents.headless.native_tools import change_text, whole_edit
 from podium.core.model import Json
 from podium.core.turns import Turn, granted_words
 
@@ -49,7 +49,7 @@ def permission_for(turn: Turn) -> Arguments:
     }
 
 
-def words_known(options: AgentOptions) -> tuple[str, ...]:
+def grantable_tools(options: AgentOptions) -> tuple[str, ...]:
     """What a role can be given with these settings."""
     its_own = options.model.startswith("opencode/") and not options.base_url
     searches = its_own or any(options.env.get(name) for name in SEARCHES)
@@ -75,7 +75,7 @@ def _bash(arguments: Arguments) -> Translated:
 def _edit(arguments: Arguments) -> Translated:
     judged = ("filePath", "oldString", "newString")
     more = {name: value for name, value in arguments.items() if name not in judged}
-    change = change_in_words(arguments.get("oldString"), arguments.get("newString"), more)
+    change = change_text(arguments.get("oldString"), arguments.get("newString"), more)
     return "edit_file", {"path": arguments.get("filePath"), "change": change}
 
 

@@ -9,7 +9,7 @@ import typer
 
 from podium.cli.app import Options, command_app
 from podium.cli.screen import Screen
-from podium.jobs.duet.bench.handoffs import bench_duet, duet_record, tell_duet
+from podium.jobs.duet.bench.handoffs import bench_duet, duet_record, print_duet_score
 
 app = command_app()
 
@@ -18,13 +18,13 @@ app = command_app()
 def duet(
     context: typer.Context,
     handoffs: Annotated[
-        int, typer.Option("--handoffs", metavar="N", min=1, help="How many messages are handed on.")
+        int, typer.Option("--handoffs", metavar="N", min=1, help="Number of messages to hand on.")
     ] = 1000,
 ) -> None:
-    """Let pairs of misbehaving terminal programs hand work to each other; say what arrived and how.
+    """Benchmark message handoffs between pairs of misbehaving terminal programs.
 
-    Real tmux, programs that stand in for terminal AIs, and the flow of `podium duet`. Exits with 1
-    when a message was routed wrongly, anything hung in silence, or a trouble was not told of.
+    Uses real tmux, fake terminal agents and the flow of `podium duet`. Exits with 1 when a message
+    was routed wrongly, a task hung without an error, or a failure was not reported.
 
     \b
     Example:
@@ -34,5 +34,5 @@ def duet(
     options: Options = context.obj
     screen = Screen(json=options.json)
     score = asyncio.run(bench_duet(handoffs, screen.aside))
-    screen.answer(duet_record(score), lambda: tell_duet(screen, score))
+    screen.answer(duet_record(score), lambda: print_duet_score(screen, score))
     raise typer.Exit(0 if score.passed else 1)

@@ -14,8 +14,8 @@ from podium.agents.contract.messages import read_messages
 from podium.core.errors import NeedsHuman, PodiumError
 from podium.core.model import FrozenModel
 from podium.core.turns import AwaitedMessage, Turn, TurnLimits
-from podium.jobs.duet.bench.fake_pair import ZooPair, ZooSeat, zoo_pair
-from podium.jobs.duet.prompts import task_words
+from podium.jobs.duet.bench.fake_pair import FakePair, FakeSide, open_fake_pair
+from podium.jobs.duet.prompts import task_prompt
 from podium.testing.tui_zoo import Answers, Happened
 
 SETTLED_SECONDS = 0.4
@@ -25,24 +25,24 @@ _PAUSE_SECONDS = 0.2
 _STARTED_AGAIN = ""
 
 Confusion = Counter[tuple[str, str]]
-"""The program's own state and what was seen → how often."""
+"""(State reported by the program, observed status) → number of sightings."""
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """What one side looked like at a moment."""
+    """Observed status of one side at one time."""
 
     side: str
     began: float
     ended: float
-    seen: str
+    status: str
 
 
 @dataclass
 class Watcher:
-    """Asks again and again what the sides of a pair are at, as `podium duet status` does."""
+    """Polls the status of both sides of a pair, as `podium duet status` does."""
 
-    pair: ZooPair
+    pair: FakePair
     sightings: list[Sighting] = field(default_factory=list)
 
     async def watch(self) -> None:
@@ -52,22 +52,22 @@ class Watcher:
             with suppress(PodiumError):
                 for state in await self.pair.terminals.states():
                     if state.pane:
-                        seen = state.status or "dead"
-                        self.sightings.append(Sighting(state.name, began, time.monotonic(), seen))
+                        status = state.status or "dead"
+                        self.sightings.append(Sighting(state.name, began, time.monotonic(), status))
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def confusion(self) -> Confusion:
-        found: Confusion = Counter()
-        for seat in self.pair.seats:
-            states = states_of(seat.happened())
+        counts: Confusion = Counter()
+        for side in self.pair.sides:
+            states = states_of(side.happened())
             for sighting in self.sightings:
-                if sighting.side == seat.name and (truth := true_state(states, sighting)):
-                    found[truth, sighting.seen] += 1
-        return found
+                if sighting.side == side.name and (truth := true_state(states, sighting)):
+                    counts[truth, sighting.status] += 1
+        return counts
 
 
 @asynccontextmanager
-async def watched(pair: ZooPair) -> AsyncIterator[Watcher]:
+async def watched(pair: FakePair) -> AsyncIterator[Watcher]:
     watcher = Watcher(pair)
     task = asyncio.get_running_loop().create_task(watcher.watch())
     try:
@@ -77,17 +77,17 @@ async def watched(pair: ZooPair) -> AsyncIterator[Watcher]:
         await asyncio.wait({task})
 
 
-def states_of(told: Sequence[Happened]) -> list[tuple[float, str]]:
-    """When each state of a program began. Dead is one that was not started again: when that was is not known here."""
-    marks = [each for each in told if each.what in ("state", "died")]
-    names = [_STARTED_AGAIN if each.what == "died" else each.text for each in marks]
-    if marks and marks[-1].what == "died":
+def states_of(events: Sequence[Happened]) -> list[tuple[float, str]]:
+    """List the start time and name of each state. A program is dead when it was not started again; that time is unknown."""
+    changes = [event for event in events if event.what in ("state", "died")]
+    names = [_STARTED_AGAIN if change.what == "died" else change.text for change in changes]
+    if changes and changes[-1].what == "died":
         names[-1] = "dead"
-    return [(each.at, name) for each, name in zip(marks, names, strict=True)]
+    return [(change.at, name) for change, name in zip(changes, names, strict=True)]
 
 
 def true_state(states: Sequence[tuple[float, str]], sighting: Sighting) -> str | None:
-    """The state throughout a sighting and for a while before. None: it changed, or is not known."""
+    """Return the state that held throughout a sighting and shortly before. None: it changed, or is unknown."""
     state = None
     for at, name in states:
         if at > sighting.ended:
@@ -98,14 +98,14 @@ def true_state(states: Sequence[tuple[float, str]], sighting: Sighting) -> str |
 
 ANSWERED, HANG = "answered", "hang"
 HANG_SECONDS = 180.0
-_SEEN_SECONDS = 3 * SETTLED_SECONDS
-"""How long a state is kept up, so that it is seen."""
+_STATE_SECONDS = 3 * SETTLED_SECONDS
+"""Duration of a state, long enough to be observed."""
 _AT_ONCE = 3
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program in trouble, and what is to come of asking it, time after time."""
+    """A failing program, and the expected outcome of each turn."""
 
     name: str
     kind: str
@@ -131,8 +131,8 @@ CASES = (
 )
 
 
-class Trouble(FrozenModel):
-    """How often one trouble was told as it should be."""
+class CaseScore(FrozenModel):
+    """Number of tries in which a failure was reported as expected."""
 
     name: str
     kind: str
@@ -140,62 +140,62 @@ class Trouble(FrozenModel):
     tries: int
     as_expected: int
     otherwise: tuple[str, ...] = ()
-    """What came instead."""
+    """Other outcomes."""
     hangs: int = 0
 
 
-async def troubles(
-    folder: Path, tries: int, tell: Callable[[str], None]
-) -> tuple[list[Trouble], Confusion]:
-    """Each case so many times, with what was seen of the programs meanwhile."""
-    room = asyncio.Semaphore(_AT_ONCE)
+async def run_cases(
+    folder: Path, tries: int, report: Callable[[str], None]
+) -> tuple[list[CaseScore], Confusion]:
+    """Run each case `tries` times. Returns the scores and the observed statuses."""
+    semaphore = asyncio.Semaphore(_AT_ONCE)
     confusion: Confusion = Counter()
     came: dict[int, list[tuple[str, ...]]] = {number: [] for number in range(len(CASES))}
 
     async def one(number: int, time: int) -> None:
-        async with room, zoo_pair(folder / f"t{number}-{time}") as pair:
+        async with semaphore, open_fake_pair(folder / f"t{number}-{time}") as pair:
             async with watched(pair) as watcher:
                 came[number].append(await _outcomes(pair, CASES[number]))
             confusion.update(watcher.confusion())
-        tell(f"{CASES[number].kind} {CASES[number].name}: {', then '.join(came[number][-1])}")
+        report(f"{CASES[number].kind} {CASES[number].name}: {', then '.join(came[number][-1])}")
 
     async with asyncio.TaskGroup() as group:
         for number in range(len(CASES)):
             for time in range(tries):
                 group.create_task(one(number, time))
-    return [_trouble(CASES[number], outcomes) for number, outcomes in came.items()], confusion
+    return [_case_score(CASES[number], outcomes) for number, outcomes in came.items()], confusion
 
 
-async def _outcomes(pair: ZooPair, case: Case) -> tuple[str, ...]:
-    answers = Answers(ways=case.ways, start_seconds=_SEEN_SECONDS)
-    seat = pair.seat("PLANNER", case.kind, answers)
+async def _outcomes(pair: FakePair, case: Case) -> tuple[str, ...]:
+    answers = Answers(ways=case.ways, start_seconds=_STATE_SECONDS)
+    side = pair.add_side("PLANNER", case.kind, answers)
     outcomes: list[str] = []
     number = 0
     for _ in case.expected:
-        outcomes.append(await _outcome(seat, _turn(number, case, seat)))
-        await asyncio.sleep(_SEEN_SECONDS)
+        outcomes.append(await _outcome(side, _turn(number, case, side)))
+        await asyncio.sleep(_STATE_SECONDS)
         if outcomes[-1] == NeedsHuman.__name__:
-            await pair.terminals.send_keys(seat.name, "y")  # the same turn is asked again
+            await pair.terminals.send_keys(side.name, "y")  # the same turn is asked again
         else:
             number += 1
     return tuple(outcomes)
 
 
-async def _outcome(seat: ZooSeat, turn: Turn) -> str:
+async def _outcome(side: FakeSide, turn: Turn) -> str:
     try:
         async with asyncio.timeout(HANG_SECONDS):
-            reply = await seat.agent.ask(turn)
+            reply = await side.agent.ask(turn)
     except TimeoutError:
         return HANG
-    except PodiumError as trouble:
-        return type(trouble).__name__
-    found = turn.awaits.found_in(read_messages(reply.text)) if turn.awaits else None
-    if found is None:
+    except PodiumError as error:
+        return type(error).__name__
+    message = turn.awaits.found_in(read_messages(reply.text)) if turn.awaits else None
+    if message is None:
         return "nothing"
-    return ANSWERED if found.type == "plan" else found.type
+    return ANSWERED if message.type == "plan" else message.type
 
 
-def _turn(number: int, case: Case, seat: ZooSeat) -> Turn:
+def _turn(number: int, case: Case, side: FakeSide) -> Turn:
     awaited = AwaitedMessage(
         sender="PLANNER", types=("plan",), task=f"T{number}", nonce=f"{number:04}beef"
     )
@@ -203,20 +203,22 @@ def _turn(number: int, case: Case, seat: ZooSeat) -> Turn:
         run_id="run_bench",
         step_key=f"turn-{number}",
         role="planner",
-        prompt=task_words("mend the roof", awaited, on_screen=True),
-        workspace=str(seat.record.parent),
+        prompt=task_prompt("mend the roof", awaited, on_screen=True),
+        workspace=str(side.record.parent),
         limits=TurnLimits(seconds=case.seconds),
         awaits=awaited,
     )
 
 
-def _trouble(case: Case, outcomes: list[tuple[str, ...]]) -> Trouble:
-    return Trouble(
+def _case_score(case: Case, outcomes: list[tuple[str, ...]]) -> CaseScore:
+    return CaseScore(
         name=case.name,
         kind=case.kind,
         expected=", then ".join(case.expected),
         tries=len(outcomes),
         as_expected=outcomes.count(case.expected),
-        otherwise=tuple(", then ".join(each) for each in outcomes if each != case.expected),
-        hangs=sum(HANG in each for each in outcomes),
+        otherwise=tuple(
+            ", then ".join(outcome) for outcome in outcomes if outcome != case.expected
+        ),
+        hangs=sum(HANG in outcome for outcome in outcomes),
     )

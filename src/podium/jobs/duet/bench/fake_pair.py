@@ -13,7 +13,7 @@ from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.contract.messages import read_messages
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import GenericTui, TerminalPair, TerminalSettings, TuiAgent, TuiDeps
-from podium.agents.tui.adapter import Terms
+from podium.agents.tui.adapter import TuiTimings
 from podium.agents.turn_step import RoleAgent
 from podium.core.model import Json
 from podium.core.turns import Side
@@ -31,13 +31,13 @@ from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
 from podium.testing.tui_zoo.answers import beside
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
-"""How each kind takes words, where not by a bracketed paste."""
-TERMS = Terms(quiet_seconds=0.5)
+"""Input manner of each kind that does not take a bracketed paste."""
+TIMINGS = TuiTimings(quiet_seconds=0.5)
 
 
 @dataclass
-class ZooSeat:
-    """A program of the zoo on one side."""
+class FakeSide:
+    """A fake TUI on one side of a pair."""
 
     side: Side
     kind: str
@@ -49,30 +49,30 @@ class ZooSeat:
         return self.side.lower()
 
     def happened(self) -> list[Happened]:
-        """What the program says of itself: the truth."""
+        """Read the program's own record: the truth."""
         return happened(self.record)
 
     @property
     def rests(self) -> bool:
-        """Whether it is at nothing, as it says itself."""
-        states = [each.text for each in self.happened() if each.what == "state"]
+        """True if the program itself reports that it is ready."""
+        states = [event.text for event in self.happened() if event.what == "state"]
         return states[-1:] == ["ready"]
 
     def halves(self) -> int:
-        """How often it stopped in the middle of a block."""
+        """Count its stops in the middle of a block."""
         file = Path(beside(str(self.record)))
         return file.read_bytes().count(b'"what": "half"') if file.exists() else 0
 
 
-class ZooPair:
-    """One or two programs, each answering in its own way. Made by `zoo_pair`."""
+class FakePair:
+    """One or two fake TUIs, each answering in its own way. Made by `open_fake_pair`."""
 
-    def __init__(self, folder: Path, terms: Terms = TERMS) -> None:
+    def __init__(self, folder: Path, timings: TuiTimings = TIMINGS) -> None:
         """`folder` is private; its path must be short, since it holds a socket."""
         self._folder = folder
-        kit = TuiDeps(
+        tui_deps = TuiDeps(
             launcher=ProcessLauncher(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02)),
-            enclosures=FakeEnclosures(),
+            confinement_provider=FakeEnclosures(),
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),
             clock=SystemClock(),
@@ -80,67 +80,67 @@ class ZooPair:
             user_home=folder,
             environ={},
             end_left=end_left_server,
-            terms=terms,
+            timings=timings,
         )
         settings = TerminalSettings(socket=folder / "s", folder=folder / "own")
-        self.terminals = TerminalPair(kit, settings)
-        self.seats: list[ZooSeat] = []
+        self.terminals = TerminalPair(tui_deps, settings)
+        self.sides: list[FakeSide] = []
 
-    def seat(self, side: Side, kind: str, answers: Answers, **own: Json) -> ZooSeat:
+    def add_side(self, side: Side, kind: str, answers: Answers, **own: Json) -> FakeSide:
         """`own` are options of the generic adapter."""
         name = side.lower()
         record = self._folder / f"{name}.jsonl"
-        kept = answers.kept_in(self._folder / f"{name}.answers.json")
+        answers_file = answers.kept_in(self._folder / f"{name}.answers.json")
         options = AgentOptions(
             name=kind,
-            command=zoo_command(kind, record, kept),
+            command=zoo_command(kind, record, answers_file),
             options={"manner": MANNERS.get(kind, "paste"), **own},
         )
         part = primer(side, on_screen=True)
         adapter = GenericTui(options)
         agent = self.terminals.side(name, adapter, options, self._folder, part)
-        self.seats.append(ZooSeat(side, kind, record, agent))
-        return self.seats[-1]
+        self.sides.append(FakeSide(side, kind, record, agent))
+        return self.sides[-1]
 
 
 @asynccontextmanager
-async def zoo_pair(folder: Path, terms: Terms = TERMS) -> AsyncIterator[ZooPair]:
-    """A pair in a new folder, and no trace of its server afterwards. What its programs recorded stays."""
+async def open_fake_pair(folder: Path, timings: TuiTimings = TIMINGS) -> AsyncIterator[FakePair]:
+    """Open a pair in a new folder. Its server is gone afterwards; the programs' records stay."""
     await asyncio.to_thread(folder.mkdir, mode=0o700)
-    pair = ZooPair(folder, terms)
+    pair = FakePair(folder, timings)
     try:
         yield pair
     finally:
         await pair.terminals.depart()
 
 
-LEG_SECONDS = 120.0
+HOP_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Theatre:
-    """Plays tasks with one pair. Made by `theatre`."""
+class PairRunner:
+    """Runs tasks with one pair. Made by `open_runner`."""
 
-    pair: ZooPair
+    pair: FakePair
     engine: LocalEngine
     store: Store
 
     async def play(self, rounds: int) -> Run:
-        """One task, until it has ended or waits for a person."""
+        """Run one task until it has ended or waits for a person."""
         run = await self.engine.start(DUET, self._job(rounds).model_dump(mode="json"), task=_TASK)
         return await self.engine.finish(run.id, stop_when_waiting=True)
 
     async def handed_on(self, run_id: str) -> list[MessageHeard]:
-        """The messages of a task that the router handed on."""
+        """List the messages of a task that the router handed on."""
         query = EventQuery(run_id=run_id, types=("message_heard",))
         bodies = [event.body for event in await self.store.read(lambda view: view.events(query))]
-        return [each for each in bodies if isinstance(each, MessageHeard) and each.routed_to]
+        return [body for body in bodies if isinstance(body, MessageHeard) and body.routed_to]
 
     def _job(self, rounds: int) -> DuetJob:
         planner, executer = (
-            PairSide(agent=seat.kind, cwd=str(seat.record.parent)) for seat in self.pair.seats
+            PairSide(agent=side.kind, cwd=str(side.record.parent)) for side in self.pair.sides
         )
-        limits = DuetLimits(plan_seconds=LEG_SECONDS, result_seconds=LEG_SECONDS, rounds=rounds)
+        limits = DuetLimits(plan_seconds=HOP_SECONDS, result_seconds=HOP_SECONDS, rounds=rounds)
         return DuetJob(text=_TASK, pairs=(Pair(planner=planner, executer=executer),), limits=limits)
 
 
@@ -148,38 +148,41 @@ _TASK = "mend the roof"
 
 
 @asynccontextmanager
-async def theatre(pair: ZooPair) -> AsyncIterator[Theatre]:
-    """Both sides of the pair are seated. Its store lies beside their records."""
-    planner, executer = pair.seats
-    place = planner.record.parent / "store"
-    store = await SqlStore.open(place, clock=SystemClock(), ids=SystemIds())
+async def open_runner(pair: FakePair) -> AsyncIterator[PairRunner]:
+    """Open a runner for a pair with both sides. Its store is next to their records."""
+    planner, executer = pair.sides
+    store_folder = planner.record.parent / "store"
+    store = await SqlStore.open(store_folder, clock=SystemClock(), ids=SystemIds())
     engine = LocalEngine(
-        store, clock=SystemClock(), ids=SystemIds(), presence=FolderPresence(place / "workers")
+        store,
+        clock=SystemClock(),
+        ids=SystemIds(),
+        presence=FolderPresence(store_folder / "workers"),
     )
-    stage = DuetSides(_chair(planner), _chair(executer))
-    engine.register(FlowDefinition(DUET, play_duet(_kit(store, stage)), input_type=DuetJob))
+    sides = DuetSides(_duet_side(planner), _duet_side(executer))
+    engine.register(FlowDefinition(DUET, play_duet(_duet_deps(store, sides)), input_type=DuetJob))
     try:
-        yield Theatre(pair, engine, store)
+        yield PairRunner(pair, engine, store)
     finally:
         await engine.close()
         await store.close()
 
 
-def _chair(seat: ZooSeat) -> DuetSide:
-    player = RoleAgent(seat.name, seat.agent)
-    return DuetSide(player, str(seat.record.parent), on_screen=True, keeps_conversation=True)
+def _duet_side(side: FakeSide) -> DuetSide:
+    role_agent = RoleAgent(side.name, side.agent)
+    return DuetSide(role_agent, str(side.record.parent), on_screen=True, keeps_conversation=True)
 
 
-def _kit(store: Store, stage: DuetSides) -> DuetDeps:
-    async def the_stage(pair: Pair) -> DuetSides:
-        return stage
+def _duet_deps(store: Store, sides: DuetSides) -> DuetDeps:
+    async def prepare_sides(pair: Pair) -> DuetSides:
+        return sides
 
     clock = SystemClock()
     return DuetDeps(
         store=store,
         clock=clock,
-        purse=BudgetTracker(store, clock),
-        stage=the_stage,
+        budget_tracker=BudgetTracker(store, clock),
+        prepare_sides=prepare_sides,
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),
     )

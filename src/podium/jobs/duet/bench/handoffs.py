@@ -16,14 +16,14 @@ from podium.core.errors import BadInput, TimedOut
 from podium.core.model import FrozenModel, Json
 from podium.core.turns import MessageBlock, Side, section_of
 from podium.core.work import Run, RunStatus
-from podium.jobs.duet.bench.failures import Confusion, Trouble, troubles, watched
+from podium.jobs.duet.bench.failures import CaseScore, Confusion, run_cases, watched
 from podium.jobs.duet.bench.fake_pair import (
-    LEG_SECONDS,
-    Theatre,
-    ZooPair,
-    ZooSeat,
-    theatre,
-    zoo_pair,
+    HOP_SECONDS,
+    FakePair,
+    FakeSide,
+    PairRunner,
+    open_fake_pair,
+    open_runner,
 )
 from podium.jobs.duet.events import MessageHeard
 from podium.render.text import counted, shown_line
@@ -46,7 +46,7 @@ class Handoff(FrozenModel):
     meant: bool
     """The program said a block of this id, type and address as an answer: nothing else was taken for it."""
     copies: int
-    """How often the receiver took it."""
+    """Number of times the receiver took it."""
 
     @property
     def wrong(self) -> bool:
@@ -55,7 +55,7 @@ class Handoff(FrozenModel):
 
 
 class KindScore(FrozenModel):
-    """How one kind of program did, on whichever side."""
+    """Score of one kind of program on either side."""
 
     kind: str
     said: int
@@ -69,22 +69,22 @@ class KindScore(FrozenModel):
 
 
 def handoff_of(
-    heard: MessageHeard,
-    sender: ZooSeat,
-    receiver: ZooSeat | None,
+    received: MessageHeard,
+    sender: FakeSide,
+    receiver: FakeSide | None,
     ways: Sequence[str],
     *,
     since: int = 0,
 ) -> Handoff:
-    """The marks of one message that was handed on.
+    """Score one message that was handed on.
 
     `since`: prompts that the receiver had taken before this task. Programs say the same body in many tasks.
     """
-    message = heard.message
-    told = sender.happened()
-    asked = [each.text for each in told if each.what == "asked"]
-    said = [each for each in told if each.what == "said" and each.text == message.id]
-    meant = [each for each in said if (each.to, each.type) == (message.to, message.type)]
+    message = received.message
+    events = sender.happened()
+    asked = [event.text for event in events if event.what == "asked"]
+    blocks = [event for event in events if event.what == "said" and event.text == message.id]
+    meant = [block for block in blocks if (block.to, block.type) == (message.to, message.type)]
     return Handoff(
         sender=sender.kind,
         receiver=receiver.kind if receiver else "",
@@ -95,40 +95,40 @@ def handoff_of(
     )
 
 
-def score(kind: str, handoffs: Iterable[Handoff], seats: Iterable[ZooSeat]) -> KindScore:
+def score(kind: str, handoffs: Iterable[Handoff], sides: Iterable[FakeSide]) -> KindScore:
     all_of_them = list(handoffs)
-    said = [each for each in all_of_them if each.sender == kind]
-    taken = [each for each in all_of_them if each.receiver == kind]
+    sent = [handoff for handoff in all_of_them if handoff.sender == kind]
+    taken = [handoff for handoff in all_of_them if handoff.receiver == kind]
     enters = [
-        each.enters
-        for seat in seats
-        if seat.kind == kind
-        for each in seat.happened()
-        if each.what == "took"
+        event.enters
+        for side in sides
+        if side.kind == kind
+        for event in side.happened()
+        if event.what == "took"
     ]
     return KindScore(
         kind=kind,
-        said=len(said),
-        exact=sum(each.exact for each in said),
-        taken=sum(each.copies > 0 for each in taken),
+        said=len(sent),
+        exact=sum(handoff.exact for handoff in sent),
+        taken=sum(handoff.copies > 0 for handoff in taken),
         enters=sum(enters) / len(enters) if enters else 0.0,
-        wrong=sum(each.wrong for each in said),
+        wrong=sum(handoff.wrong for handoff in sent),
     )
 
 
-def _copies(message: MessageBlock, receiver: ZooSeat, since: int) -> int:
-    """How often the program took it; what it was given again because it had died counts once."""
+def _copies(message: MessageBlock, receiver: FakeSide, since: int) -> int:
+    """Count how often the program took a message. Repeats after a restart count once."""
     text = "\n".join(prompts_of(receiver)[since:])
-    again = sum(each.what == "died" for each in receiver.happened())
+    again = sum(event.what == "died" for event in receiver.happened())
     copies = text.count(section_of(message))
     return max(copies - again, 1) if copies else 0
 
 
-def prompts_of(seat: ZooSeat) -> list[str]:
-    """All that a program took; what was handed over as a file, from there."""
-    if not seat.record.exists():
+def prompts_of(side: FakeSide) -> list[str]:
+    """List the prompts that a program took, with the text of those handed over as a file."""
+    if not side.record.exists():
         return []
-    return [whole_prompt(json.loads(line)) for line in seat.record.read_text().splitlines()]
+    return [whole_prompt(json.loads(line)) for line in side.record.read_text().splitlines()]
 
 
 KINDS = (
@@ -141,7 +141,7 @@ WAYS = (
 """Ways to answer that bring the message in the end."""
 PLANS = 2
 HANDOFFS_OF_A_TASK = 2 * PLANS + 1
-HANG_SECONDS = 2 * LEG_SECONDS * HANDOFFS_OF_A_TASK
+HANG_SECONDS = 2 * HOP_SECONDS * HANDOFFS_OF_A_TASK
 """A task that has neither ended nor told of a trouble by then hangs."""
 AT_ONCE = 2
 """Pairs that play at a time."""
@@ -152,7 +152,7 @@ _REST_SECONDS = 20.0
 _GLANCE_SECONDS = 0.2
 _SIZES = ((160, 45), (200, 50))
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class DuetScore(FrozenModel):
@@ -171,19 +171,19 @@ class DuetScore(FrozenModel):
     """Silent ones."""
     failed: tuple[str, ...]
     """Tasks that did not come to a good end, in the words that a person is told."""
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[CaseScore, ...]
     confusion: dict[str, dict[str, int]]
-    """The program's own state → what was seen → how often."""
+    """State reported by the program → observed status → number of sightings."""
 
     @property
     def passed(self) -> bool:
         return not (self.wrong or self.hangs or self.failed) and all(
-            each.as_expected == each.tries for each in self.troubles
+            case.as_expected == case.tries for case in self.troubles
         )
 
 
 class Played(FrozenModel):
-    """What came of one pair."""
+    """Result of one pair."""
 
     tasks: int
     handoffs: tuple[Handoff, ...]
@@ -191,36 +191,36 @@ class Played(FrozenModel):
     hangs: int
 
 
-async def bench_duet(handoffs: int, tell: Tell = lambda line: None) -> DuetScore:
-    """Play until so many messages were handed on. Raises `ToolMissing` without tmux."""
+async def bench_duet(handoffs: int, report: Report = lambda line: None) -> DuetScore:
+    """Run tasks until `handoffs` messages were handed on. Raises `ToolMissing` without tmux."""
     if handoffs < 1:
         raise BadInput("there must be at least one handoff; say --handoffs 1000")
     pairs = pairs_for(handoffs)
-    room = asyncio.Semaphore(AT_ONCE)
+    semaphore = asyncio.Semaphore(AT_ONCE)
     played: list[Played] = []
-    seats: list[ZooSeat] = []
+    sides: list[FakeSide] = []
     confusion: Confusion = Counter()
     with tempfile.TemporaryDirectory(prefix="pb-") as folder:
 
         async def one(number: int, kinds: tuple[str, str]) -> None:
-            async with room, zoo_pair(Path(folder) / str(number)) as pair:
+            async with semaphore, open_fake_pair(Path(folder) / str(number)) as pair:
                 async with watched(pair) as watcher:
                     done = await play_pair(pair, kinds, -(-handoffs // len(pairs)))
                 confusion.update(watcher.confusion())
             played.append(done)
-            seats.extend(pair.seats)
-            tell(f"{kinds[0]} → {kinds[1]}: {len(done.handoffs)} handed on")
+            sides.extend(pair.sides)
+            report(f"{kinds[0]} → {kinds[1]}: {len(done.handoffs)} handed on")
 
         async with asyncio.TaskGroup() as group:
             for number, kinds in enumerate(pairs):
                 group.create_task(one(number, kinds))
-        found, seen = await troubles(Path(folder), max(1, handoffs // 250), tell)
-        confusion.update(seen)
-        return _scored(played, seats, confusion, found)
+        case_scores, case_confusion = await run_cases(Path(folder), max(1, handoffs // 250), report)
+        confusion.update(case_confusion)
+        return _scored(played, sides, confusion, case_scores)
 
 
 def pairs_for(handoffs: int) -> list[tuple[str, str]]:
-    """Planner and executer: every kind on either side equally often, with another partner each time."""
+    """List (planner, executer) kinds: each kind on either side equally often, with a different partner each time."""
     rounds = min(len(KINDS), max(1, round(handoffs / _HANDOFFS_OF_A_PAIR / len(KINDS))))
     shifts = (1 + step * 5 for step in range(rounds))
     return [
@@ -230,139 +230,145 @@ def pairs_for(handoffs: int) -> list[tuple[str, str]]:
     ]
 
 
-async def play_pair(pair: ZooPair, kinds: tuple[str, str], handoffs: int) -> Played:
-    """Seat planner and executer of these kinds, and let them do tasks until so many messages were handed on."""
-    pair.seat("PLANNER", kinds[0], _answers(kinds[0]))
-    pair.seat("EXECUTER", kinds[1], _answers(kinds[1]))
-    resizing = asyncio.get_running_loop().create_task(_resize_when_wanted(pair))
+async def play_pair(pair: FakePair, kinds: tuple[str, str], handoffs: int) -> Played:
+    """Start planner and executer of these kinds and run tasks until `handoffs` messages were handed on."""
+    pair.add_side("PLANNER", kinds[0], _answers(kinds[0]))
+    pair.add_side("EXECUTER", kinds[1], _answers(kinds[1]))
+    resizing = asyncio.get_running_loop().create_task(_resize_on_request(pair))
     try:
-        async with theatre(pair) as house:
-            return await _tasks(house, handoffs)
+        async with open_runner(pair) as runner:
+            return await _tasks(runner, handoffs)
     finally:
         resizing.cancel()
         await asyncio.wait({resizing})
 
 
-async def _tasks(house: Theatre, handoffs: int) -> Played:
+async def _tasks(runner: PairRunner, handoffs: int) -> Played:
     done: list[Handoff] = []
     failed: list[str] = []
     hangs = tasks = 0
     while len(done) < handoffs and not hangs and len(failed) < _MAX_FAILED:
         tasks += 1
-        taken = {seat.side: len(prompts_of(seat)) for seat in house.pair.seats}
+        taken = {side.side: len(prompts_of(side)) for side in runner.pair.sides}
         try:
             async with asyncio.timeout(HANG_SECONDS):
-                ended = await house.play(rounds=PLANS + 1)
+                ended = await runner.play(rounds=PLANS + 1)
         except TimeoutError:
             hangs += 1
             continue
         if ended.status is not RunStatus.SUCCEEDED:
-            failed.append(_trouble_of(ended, house.pair))
-        await _are_done(house.pair)
-        done += [_marked(heard, house.pair, taken) for heard in await house.handed_on(ended.id)]
+            failed.append(_failure_text(ended, runner.pair))
+        await _are_done(runner.pair)
+        done += [
+            _handoff(received, runner.pair, taken) for received in await runner.handed_on(ended.id)
+        ]
     return Played(tasks=tasks, handoffs=tuple(done), failed=tuple(failed), hangs=hangs)
 
 
-async def _are_done(pair: ZooPair) -> None:
-    """A program may still paint, or send a second block, when the first has been heard."""
+async def _are_done(pair: FakePair) -> None:
+    """Wait until both programs are ready: one may still paint or send a second block after its first."""
     with suppress(TimedOut):
-        await retry_until(lambda: all(seat.rests for seat in pair.seats), seconds=_REST_SECONDS)
+        await retry_until(lambda: all(side.rests for side in pair.sides), seconds=_REST_SECONDS)
 
 
-def _marked(heard: MessageHeard, pair: ZooPair, taken: Mapping[Side, int]) -> Handoff:
-    seats = {seat.side: seat for seat in pair.seats}
-    sender = seats[heard.sender]
-    receiver = next((seats[side] for side in seats if side == heard.routed_to), None)
+def _handoff(received: MessageHeard, pair: FakePair, taken: Mapping[Side, int]) -> Handoff:
+    by_side = {side.side: side for side in pair.sides}
+    sender = by_side[received.sender]
+    receiver = next((by_side[side] for side in by_side if side == received.routed_to), None)
     since = taken[receiver.side] if receiver else 0
-    return handoff_of(heard, sender, receiver, WAYS, since=since)
+    return handoff_of(received, sender, receiver, WAYS, since=since)
 
 
-def _trouble_of(run: Run, pair: ZooPair) -> str:
-    who = " → ".join(seat.kind for seat in pair.seats)
+def _failure_text(run: Run, pair: FakePair) -> str:
+    who = " → ".join(side.kind for side in pair.sides)
     why = run.failure.message if run.failure else f"it waits for {run.waiting_for}"
     return f"{who}: {run.status}: {why}"
 
 
-async def _resize_when_wanted(pair: ZooPair) -> None:
-    """Programs that stopped in the middle of a block wait for it."""
+async def _resize_on_request(pair: FakePair) -> None:
+    """Resize the terminals for programs that stopped in the middle of a block and wait for it."""
     answered = 0
     sizes = cycle(_SIZES)
     while True:
         await asyncio.sleep(_GLANCE_SECONDS)
-        if (halves := sum(seat.halves() for seat in pair.seats)) > answered:
+        if (halves := sum(side.halves() for side in pair.sides)) > answered:
             answered = halves
             await pair.terminals.resize(*next(sizes))
 
 
 def _answers(kind: str) -> Answers:
-    """What is taller than a second screen is lost there, so that one says nothing long."""
+    """Build the answers of a kind. Only short bodies on an alternate screen, which loses what scrolls off."""
     bodies = SHORT if kind == "alternate" else (*SHORT, *LONG)
     return Answers(ways=WAYS, bodies=bodies, plans=PLANS, think_seconds=0.02, start_seconds=0.6)
 
 
 def _scored(
     played: Sequence[Played],
-    seats: Sequence[ZooSeat],
+    sides: Sequence[FakeSide],
     confusion: Confusion,
-    found: Sequence[Trouble],
+    case_scores: Sequence[CaseScore],
 ) -> DuetScore:
-    handoffs = [each for one in played for each in one.handoffs]
+    handoffs = [handoff for one in played for handoff in one.handoffs]
     truths = dict.fromkeys(truth for truth, _ in sorted(confusion))
     return DuetScore(
         pairs=len(played),
         tasks=sum(one.tasks for one in played),
-        kinds=tuple(score(kind, handoffs, seats) for kind in KINDS),
+        kinds=tuple(score(kind, handoffs, sides) for kind in KINDS),
         handoffs=len(handoffs),
-        exact=sum(each.exact for each in handoffs),
-        inexact=tuple(each for each in handoffs if each.wrong or not each.exact),
-        wrong=sum(each.wrong for each in handoffs),
-        hangs=sum(one.hangs for one in played) + sum(each.hangs for each in found),
-        failed=tuple(words for one in played for words in one.failed),
-        troubles=tuple(found),
+        exact=sum(handoff.exact for handoff in handoffs),
+        inexact=tuple(handoff for handoff in handoffs if handoff.wrong or not handoff.exact),
+        wrong=sum(handoff.wrong for handoff in handoffs),
+        hangs=sum(one.hangs for one in played) + sum(case.hangs for case in case_scores),
+        failed=tuple(failure for one in played for failure in one.failed),
+        troubles=tuple(case_scores),
         confusion={
-            truth: {seen: n for (true, seen), n in sorted(confusion.items()) if true == truth}
+            truth: {status: n for (true, status), n in sorted(confusion.items()) if true == truth}
             for truth in truths
         },
     )
 
 
-_KINDS = ("KIND", "SAID", "EXACT", "TOOK", "ENTERS EACH", "WRONG")
-_TROUBLES = ("TROUBLE", "KIND", "TO BE TOLD", "TRIES", "TOLD SO", "OTHERWISE")
-_SEEN = ("starting", "ready", "busy", "asking", "unknown", "dead")
+_KIND_HEADERS = ("KIND", "SAID", "EXACT", "TOOK", "ENTERS EACH", "WRONG")
+_CASE_HEADERS = ("TROUBLE", "KIND", "TO BE TOLD", "TRIES", "TOLD SO", "OTHERWISE")
+_STATUSES = ("starting", "ready", "busy", "asking", "unknown", "dead")
 
 
 def duet_record(score: DuetScore) -> dict[str, Json]:
     return {**score.model_dump(mode="json"), "passed": score.passed}
 
 
-def tell_duet(screen: Screen, score: DuetScore) -> None:
-    screen.table(_KINDS, [_kind_row(each) for each in score.kinds])
+def print_duet_score(screen: Screen, score: DuetScore) -> None:
+    screen.table(_KIND_HEADERS, [_kind_row(kind) for kind in score.kinds])
     screen.line(
         f"{score.handoffs} handed on by {counted(score.pairs, 'pair')} in {counted(score.tasks, 'task')}: "
         f"{score.exact} exact, {score.wrong} routed wrongly, {counted(score.hangs, 'silent hang')}"
     )
-    for (kind, way), count in Counter((each.sender, each.way) for each in score.inexact).items():
+    for (kind, way), count in Counter(
+        (handoff.sender, handoff.way) for handoff in score.inexact
+    ).items():
         screen.line(f"not exact: {kind}, {way}: {count}")
     screen.line()
-    screen.table(_TROUBLES, [_trouble_row(each) for each in score.troubles])
+    screen.table(_CASE_HEADERS, [_case_row(case) for case in score.troubles])
     screen.line()
-    screen.table(("TRULY", *(f"SEEN {seen.upper()}" for seen in _SEEN)), _confusion_rows(score))
-    for words in score.failed:
-        screen.line(f"failed: {shown_line(words)}")
+    screen.table(
+        ("TRULY", *(f"SEEN {status.upper()}" for status in _STATUSES)), _confusion_rows(score)
+    )
+    for failure in score.failed:
+        screen.line(f"failed: {shown_line(failure)}")
 
 
-def _kind_row(each: KindScore) -> tuple[str, ...]:
-    figures = (each.said, each.exact, each.taken)
-    return (each.kind, *map(str, figures), f"{each.enters:.2f}", str(each.wrong))
+def _kind_row(score: KindScore) -> tuple[str, ...]:
+    figures = (score.said, score.exact, score.taken)
+    return (score.kind, *map(str, figures), f"{score.enters:.2f}", str(score.wrong))
 
 
-def _trouble_row(each: Trouble) -> tuple[str, ...]:
-    told = (each.expected, str(each.tries), str(each.as_expected))
-    return (each.name, each.kind, *told, "; ".join(each.otherwise))
+def _case_row(case: CaseScore) -> tuple[str, ...]:
+    counts = (case.expected, str(case.tries), str(case.as_expected))
+    return (case.name, case.kind, *counts, "; ".join(case.otherwise))
 
 
 def _confusion_rows(score: DuetScore) -> list[tuple[str, ...]]:
     return [
-        (truth, *(str(seen.get(each, 0)) for each in _SEEN))
-        for truth, seen in score.confusion.items()
+        (truth, *(str(statuses.get(status, 0)) for status in _STATUSES))
+        for truth, statuses in score.confusion.items()
     ]

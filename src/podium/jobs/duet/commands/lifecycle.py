@@ -24,15 +24,15 @@ from podium.jobs.duet.commands.pair_options import (
     pair_in_use,
     variables_of,
 )
-from podium.jobs.duet.commands.pair_terminals import found_terminals, tell_standing
+from podium.jobs.duet.commands.pair_terminals import open_terminals, print_pair_status
 from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import (
     PairRequest,
     forget_pair,
     has_a_say,
-    keep_pair,
-    kept_pair,
     pair_named,
+    save_pair,
+    saved_pair,
     socket_path,
 )
 from podium.jobs.duet.task_table import DuetTask
@@ -85,7 +85,7 @@ def up(
     """
     door = Door(context.obj)
     variables = variables_of(env_file)
-    wishes = PairRequest(
+    request = PairRequest(
         planner=planner,
         executer=executer,
         cwd=str(cwd or ""),
@@ -97,14 +97,14 @@ def up(
     )
 
     async def work(podium: Podium) -> PairStatus:
-        wanted = _wanted(podium, pair, wishes, variables)
-        _see_to_grant(podium, door.screen, wanted, granted=granted)
-        with _kept(podium, wanted):
-            return await _brought_up(podium, door.screen, wanted)
+        resolved = _resolved_pair(podium, pair, request, variables)
+        _see_to_grant(podium, door.screen, resolved, granted=granted)
+        with _saved(podium, resolved):
+            return await _brought_up(podium, door.screen, resolved)
 
-    standing = door.run(work)
+    status = door.run(work)
     door.screen.answer(
-        standing.model_dump(mode="json"), lambda: tell_standing(door.screen, standing)
+        status.model_dump(mode="json"), lambda: print_pair_status(door.screen, status)
     )
 
 
@@ -122,18 +122,18 @@ def attach(
       podium duet attach -r
     """
     door = Door(context.obj, lenient=True)
-    found = pair_in_use(Podium(door.configuration, os.environ), pair, variables_of(None))
-    if found.transport == "headless":
+    resolved = pair_in_use(Podium(door.configuration, os.environ), pair, variables_of(None))
+    if resolved.transport == "headless":
         raise NotPossibleNow(
-            f"pair {pair!r} has no terminals; `podium duet log` shows what it says"
+            f"pair {pair!r} has no terminals; see its messages with `podium duet log`"
         )
-    socket = socket_path(found.socket, os.environ)
+    socket = socket_path(resolved.socket, os.environ)
     if not socket.exists():
-        raise NotPossibleNow(f"pair {pair!r} is not up; `podium duet up` brings it up")
+        raise NotPossibleNow(f"pair {pair!r} is not up; start it with `podium duet up`")
     if not sys.stdin.isatty():
-        raise NotPossibleNow("attaching needs a terminal; `podium duet screen SIDE` prints one")
+        raise NotPossibleNow("not a terminal; print a pane with `podium duet screen SIDE`")
     flags = ["-r"] if read_only else []
-    attach = ("attach-session", *flags, "-t", f"={found.session}")
+    attach = ("attach-session", *flags, "-t", f"={resolved.session}")
     hint = (
         "display-message",
         "-d",
@@ -145,7 +145,7 @@ def attach(
         # Becomes tmux: a person's own terminal is no child to be confined.
         os.execvp(argv[0], argv)  # noqa: S606 — see above
     except FileNotFoundError:
-        raise ToolMissing("'tmux' is not there; install it to look at panes") from None
+        raise ToolMissing("'tmux' is not installed; install it to view panes") from None
 
 
 def down(
@@ -166,18 +166,18 @@ def down(
     async def work(podium: Podium) -> Pair:
         from podium.jobs.duet.terminals import take_down
 
-        found = pair_in_use(podium, pair, variables_of(None))
+        resolved = pair_in_use(podium, pair, variables_of(None))
         for task in await _tasks_of(podium, pair):
             if not force:
                 raise LockHeld(
-                    f"pair {pair!r} works on task {task.task_id}; `podium duet abort {task.task_id}` ends that first, "
-                    "or say --force"
+                    f"pair {pair!r} works on task {task.task_id}; end it with `podium duet abort {task.task_id}`, "
+                    "or pass --force"
                 )
             await _ended(podium, task, door.user)
-        if found.transport == "tui":
-            await take_down(podium, found)
+        if resolved.transport == "tui":
+            await take_down(podium, resolved)
         forget_pair(podium, pair)
-        return found
+        return resolved
 
     door.run(work)
     door.screen.answer(
@@ -185,24 +185,26 @@ def down(
     )
 
 
-def _wanted(podium: Podium, name: str, wishes: PairRequest, variables: Mapping[str, str]) -> Pair:
-    """The pair as it was brought up, where nothing else is said."""
-    kept = kept_pair(podium, name)
-    if kept is not None and not has_a_say(wishes, variables):
-        return kept
-    return pair_named(podium, name, wishes, variables)
+def _resolved_pair(
+    podium: Podium, name: str, request: PairRequest, variables: Mapping[str, str]
+) -> Pair:
+    """Return the pair as it was brought up, unless options or variables describe another."""
+    saved = saved_pair(podium, name)
+    if saved is not None and not has_a_say(request, variables):
+        return saved
+    return pair_named(podium, name, request, variables)
 
 
 async def _tasks_of(podium: Podium, pair: str) -> list[DuetTask]:
-    from podium.jobs.duet.task_table import see_duets
+    from podium.jobs.duet.task_table import list_duets
 
     if not podium.has_record:
         return []
-    return [task for task in await see_duets(await podium.store()) if task.pair == pair]
+    return [task for task in await list_duets(await podium.store()) if task.pair == pair]
 
 
 async def _ended(podium: Podium, task: DuetTask, by: str) -> None:
-    """First the task, which would else bring the pair up again."""
+    """End the task first: it would bring the pair up again."""
     from podium.app.run_control import cancel, see_through
 
     store, engine = await podium.store(), await podium.engine()
@@ -212,35 +214,35 @@ async def _ended(podium: Podium, task: DuetTask, by: str) -> None:
             await asyncio.wait_for(see_through(engine, run, wait=True), ENDING_SECONDS)
         except TimeoutError:
             raise TimedOut(
-                f"task {task.task_id} was told to end and has not yet; `podium show {task.task_id}` says who hosts it"
+                f"task {task.task_id} has not ended within {ENDING_SECONDS:g} s of its cancellation; see its host with `podium show {task.task_id}`"
             ) from None
 
 
 @contextmanager
-def _kept(podium: Podium, pair: Pair) -> Iterator[None]:
-    """Remember the pair before it is brought up, since a daemon knows it from there; what was refused is forgotten."""
-    before = kept_pair(podium, pair.name)
-    keep_pair(podium, pair)
+def _saved(podium: Podium, pair: Pair) -> Iterator[None]:
+    """Save the pair before it is brought up, since a daemon reads it there; restore the previous one on failure."""
+    before = saved_pair(podium, pair.name)
+    save_pair(podium, pair)
     try:
         yield
     except (RunMustStop, Passing):
-        # It did not come up whole, but its panes can be looked at.
+        # It is up in part, and its panes can be inspected.
         raise
     except BaseException:
         if before is None:
             forget_pair(podium, pair.name)
         else:
-            keep_pair(podium, before)
+            save_pair(podium, before)
         raise
 
 
 async def _brought_up(podium: Podium, screen: Screen, pair: Pair) -> PairStatus:
     if pair.transport == "headless":
         return PairStatus(pair=pair.name, transport="headless", up=True)
-    from podium.jobs.duet.project_terminals import standing_told
+    from podium.jobs.duet.project_terminals import status_from_states
 
-    async with found_terminals(podium, screen) as terminals:
-        return standing_told(podium, pair, await terminals.start(pair.name))
+    async with open_terminals(podium, screen) as terminals:
+        return status_from_states(podium, pair, await terminals.start(pair.name))
 
 
 def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) -> None:
@@ -250,8 +252,10 @@ def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) 
     asked = not granted and not screen.json and typer.get_text_stream("stdin").isatty()
     if asked:
         for folder in missing:
-            screen.aside(f"both programs may read and change everything in {shown_line(folder)}")
-        granted = typer.confirm("grant it?", err=True)
+            screen.aside(
+                f"both programs will be able to read and change everything in {shown_line(folder)}"
+            )
+        granted = typer.confirm("Grant access?", err=True)
     if granted:
         grant(podium, pair)
     refuse_ungranted(podium, pair)

@@ -12,12 +12,12 @@ from podium.core import events as e
 from podium.core.errors import NotPossibleNow
 from podium.jobs.duet.commands.pair_options import TaskArgument, must_have_tasks
 from podium.jobs.duet.events import MessageHeard
-from podium.jobs.duet.task_table import DuetTask, find_duet, see_duets
+from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets
 from podium.ports import EventQuery, Store
 from podium.render.event import describe
 from podium.render.text import safe_line, shown_text
 
-_TOLD = (
+_LOGGED_TYPES = (
     "pair_seated", "leg_opened", "agent_asked", "agent_replied", "agent_progressed", "agent_stopped", "agent_switched",
     "message_heard", "block_ignored", "side_nudged", "keyboard_taken", "keyboard_returned", "tool_refused",
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "note_taken", "step_broke",
@@ -25,7 +25,7 @@ _TOLD = (
 )  # fmt: skip
 _MAX_LENGTH = 200
 _NOT_CUT = (e.StepBroke, e.RunFailed, e.RunNeededHuman)
-"""Their ends say what to do."""
+"""Not cut, because they end with the next command."""
 
 
 def log(
@@ -46,32 +46,34 @@ def log(
 
     async def work(podium: Podium) -> list[e.Event]:
         store = await podium.store()
-        found = await _last(store, task)
-        query = EventQuery(run_id=found.run_id, types=_TOLD, limit=100_000)
+        duet_task = await _last(store, task)
+        query = EventQuery(run_id=duet_task.run_id, types=_LOGGED_TYPES, limit=100_000)
         return [
-            each for each in await store.read(lambda view: view.events(query)) if _is_told(each)
+            event
+            for event in await store.read(lambda view: view.events(query))
+            if _is_logged(event)
         ]
 
     events = door.run(work)
 
-    def words() -> None:
+    def render() -> None:
         for event in events:
             door.screen.line(_line(event, full))
 
-    door.screen.answer({"events": [event.line() for event in events]}, words)
+    door.screen.answer({"events": [event.line() for event in events]}, render)
 
 
 async def _last(store: Store, task: str) -> DuetTask:
     if task:
         return await find_duet(store, task)
-    tasks = await see_duets(store, also_ended=True)
+    tasks = await list_duets(store, also_ended=True)
     if not tasks:
-        raise NotPossibleNow("no task was ever handed to a pair; `podium duet send TASK` does")
+        raise NotPossibleNow("there are no tasks yet; start one with `podium duet send TASK`")
     return tasks[-1]
 
 
-def _is_told(event: e.Event) -> bool:
-    """Of what an agent is at, only what was done about it: reminders and further tries."""
+def _is_logged(event: e.Event) -> bool:
+    """Select events for the log; of an agent's progress only reminders and retries."""
     body = event.body
     return not isinstance(body, e.AgentProgressed) or body.kind in ("note", "retry")
 
@@ -79,13 +81,13 @@ def _is_told(event: e.Event) -> bool:
 def _line(event: e.Event, full: bool) -> str:
     at = event.at.astimezone().strftime("%H:%M:%S")
     body, whole = _in_short(event.body)
-    words = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _MAX_LENGTH)
-    head = f"[{at}] {body.type.replace('_', ' ')}: {words}"
+    summary = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _MAX_LENGTH)
+    head = f"[{at}] {body.type.replace('_', ' ')}: {summary}"
     return f"{head}\n{shown_text(whole)}" if full and whole else head
 
 
 def _in_short(body: e.EventBody) -> tuple[e.EventBody, str]:
-    """The event with the first line of what somebody said, and the whole of that; empty where nobody said anything."""
+    """Return the event cut to the first line of its text, and the full text, which may be empty."""
     match body:
         case e.AgentAsked(prompt=whole):
             return body.model_copy(update={"prompt": _first_line(whole)}), whole

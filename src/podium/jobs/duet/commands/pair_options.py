@@ -15,7 +15,7 @@ from podium.app.app import Podium
 from podium.cli.context import Door
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.jobs.duet.models import Pair
-from podium.jobs.duet.pairs import MAIN, PairRequest, kept_pair, pair_named
+from podium.jobs.duet.pairs import MAIN, PairRequest, pair_named, saved_pair
 
 MAX_BYTES = 100_000
 
@@ -25,45 +25,45 @@ _RUNS_SOMETHING = re.compile(r"`|\$\(")
 
 
 def read_env_file(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that the file sets, in its order, each with those before it and `environ` put in.
+    """Parse the variables of the file in order, expanding earlier ones and `environ`.
 
-    Raises `BadInput` where it cannot be read, and `ConfigInvalid` with every line that is no plain setting.
+    Raises `BadInput` if it cannot be read, and `ConfigInvalid` with every line that is not a plain setting.
     """
     try:
         if not file.is_file():
-            raise BadInput(f"there is no file of variables {str(file)!r}; name one with --env-file")
+            raise BadInput(f"env file {str(file)!r} does not exist; pass another with --env-file")
         with file.open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"the file of variables {str(file)!r} cannot be read: {error}") from None
+        raise BadInput(f"env file {str(file)!r} cannot be read: {error}") from None
     if len(content) > MAX_BYTES:
-        raise BadInput(f"{str(file)!r} is too large for a file of variables; look at it")
-    found: dict[str, str] = {}
-    faults = []
+        raise BadInput(f"env file {str(file)!r} is larger than {MAX_BYTES} bytes")
+    variables: dict[str, str] = {}
+    problems = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            found.update(_setting(line.strip(), {**environ, **found}))
+            variables.update(_setting(line.strip(), {**environ, **variables}))
         except ValueError as error:
-            faults.append(ConfigProblem(str(error), line=number))
-    if faults:
-        raise ConfigInvalid(str(file), faults)
-    return found
+            problems.append(ConfigProblem(str(error), line=number))
+    if problems:
+        raise ConfigInvalid(str(file), problems)
+    return variables
 
 
-def _setting(line: str, known: Mapping[str, str]) -> dict[str, str]:
+def _setting(line: str, variables: Mapping[str, str]) -> dict[str, str]:
     if not line or line.startswith("#"):
         return {}
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise ValueError("is no setting; write NAME=VALUE, or export NAME=VALUE")
-    return {found["name"]: _value(found["value"], known)}
+    return {match["name"]: _value(match["value"], variables)}
 
 
-def _value(written: str, known: Mapping[str, str]) -> str:
-    """One word, as a shell takes it."""
+def _value(written: str, variables: Mapping[str, str]) -> str:
+    """Parse a value as a shell would."""
     if written.startswith("'"):
-        return _one_word(written)
+        return _unquoted(written)
     if _RUNS_SOMETHING.search(written):
         raise ValueError("would run a command; write its result")
     quoted = written.startswith('"')
@@ -71,25 +71,25 @@ def _value(written: str, known: Mapping[str, str]) -> str:
         inner = re.fullmatch(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?', written)
         if inner is None:
             raise ValueError("has a quote that does not end")
-        return _put_in(inner[1], known)
-    return _put_in(_one_word(written), known)
+        return _put_in(inner[1], variables)
+    return _put_in(_unquoted(written), variables)
 
 
-def _one_word(written: str) -> str:
+def _unquoted(written: str) -> str:
     try:
-        words = shlex.split(written, comments=True)
+        tokens = shlex.split(written, comments=True)
     except ValueError:
         raise ValueError("has a quote that does not end") from None
-    if len(words) > 1:
+    if len(tokens) > 1:
         raise ValueError("has several words; put them in quotes")
-    return words[0] if words else ""
+    return tokens[0] if tokens else ""
 
 
-def _put_in(text: str, known: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        if found["plain"] is not None:
-            return found["plain"]
-        return known.get(found["braced"] or found["bare"], "")
+def _put_in(text: str, variables: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match["plain"] is not None:
+            return match["plain"]
+        return variables.get(match["braced"] or match["bare"], "")
 
     return _VARIABLE.sub(value, text)
 
@@ -112,23 +112,23 @@ TaskArgument = Annotated[
 
 
 def variables_of(env_file: Path | None) -> dict[str, str]:
-    """The person's variables, with those of the file before them, as if it had been sourced."""
+    """Return the environment with the variables of the file, as if it had been sourced."""
     if env_file is None:
         return dict(os.environ)
     return {**os.environ, **read_env_file(env_file, os.environ)}
 
 
 def must_have_tasks(door: Door, task: str) -> None:
-    """Raise `UnknownId` or `NotPossibleNow` where no task was ever recorded, without making a database to look in."""
+    """Raise `UnknownId` or `NotPossibleNow` if no task was ever recorded, without creating a database."""
     if task:
         door.must_have_state("run", task)
     elif not door.has_state:
-        raise NotPossibleNow("no task was ever handed to a pair; `podium duet send TASK` does")
+        raise NotPossibleNow("there are no tasks yet; start one with `podium duet send TASK`")
 
 
 def pair_in_use(podium: Podium, name: str, variables: Mapping[str, str]) -> Pair:
-    """The pair as it was brought up, or as it would be."""
-    return kept_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
+    """Return the pair as it was brought up, or as it would be."""
+    return saved_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
 
 
 __all__ = [

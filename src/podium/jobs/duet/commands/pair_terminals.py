@@ -15,53 +15,53 @@ from podium.ports import TerminalPairs
 from podium.render.text import shown_line
 
 
-def found_terminals(
-    podium: Podium, screen: Screen, at: str = "", papers: Path | None = None
+def open_terminals(
+    podium: Podium, screen: Screen, at: str = "", certificates: Path | None = None
 ) -> AbstractAsyncContextManager[TerminalPairs]:
-    """Those at `at`; else those of the daemon that serves this project, or its own. Why a daemon is not used is told."""
+    """Open the terminals at `at`; else those of the project's daemon, or its own. Prints why a daemon is not used."""
     from podium.jobs.duet.project_terminals import is_served, terminals_of_project
 
     variables = variables_of(None)
 
-    def tell(words: str) -> None:
-        screen.aside(f"podium: {words}")
+    def notify(message: str) -> None:
+        screen.aside(f"podium: {message}")
 
     if at or is_served(podium):
         try:
-            found: AbstractAsyncContextManager[TerminalPairs]
-            found = typed_api().found_terminals(podium, variables, at, papers, tell=tell)
-            return found
+            opened: AbstractAsyncContextManager[TerminalPairs]
+            opened = typed_api().open_terminals(podium, variables, at, certificates, notify=notify)
+            return opened
         except ToolMissing as missing:
             if at:
                 raise
-            tell(f"going on without the daemon of `podium duet serve`: {missing}")
+            notify(f"going on without the daemon of `podium duet serve`: {missing}")
     return nullcontext(terminals_of_project(podium, variables))
 
 
 def typed_api() -> ModuleType:
-    """Late, and only for those who installed it."""
+    """Import the gRPC client and server, an optional extra."""
     try:
         from podium.jobs.duet import daemon
     except ModuleNotFoundError as error:
         raise ToolMissing(
-            f"this needs the package {error.name!r}: `pip install 'podium[duet]'`"
+            f"package {error.name!r} is not installed; run `pip install 'podium[duet]'`"
         ) from None
     return daemon
 
 
-def tell_standing(screen: Screen, standing: PairStatus) -> None:
-    """One pair, for people."""
-    if standing.transport == "headless":
-        screen.line(f"pair {standing.pair}: no terminals, each turn is a call")
+def print_pair_status(screen: Screen, status: PairStatus) -> None:
+    """Print one pair."""
+    if status.transport == "headless":
+        screen.line(f"pair {status.pair}: no terminals, each turn is a call")
         return
-    if standing.trouble:
-        screen.line(f"pair {standing.pair}: {standing.trouble}")
+    if status.trouble:
+        screen.line(f"pair {status.pair}: {status.trouble}")
         return
-    if not standing.up:
-        screen.line(f"pair {standing.pair}: not up; `podium duet up` brings it up")
+    if not status.up:
+        screen.line(f"pair {status.pair}: not up; start it with `podium duet up`")
         return
     screen.line(
-        f"tmux ready: -S {standing.socket}, session {standing.session} (planner left, executer right)"
+        f"tmux ready: -S {status.socket}, session {status.session} (planner left, executer right)"
     )
     rows = [
         (
@@ -72,6 +72,6 @@ def tell_standing(screen: Screen, standing: PairStatus) -> None:
             shown_line(side.keyboard.who) if side.keyboard else "podium",
             side.question or side.cwd,
         )
-        for side in standing.sides
+        for side in status.sides
     ]
     screen.table(("SIDE", "AGENT", "PANE", "STATUS", "KEYBOARD", "WHERE"), rows)

@@ -11,11 +11,11 @@ from podium.cli.context import Door
 from podium.cli.screen import Screen
 from podium.core.turns import Side
 from podium.jobs.duet.commands.pair_options import TaskArgument, must_have_tasks, variables_of
-from podium.jobs.duet.commands.pair_terminals import found_terminals, tell_standing
+from podium.jobs.duet.commands.pair_terminals import open_terminals, print_pair_status
 from podium.jobs.duet.models import Pair, PairStatus
-from podium.jobs.duet.project_terminals import absent_standing, is_served, pair_standing
+from podium.jobs.duet.project_terminals import absent_pair_status, is_served, pair_status
 from podium.jobs.duet.task_control import abort_task, nudge_task, pairs_in_use
-from podium.jobs.duet.task_table import DuetTask, see_duets, with_hosts
+from podium.jobs.duet.task_table import DuetTask, list_duets, with_hosts
 from podium.render.text import moment, safe_line
 
 
@@ -30,16 +30,16 @@ def status(context: typer.Context) -> None:
 
     async def work(podium: Podium) -> tuple[list[PairStatus], list[DuetTask]]:
         pairs = pairs_in_use(podium, variables_of(None))
-        standings = await _standings(podium, door.screen, pairs)
-        tasks = await see_duets(await podium.store()) if podium.has_record else []
-        return standings, await with_hosts(tasks, podium.engine)
+        statuses = await _statuses(podium, door.screen, pairs)
+        tasks = await list_duets(await podium.store()) if podium.has_record else []
+        return statuses, await with_hosts(tasks, podium.engine)
 
-    standings, tasks = door.run(work)
+    statuses, tasks = door.run(work)
     record = {
-        "pairs": [standing.model_dump(mode="json") for standing in standings],
+        "pairs": [pair.model_dump(mode="json") for pair in statuses],
         "tasks": [task.model_dump(mode="json") for task in tasks],
     }
-    door.screen.answer(record, lambda: _tell(door.screen, standings, tasks))
+    door.screen.answer(record, lambda: _print(door.screen, statuses, tasks))
 
 
 def abort(
@@ -59,17 +59,17 @@ def abort(
     async def work(podium: Podium) -> DuetTask:
         return await abort_task(podium, task, by=door.user, why=why)
 
-    found = door.run(work)
+    duet_task = door.run(work)
     door.screen.answer(
-        found.model_dump(mode="json"),
-        lambda: door.screen.line(f"task {found.task_id} {found.status.value}"),
+        duet_task.model_dump(mode="json"),
+        lambda: door.screen.line(f"task {duet_task.task_id} {duet_task.status.value}"),
     )
 
 
 def nudge(
     context: typer.Context,
     task: TaskArgument = "",
-    words: Annotated[
+    text: Annotated[
         str, typer.Option("--say", metavar="TEXT", help="Instead of our own words.")
     ] = "",
 ) -> None:
@@ -83,30 +83,30 @@ def nudge(
     must_have_tasks(door, task)
 
     async def work(podium: Podium) -> tuple[DuetTask, Side]:
-        return await nudge_task(podium, task, words)
+        return await nudge_task(podium, task, text)
 
-    found, side = door.run(work)
-    record = {"task": found.task_id, "side": side}
+    duet_task, side = door.run(work)
+    record = {"task": duet_task.task_id, "side": side}
     door.screen.answer(
-        record, lambda: door.screen.line(f"{side} was reminded of task {found.task_id}")
+        record, lambda: door.screen.line(f"{side} was reminded of task {duet_task.task_id}")
     )
 
 
-async def _standings(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStatus]:
+async def _statuses(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStatus]:
     if all(pair.transport == "headless" for pair in pairs):
-        return [await pair_standing(podium, pair) for pair in pairs]
-    absent = [] if is_served(podium) else [absent_standing(podium, pair) for pair in pairs]
+        return [await pair_status(podium, pair) for pair in pairs]
+    absent = [] if is_served(podium) else [absent_pair_status(podium, pair) for pair in pairs]
     if absent and None not in absent:
-        return [standing for standing in absent if standing is not None]
-    async with found_terminals(podium, screen) as terminals:
-        return [await pair_standing(podium, pair, terminals) for pair in pairs]
+        return [status for status in absent if status is not None]
+    async with open_terminals(podium, screen) as terminals:
+        return [await pair_status(podium, pair, terminals) for pair in pairs]
 
 
-def _tell(screen: Screen, standings: list[PairStatus], tasks: list[DuetTask]) -> None:
-    for standing in standings:
-        tell_standing(screen, standing)
+def _print(screen: Screen, statuses: list[PairStatus], tasks: list[DuetTask]) -> None:
+    for status in statuses:
+        print_pair_status(screen, status)
     if not tasks:
-        screen.line("no task goes on")
+        screen.line("no open tasks")
         return
     rows = [
         (

@@ -29,14 +29,14 @@ from podium.jobs.duet.commands.pair_options import (
 from podium.jobs.duet.models import DUET, DuetJob
 from podium.jobs.duet.pairs import duet_limits, duet_queue
 from podium.jobs.duet.task_control import MAX_TASK_BYTES, checked_task, queued_duet
-from podium.jobs.duet.task_table import DuetTask, find_duet, see_duets, with_hosts
+from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets, with_hosts
 from podium.render.text import counted, safe_line
 
 
 def send(
     context: typer.Context,
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="What is to be done; `-` reads it from stdin.")
+        str, typer.Argument(metavar="TASK", help="Task for the pair; `-` reads it from stdin.")
     ],
     pair: PairOption = MAIN,
     rounds: Annotated[
@@ -66,12 +66,12 @@ def send(
     variables = variables_of(env_file)
 
     async def begin(podium: Podium) -> Run:
-        wanted = pair_in_use(podium, pair, variables)
-        refuse_ungranted(podium, wanted)
+        resolved = pair_in_use(podium, pair, variables)
+        refuse_ungranted(podium, resolved)
         limits = duet_limits(podium, variables)
         if rounds is not None:
             limits = limits.model_copy(update={"rounds": rounds})
-        job = DuetJob(text=text, pairs=(wanted,), limits=limits)
+        job = DuetJob(text=text, pairs=(resolved,), limits=limits)
         engine = await podium.hosting_engine()
         return await engine.start(
             DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.terms()
@@ -101,26 +101,28 @@ def retry(
         from podium.jobs.duet.task_table import find_duet
 
         store, engine = await podium.store(), await podium.hosting_engine()
-        found = await find_duet(store, task, ended=True)
-        return await go_again(store, engine, found.run_id, from_step=found.leg_step, by=door.user)
+        duet_task = await find_duet(store, task, ended=True)
+        return await go_again(
+            store, engine, duet_task.run_id, from_step=duet_task.hop_step, by=door.user
+        )
 
     host(door, begin, wait=wait)
 
 
-def task_text(given: str) -> str:
-    """The task's words. Raises `BadInput` for none, or too many."""
-    return checked_task(sys.stdin.read(MAX_TASK_BYTES + 1) if given == "-" else given)
+def task_text(argument: str) -> str:
+    """Read the text of a task, from stdin for `-`. Raises `BadInput` if it is empty or too long."""
+    return checked_task(sys.stdin.read(MAX_TASK_BYTES + 1) if argument == "-" else argument)
 
 
 def tasks_in(file: Path) -> list[str]:
-    """One task to a line; empty lines and those with `#` first are left out."""
+    """Read one task per line; empty lines and `#` comments are skipped."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error}") from None
     tasks = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not tasks:
-        raise BadInput(f"{str(file)!r} has no task in it; write one to a line")
+        raise BadInput(f"{str(file)!r} contains no tasks; write one per line")
     return tasks
 
 
@@ -161,21 +163,21 @@ def add(
       podium duet queue add --file tasks.txt --pairs main,second
     """
     door = Door(context.obj)
-    words = [task_text(task) for task in tasks or []] + (tasks_in(file) if file else [])
-    if not words:
-        raise BadInput("there is no task; write TASK, or name a file with --file")
+    texts = [task_text(task) for task in tasks or []] + (tasks_in(file) if file else [])
+    if not texts:
+        raise BadInput("no task given; pass TASK, or a file with --file")
     variables = variables_of(env_file)
 
     async def work(podium: Podium) -> tuple[list[Run], HandedOver]:
         named = [name.strip() for name in pairs.split(",") if name.strip()]
-        job = queued_duet(podium, words[0], named, variables)
+        job = queued_duet(podium, texts[0], named, variables)
         engine = await podium.hosting_engine()
         where = QueueSlot(queue=DUET, priority=priority).model_dump()
         runs = []
-        for text in words:
-            told = job.model_copy(update={"text": text}).model_dump(mode="json")
-            terms = door.configuration.terms()
-            runs.append(await engine.start(DUET, told, task=text, settings=terms, **where))
+        for text in texts:
+            job_input = job.model_copy(update={"text": text}).model_dump(mode="json")
+            settings = door.configuration.terms()
+            runs.append(await engine.start(DUET, job_input, task=text, settings=settings, **where))
         queue = duet_queue(door.configuration)
         return runs, await see_that_it_is_served(podium, runs[0], queue)
 
@@ -185,14 +187,16 @@ def add(
         **done.model_dump(mode="json", exclude={"run", "others"}),
     }
 
-    def say() -> None:
-        by = f"worker {done.worker_pid} was started" if done.worker_pid else "a worker serves it"
-        door.screen.line(f"{counted(len(runs), 'task')} queued; {by}")
-        door.screen.line(
-            "`podium duet queue list --all` shows how they stand, and those that are done"
+    def render() -> None:
+        by = (
+            f"worker {done.worker_pid} was started"
+            if done.worker_pid
+            else "a worker is already running"
         )
+        door.screen.line(f"{counted(len(runs), 'task')} queued; {by}")
+        door.screen.line("see their status with `podium duet queue list --all`")
 
-    door.screen.answer(record, say)
+    door.screen.answer(record, render)
 
 
 @app.command("list")
@@ -209,14 +213,14 @@ def list_tasks(
     door = Door(context.obj, lenient=True)
 
     async def work(podium: Podium) -> list[DuetTask]:
-        tasks = await see_duets(await podium.store(), also_ended=ended)
+        tasks = await list_duets(await podium.store(), also_ended=ended)
         return await with_hosts(tasks, podium.engine)
 
     tasks = door.run(work) if door.has_state else []
 
-    def words() -> None:
+    def render() -> None:
         if not tasks:
-            door.screen.line("no task waits")
+            door.screen.line("no tasks in the queue")
             return
         rows = [
             (task.task_id, task.pair or "-", task.shown_status, safe_line(task.text, 80))
@@ -224,7 +228,7 @@ def list_tasks(
         ]
         door.screen.table(("TASK", "PAIR", "STATUS", "WORDS"), rows)
 
-    door.screen.answer({"tasks": [task.model_dump(mode="json") for task in tasks]}, words)
+    door.screen.answer({"tasks": [task.model_dump(mode="json") for task in tasks]}, render)
 
 
 @app.command()
@@ -245,17 +249,17 @@ def remove(
         from podium.app.run_control import cancel
 
         store, engine = await podium.store(), await podium.engine()
-        found = await find_duet(store, task)
-        if found.status is not RunStatus.QUEUED:
+        duet_task = await find_duet(store, task)
+        if duet_task.status is not RunStatus.QUEUED:
             raise NotPossibleNow(
-                f"task {found.task_id} is {found.status.value}, not in the queue; "
-                f"`podium duet abort {found.task_id}` ends one that goes on"
+                f"task {duet_task.task_id} is {duet_task.status.value}, not in the queue; "
+                f"`podium duet abort {duet_task.task_id}` ends one that goes on"
             )
-        await cancel(store, engine, found.run_id, by=door.user, why="taken out of the queue")
-        return await find_duet(store, found.run_id)
+        await cancel(store, engine, duet_task.run_id, by=door.user, why="taken out of the queue")
+        return await find_duet(store, duet_task.run_id)
 
-    found = door.run(work)
+    duet_task = door.run(work)
     door.screen.answer(
-        found.model_dump(mode="json"),
-        lambda: door.screen.line(f"task {found.task_id} is out of the queue"),
+        duet_task.model_dump(mode="json"),
+        lambda: door.screen.line(f"task {duet_task.task_id} is out of the queue"),
     )

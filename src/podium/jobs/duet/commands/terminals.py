@@ -25,13 +25,13 @@ from podium.core.terminals import (
 )
 from podium.core.turns import Side
 from podium.jobs.duet.commands.pair_options import MAIN, PairOption, variables_of
-from podium.jobs.duet.commands.pair_terminals import found_terminals, typed_api
+from podium.jobs.duet.commands.pair_terminals import open_terminals, typed_api
 from podium.ports import PaneMirror, Store
 from podium.render.text import moment, shown_line
 
 SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
 _MINUTE = 60.0
-_MAX_SHOWN = 200
+_MAX_VALUE_CHARACTERS = 200
 
 
 def take(
@@ -59,8 +59,8 @@ def take(
     async def work(podium: Podium) -> KeyboardHold:
         from podium.jobs.duet.keyboard import take_keyboard
 
-        wish = KeyboardRequest(terminal=terminal, who=door.user, seconds=minutes * _MINUTE)
-        return await take_keyboard(await _store(podium), mirror_of(podium), wish)
+        request = KeyboardRequest(terminal=terminal, who=door.user, seconds=minutes * _MINUTE)
+        return await take_keyboard(await _store(podium), mirror_of(podium), request)
 
     hold = door.run(work)
     door.screen.answer(
@@ -103,34 +103,34 @@ def give(
 
 
 def terminal_of(pair: str, side: str) -> Terminal:
-    """The terminal that is meant. Raises `BadInput` for what is no name."""
+    """Parse the terminal of a pair and side. Raises `BadInput` for an invalid name."""
     sides: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
     if side.lower() not in sides:
-        raise BadInput(f"{side!r} is no side; say planner or executer")
-    with as_given():
+        raise BadInput(f"{side!r} is not a side; use planner or executer")
+    with as_bad_input():
         return Terminal(pair=pair, side=sides[side.lower()])
 
 
 @contextmanager
-def as_given() -> Iterator[None]:
-    """What does not fit is the person's to put right."""
+def as_bad_input() -> Iterator[None]:
+    """Raise validation errors as `BadInput`."""
     try:
         yield
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        given = shown_line(repr(fault["input"]), _MAX_SHOWN)
-        raise BadInput(f"{fault['loc'][0]} {given}: {fault['msg']}; put it right") from None
+        problem = error.errors(include_url=False)[0]
+        value = shown_line(repr(problem["input"]), _MAX_VALUE_CHARACTERS)
+        raise BadInput(f"{problem['loc'][0]} {value}: {problem['msg']}") from None
 
 
 def mirror_of(podium: Podium) -> PaneMirror:
-    """Late: only who steers terminals needs it."""
+    """Build the mirror of panes; imported late, since few commands need it."""
     from podium.jobs.duet.project_terminals import mirror_of_project
 
     return mirror_of_project(podium, variables_of(None))
 
 
 async def is_held_by(podium: Podium, terminal: Terminal, who: str) -> bool:
-    """Whether this person has the keyboard now."""
+    """Check if this person holds the keyboard now."""
     async with aclosing(mirror_of(podium).look(terminal)) as views:
         hold = (await anext(views)).keyboard.hold
     return hold is not None and hold.who == who
@@ -148,7 +148,7 @@ AtOption = Annotated[
         help="Another Podium: its socket, also one that SSH forwards, or HOST:PORT.",
     ),
 ]
-PapersOption = Annotated[
+CertificatesOption = Annotated[
     Path | None,
     typer.Option(
         "--papers",
@@ -167,7 +167,7 @@ def serve(
             "--listen", metavar="HOST:PORT", help="Also for other machines, by TLS on both ends."
         ),
     ] = "",
-    papers: PapersOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """Let other programs see and steer the terminals of this project, until Ctrl-C.
 
@@ -179,7 +179,7 @@ def serve(
     door = Door(context.obj)
 
     async def work(podium: Podium) -> None:
-        served = typed_api().served_terminals(podium, variables_of(None), listen, papers)
+        served = typed_api().served_terminals(podium, variables_of(None), listen, certificates)
         async with served as where:
             record = {"type": "served", "at": where}
             door.screen.answer(record, lambda: door.screen.line(f"served at {', '.join(where)}"))
@@ -197,7 +197,7 @@ def keys(
     ],
     pair: PairOption = MAIN,
     at: AtOption = "",
-    papers: PapersOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """Press keys in a side's terminal, whatever it is at.
 
@@ -207,19 +207,19 @@ def keys(
     """
     door = Door(context.obj)
     terminal = terminal_of(pair, side)
-    with as_given():
-        wish = KeysPressed(terminal=terminal, keys=tuple(pressed))
+    with as_bad_input():
+        request = KeysPressed(terminal=terminal, keys=tuple(pressed))
 
     async def work(podium: Podium) -> None:
         if not at and await is_held_by(podium, terminal, door.user):
-            await mirror_of(podium).press(wish.model_copy(update={"who": door.user}))
+            await mirror_of(podium).press(request.model_copy(update={"who": door.user}))
             return
-        async with found_terminals(podium, door.screen, at, papers) as terminals:
-            await terminals.send_keys(wish)
+        async with open_terminals(podium, door.screen, at, certificates) as terminals:
+            await terminals.send_keys(request)
 
     door.run(work)
-    record = {"pair": pair, "side": wish.terminal.side, "keys": list(pressed)}
-    door.screen.answer(record, lambda: door.screen.line(f"pressed in {wish.terminal.side}"))
+    record = {"pair": pair, "side": request.terminal.side, "keys": list(pressed)}
+    door.screen.answer(record, lambda: door.screen.line(f"pressed in {request.terminal.side}"))
 
 
 def screen(
@@ -230,7 +230,7 @@ def screen(
     ] = False,
     pair: PairOption = MAIN,
     at: AtOption = "",
-    papers: PapersOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """Print what a side's terminal shows.
 
@@ -242,7 +242,7 @@ def screen(
     terminal = terminal_of(pair, side)
 
     async def work(podium: Podium) -> TerminalPicture:
-        async with found_terminals(podium, door.screen, at, papers) as terminals:
+        async with open_terminals(podium, door.screen, at, certificates) as terminals:
             return await terminals.capture(terminal, whole=whole)
 
     picture = door.run(work)
@@ -255,7 +255,7 @@ def watch(
     context: typer.Context,
     pair: PairOption = MAIN,
     at: AtOption = "",
-    papers: PapersOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """Print how both sides stand, and whatever changes, until Ctrl-C. With --json what they show, too.
 
@@ -265,24 +265,24 @@ def watch(
     """
     door = Door(context.obj, lenient=True)
     terminal_of(pair, "planner")  # refuses what is no name
-    known: dict[Side, str] = {}
+    printed: dict[Side, str] = {}
 
-    def tell(news: TerminalUpdate) -> None:
-        state = news.state
+    def print_update(update: TerminalUpdate) -> None:
+        state = update.state
         question = (
             f": {shown_line(state.question, _MAX_QUESTION_CHARACTERS)}" if state.question else ""
         )
-        words = f"{state.terminal.side} is {state.status}{question}"
-        if known.get(state.terminal.side) != words:
-            known[state.terminal.side] = words
-            door.screen.line(words)
+        line = f"{state.terminal.side} is {state.status}{question}"
+        if printed.get(state.terminal.side) != line:
+            printed[state.terminal.side] = line
+            door.screen.line(line)
 
     async def work(podium: Podium) -> None:
         async with (
-            found_terminals(podium, door.screen, at, papers) as terminals,
-            aclosing(terminals.watch(pair)) as told,
+            open_terminals(podium, door.screen, at, certificates) as terminals,
+            aclosing(terminals.watch(pair)) as updates,
         ):
-            async for news in told:
-                door.screen.answer(news.model_dump(mode="json"), partial(tell, news))
+            async for update in updates:
+                door.screen.answer(update.model_dump(mode="json"), partial(print_update, update))
 
     door.run(work)

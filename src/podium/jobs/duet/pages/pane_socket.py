@@ -32,19 +32,19 @@ from podium.jobs.duet.project_terminals import mirror_of_project
 from podium.ports import PaneMirror
 from podium.render.text import safe_text, shown_line
 from podium.web.access.authentication import person_of
-from podium.web.access.responses import GONE, is_still_known
+from podium.web.access.responses import GONE, is_still_valid
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import WebContext, web_context
 
 LEASE_SECONDS = 60.0
-"""A console that was killed has its people's keyboards for no longer."""
+"""Longest time that a killed console keeps its people's keyboards."""
 RENEW_SECONDS = 15.0
 GRACE_SECONDS = 15.0
-"""How long somebody whose connection broke may take to come back."""
+"""Time to reconnect before a keyboard is returned."""
 
 
 class PaneBroadcaster:
-    """One for each console, so that however many look, each pane is read once."""
+    """Broadcasts panes to the viewers of one console, so that each pane is read once."""
 
     def __init__(self, context: WebContext) -> None:
         self.mirror: PaneMirror = mirror_of_project(context.podium, context.podium.environ)
@@ -53,9 +53,9 @@ class PaneBroadcaster:
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def take(self, terminal: Terminal, who: str) -> KeyboardHold:
-        """Have the keyboard for as long as somebody of this name looks on. Raises `NotPossibleNow` when another has it."""
-        wish = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
-        return await take_keyboard(await self._context.store(), self.mirror, wish)
+        """Take the keyboard while somebody of this name is connected. Raises `NotPossibleNow` when another has it."""
+        request = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
+        return await take_keyboard(await self._context.store(), self.mirror, request)
 
     async def give(self, terminal: Terminal, who: str, why: str = "") -> None:
         """Return it. Raises `NotPossibleNow` when another has it, `BadInput` when nobody has."""
@@ -63,15 +63,15 @@ class PaneBroadcaster:
 
     async def renew(self, terminal: Terminal, who: str) -> None:
         """Keep it a while longer; harmless when it was lost meanwhile."""
-        wish = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
+        request = KeyboardRequest(terminal=terminal, who=who, seconds=LEASE_SECONDS)
         with suppress(PodiumError):  # the next view says who has it
-            await self.mirror.take(wish)
+            await self.mirror.take(request)
 
     def came(self, terminal: Terminal, who: str) -> None:
         self._here[terminal, who] += 1
 
     def left(self, terminal: Terminal, who: str, *, held: bool) -> None:
-        """Somebody's connection ended. The keyboard that they had comes back unless they do."""
+        """Count a closed connection. Its keyboard is returned unless the person reconnects."""
         self._here[terminal, who] -= 1
         if held and not self._here[terminal, who]:
             leaving = asyncio.create_task(self._return_later(terminal, who))
@@ -85,14 +85,14 @@ class PaneBroadcaster:
                 await self.give(terminal, who, "they left the console")
 
 
-def lookout_of(connection: HTTPConnection) -> PaneBroadcaster:
-    """The console's own, made when somebody first looks."""
+def broadcaster_of(connection: HTTPConnection) -> PaneBroadcaster:
+    """Return the console's broadcaster, made on first use."""
     state = connection.app.state
-    if not hasattr(state, "lookout"):
-        state.lookout = PaneBroadcaster(web_context(connection))
-    found = state.lookout
-    assert isinstance(found, PaneBroadcaster)  # noqa: S101 — made above
-    return found
+    if not hasattr(state, "pane_broadcaster"):
+        state.pane_broadcaster = PaneBroadcaster(web_context(connection))
+    broadcaster = state.pane_broadcaster
+    assert isinstance(broadcaster, PaneBroadcaster)  # noqa: S101 — made above
+    return broadcaster
 
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -100,17 +100,17 @@ _WIPE = "\x1b[0m\x1b[2K"
 
 
 def repainted(before: PaneFrame | None, now: PaneFrame) -> str:
-    """Escapes that turn one picture into the other, on a terminal of the same size.
+    """Return the escape sequences that turn one frame into the other, on a terminal of the same size.
 
-    From nothing, or from another size, all is painted. The lines hold colours and characters alone, so that
-    nothing a program wrote reaches the browser's terminal but these.
+    Without a previous frame, or after a resize, everything is painted. The lines hold only colours and characters,
+    so that nothing else a program wrote reaches the browser's terminal.
     """
     same = before is not None and (before.columns, before.rows) == (now.columns, now.rows)
-    known = before.lines if before is not None and same else ()
+    previous_lines = before.lines if before is not None and same else ()
     parts = [_HIDE] if same else [_HIDE, "\x1b[0m\x1b[2J"]
     for row in range(now.rows):
         line = _line(now.lines, row)
-        if not same or line != _line(known, row):
+        if not same or line != _line(previous_lines, row):
             # Wiped first: a line that fills its row leaves the cursor on its last character, which would go with the rest.
             parts.append(f"\x1b[{row + 1};1H{_WIPE}{line}")
     parts.append(f"\x1b[{now.cursor_row + 1};{now.cursor_column + 1}H")
@@ -149,22 +149,22 @@ _CONTROLS = "@abcdefghijklmnopqrstuvwxyz[\\]^_"
 
 
 def keys_of(data: str) -> tuple[str, ...]:
-    """The keys, in their order. What is no key is left out."""
+    """Parse keys in their order. Anything else is left out."""
     return tuple(_keys(data))
 
 
 def _keys(data: str) -> Iterator[str]:
-    for found in _SEQUENCE.finditer(data):
-        if found["final"]:
-            if key := _of_sequence(found["numbers"], found["final"]):
+    for match in _SEQUENCE.finditer(data):
+        if match["final"]:
+            if key := _of_sequence(match["numbers"], match["final"]):
                 yield key
-        elif found["letter"]:
-            if key := _FINALS.get(found["letter"], ""):
+        elif match["letter"]:
+            if key := _FINALS.get(match["letter"], ""):
                 yield key
-        elif found["meta"]:
-            yield f"M-{'Space' if found['meta'] == ' ' else found['meta']}"
+        elif match["meta"]:
+            yield f"M-{'Space' if match['meta'] == ' ' else match['meta']}"
         else:
-            yield from _of_character(found["one"])
+            yield from _of_character(match["one"])
 
 
 def _of_sequence(numbers: str, final: str) -> str:
@@ -175,7 +175,7 @@ def _of_sequence(numbers: str, final: str) -> str:
     if name is None:
         return ""
     held = int(modifier[:2]) - 1 if modifier[:2].isdecimal() else 0
-    return "".join(word for bit, word in _MODIFIERS if held & bit) + name
+    return "".join(prefix for bit, prefix in _MODIFIERS if held & bit) + name
 
 
 def _of_character(one: str) -> Iterator[str]:
@@ -190,10 +190,10 @@ def _of_character(one: str) -> Iterator[str]:
 router = APIRouter()
 
 SEND_SECONDS = 30.0
-"""Who takes nothing for so long is let go of: the page comes again by itself."""
+"""Clients that take longer to receive are disconnected; the page reconnects by itself."""
 _SIDES: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
 _NO_SUCH_PANE, _TOO_SLOW = 4404, 4408
-_MAX_SAID_CHARACTERS = 8 * MAX_PASTED_CHARACTERS
+_MAX_MESSAGE_CHARACTERS = 8 * MAX_PASTED_CHARACTERS
 """JSON may write one character as six."""
 
 
@@ -211,14 +211,14 @@ class PaneRequest(FrozenModel):
     type: Literal["take", "give"]
 
 
-_SAID: TypeAdapter[TypedKeys | PastedText | PaneRequest] = TypeAdapter(
+_COMMANDS: TypeAdapter[TypedKeys | PastedText | PaneRequest] = TypeAdapter(
     Annotated[TypedKeys | PastedText | PaneRequest, Field(discriminator="type")]
 )
 
 
 @router.websocket("/panes/{pair}/{side}")
 async def pane(websocket: WebSocket, pair: str, side: str) -> None:
-    """Paint a pane for somebody known, and take what they type while they have its keyboard."""
+    """Paint a pane for a signed-in person, and pass on keys while they hold its keyboard."""
     person = person_of(websocket)
     if person is None:
         await websocket.close(GONE, "say who you are")
@@ -229,28 +229,29 @@ async def pane(websocket: WebSocket, pair: str, side: str) -> None:
         await websocket.close(_NO_SUCH_PANE, "there is no such pane")
         return
     await websocket.accept()
-    await _PaneViewer(websocket, lookout_of(websocket), terminal, person).stay()
+    await _PaneViewer(websocket, broadcaster_of(websocket), terminal, person).stay()
 
 
 class _PaneViewer:
-    """One connection. What waits for it is never more than the newest picture."""
+    """One connection. At most the newest frame is queued for it."""
 
     def __init__(
-        self, websocket: WebSocket, lookout: PaneBroadcaster, terminal: Terminal, person: Person
+        self, websocket: WebSocket, broadcaster: PaneBroadcaster, terminal: Terminal, person: Person
     ) -> None:
         self._websocket = websocket
-        self._lookout = lookout
+        self._broadcaster = broadcaster
         self._terminal = terminal
         self._person = person
-        self._shown: PaneFrame | None = None
-        self._told: dict[str, Json] = {}
+        self._painted: PaneFrame | None = None
+        self._sent_state: dict[str, Json] = {}
         self._mine = False
 
     async def stay(self) -> None:
-        """Until either end goes."""
-        self._lookout.came(self._terminal, self._person.name)
+        """Serve the connection until either end closes it."""
+        self._broadcaster.came(self._terminal, self._person.name)
         tasks = [
-            asyncio.create_task(each) for each in (self._paint(), self._listen(), self._renew())
+            asyncio.create_task(coroutine)
+            for coroutine in (self._paint(), self._listen(), self._renew())
         ]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -258,14 +259,14 @@ class _PaneViewer:
             for task in tasks:
                 task.cancel()
             ends = await asyncio.gather(*tasks, return_exceptions=True)
-            self._lookout.left(self._terminal, self._person.name, held=self._mine)
+            self._broadcaster.left(self._terminal, self._person.name, held=self._mine)
         for end in ends:
             if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect):
                 raise end
 
     async def _paint(self) -> None:
         try:
-            async with aclosing(self._lookout.mirror.look(self._terminal)) as views:
+            async with aclosing(self._broadcaster.mirror.look(self._terminal)) as views:
                 async for view in views:
                     await self._show(view)
         except PodiumError as error:
@@ -277,10 +278,10 @@ class _PaneViewer:
         hold = view.keyboard.hold
         self._mine = hold is not None and hold.who == self._person.name
         frame = view.frame
-        if frame is not None and frame != self._shown:
-            text = repainted(self._shown, frame)
+        if frame is not None and frame != self._painted:
+            text = repainted(self._painted, frame)
             size: dict[str, Json] = {"columns": frame.columns, "rows": frame.rows}
-            self._shown = frame
+            self._painted = frame
             await self._send({"type": "paint", **size, "text": text})
         state: dict[str, Json] = {
             "type": "state",
@@ -289,8 +290,8 @@ class _PaneViewer:
             "who": shown_line(hold.who) if hold else "",
             "mine": self._mine,
         }
-        if state != self._told:
-            self._told = state
+        if state != self._sent_state:
+            self._sent_state = state
             await self._send(state)
 
     async def _send(self, message: dict[str, Json]) -> None:
@@ -299,48 +300,52 @@ class _PaneViewer:
 
     async def _listen(self) -> None:
         while True:
-            said = await self._said()
+            text = await self._receive_text()
             try:
                 if not self._person.may(ConsoleRole.OPERATOR):
-                    raise _InputRefused(f"{self._person.name} is no operator and may only look on")
-                await self._do(_SAID.validate_json(said[:_MAX_SAID_CHARACTERS]))
+                    raise _InputRefused(
+                        f"{self._person.name} is not an operator and may only watch"
+                    )
+                await self._do(_COMMANDS.validate_json(text[:_MAX_MESSAGE_CHARACTERS]))
             except ValidationError:
                 await self._send({"type": "refused", "words": "that cannot be typed"})
             except PodiumError as error:
                 await self._send({"type": "refused", "words": safe_text(str(error))})
 
-    async def _said(self) -> str:
-        """The next message; empty, which means nothing, for bytes."""
+    async def _receive_text(self) -> str:
+        """Receive the next text message; empty (ignored) for bytes."""
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message["code"])
         return message.get("text") or ""
 
-    async def _do(self, said: TypedKeys | PastedText | PaneRequest) -> None:
+    async def _do(self, command: TypedKeys | PastedText | PaneRequest) -> None:
         who, terminal = self._person.name, self._terminal
-        match said:
+        match command:
             case TypedKeys(data=data):
                 keys = keys_of(data)
                 for at in range(0, len(keys), MAX_KEYS):
                     part = keys[at : at + MAX_KEYS]
                     pressed = KeysPressed(terminal=terminal, keys=part, who=who)
-                    await self._lookout.mirror.press(pressed)
+                    await self._broadcaster.mirror.press(pressed)
             case PastedText(text=text):
-                await self._lookout.mirror.paste(TextPasted(terminal=terminal, who=who, text=text))
+                await self._broadcaster.mirror.paste(
+                    TextPasted(terminal=terminal, who=who, text=text)
+                )
             case PaneRequest(type="take"):
-                await self._lookout.take(terminal, who)
+                await self._broadcaster.take(terminal, who)
             case PaneRequest():
-                await self._lookout.give(terminal, who)
+                await self._broadcaster.give(terminal, who)
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            if not is_still_known(self._websocket.scope):
+            if not is_still_valid(self._websocket.scope):
                 await self._websocket.close(GONE, "your token holds no longer")
                 return
             if self._mine:
-                await self._lookout.renew(self._terminal, self._person.name)
+                await self._broadcaster.renew(self._terminal, self._person.name)
 
 
 class _InputRefused(PodiumError):
-    """Somebody known typed what they may not."""
+    """A signed-in person is not allowed to type."""

@@ -16,13 +16,13 @@ from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.jobs.sense.candidate_report import (
-    Surroundings,
-    look_around,
+    ReportContext,
     next_commands,
-    weight_words,
-    why_words,
+    reason_text,
+    report_context,
+    weight_text,
 )
-from podium.jobs.sense.candidates import CandidateSeen, candidate_seen, candidates_seen
+from podium.jobs.sense.candidates import CandidateView, load_candidate, load_candidates
 from podium.jobs.sense.models import no_operations
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from podium.jobs.sense.tick_report import INDENT
@@ -33,7 +33,7 @@ app = command_app()
 HEADERS = ("STATE", "ID", "TIER", "ZONES", "TARGET", "TITLE", "SINCE", "APPROVAL")
 MAX_TITLE = 60
 WIDE_COLUMNS = 130
-"""What a table of them needs at least."""
+"""Minimum width of a terminal for the table."""
 
 
 @app.callback(invoke_without_command=True)
@@ -46,7 +46,7 @@ def candidates(
 ) -> None:
     """List the work orders that the sense loop proposes: those that wait for somebody, newest first.
 
-    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, whole or
+    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, detail or
     the beginning. With --all, what a worker performed is done, failed, refused or parked.
 
     \b
@@ -58,15 +58,15 @@ def candidates(
     if context.invoked_subcommand is not None:
         return
     door = Door(context.obj, lenient=True)
-    found: list[CandidateSeen] = []
+    views: list[CandidateView] = []
     if door.has_state:
 
-        async def work(podium: Podium) -> list[CandidateSeen]:
-            return await candidates_seen(podium, ended=all_)
+        async def work(podium: Podium) -> list[CandidateView]:
+            return await load_candidates(podium, ended=all_)
 
-        found = door.run(work)
-    record = {"candidates": [_record(each) for each in found]}
-    door.screen.answer(record, lambda: _list(door, found, all_=all_))
+        views = door.run(work)
+    record = {"candidates": [_record(candidate) for candidate in views]}
+    door.screen.answer(record, lambda: _list(door, views, all_=all_))
 
 
 @app.command()
@@ -77,7 +77,7 @@ def show(
     ],
     root: RootToo = None,
 ) -> None:
-    """Show a candidate whole: what it would do, how it was weighed, and the order itself.
+    """Show a candidate detail: what it would do, how it was weighed, and the order itself.
 
     \b
     Example:
@@ -89,28 +89,28 @@ def show(
     with naming_root(folder):
         door.must_have_state("candidate", candidate)
 
-    async def work(podium: Podium) -> _Whole:
-        seen, run = await candidate_seen(podium, candidate)
+    async def work(podium: Podium) -> _CandidateDetail:
+        candidate_view, run = await load_candidate(podium, candidate)
         asked = await (await podium.store()).read(
             lambda view: view.approvals(run_id=run.id, limit=1)
         )
-        around = await look_around(podium, [seen.standing])
-        return _Whole(seen, run, asked[0] if asked else None, around)
+        around = await report_context(podium, [candidate_view.standing])
+        return _CandidateDetail(candidate_view, run, asked[0] if asked else None, around)
 
     with naming_root(folder):
-        whole = door.run(work)
-    door.screen.answer(whole.record(), lambda: whole.tell(door.screen))
+        detail = door.run(work)
+    door.screen.answer(detail.record(), lambda: detail.render(door.screen))
 
 
-class _Whole:
+class _CandidateDetail:
     """A candidate with its order: as somebody was asked about it, else as it was planned."""
 
     def __init__(
-        self, seen: CandidateSeen, run: Run, asked: Approval | None, around: Surroundings
+        self, view: CandidateView, run: Run, asked: Approval | None, around: ReportContext
     ) -> None:
         import yaml
 
-        self.seen = seen
+        self.view = view
         self.around = around
         planned = WorkOrder.model_validate(run.input["order"])
         self.text = str(asked.arguments["content"]) if asked else order_text(planned)
@@ -118,25 +118,25 @@ class _Whole:
 
     def record(self) -> dict[str, Json]:
         order = self.order.model_dump(mode="json", exclude_defaults=True)
-        return {"candidate": _record(self.seen), "order": order, "text": self.text}
+        return {"candidate": _record(self.view), "order": order, "text": self.text}
 
-    def tell(self, screen: Screen) -> None:
-        stands = self.seen.standing
+    def render(self, screen: Screen) -> None:
+        status = self.view.standing
         screen.facts(
             [
-                ("candidate", stands.wo_id),
-                ("state", self.seen.state),
-                ("why", shown_line(why_words(stands, self.around))),
-                ("no ops", shown_line("" if self.order.ops else no_operations(stands))),
-                ("title", shown_line(stands.title)),
-                ("target", shown_line(stands.target)),
-                ("tier", stands.tier),
-                ("zones", ", ".join(stands.zones)),
+                ("candidate", status.wo_id),
+                ("state", self.view.state),
+                ("why", shown_line(reason_text(status, self.around))),
+                ("no ops", shown_line("" if self.order.ops else no_operations(status))),
+                ("title", shown_line(status.title)),
+                ("target", shown_line(status.target)),
+                ("tier", status.tier),
+                ("zones", ", ".join(status.zones)),
                 ("led to by", shown_line(", ".join(self.order.provenance))),
-                ("since", moment(self.seen.since)),
-                ("approval", stands.approval_id),
-                ("run", stands.run_id),
-                ("file", stands.file),
+                ("since", moment(self.view.since)),
+                ("approval", status.approval_id),
+                ("run", status.run_id),
+                ("file", status.file),
             ]
         )
         ops = [op.line for op in self.order.ops]
@@ -146,27 +146,27 @@ class _Whole:
         screen.line("\nthe order")
         for line in shown_text(self.text).splitlines():
             screen.line(f"  {line}")
-        for line in next_commands(stands, self.around):
+        for line in next_commands(status, self.around):
             screen.aside(line)
 
 
-def _record(seen: CandidateSeen) -> dict[str, Json]:
+def _record(view: CandidateView) -> dict[str, Json]:
     return {
-        **seen.standing.model_dump(mode="json"),
-        "state": seen.state,
-        "since": seen.since.isoformat(),
-        **({"answer": seen.ack.error} if seen.ack else {}),
+        **view.standing.model_dump(mode="json"),
+        "state": view.state,
+        "since": view.since.isoformat(),
+        **({"answer": view.ack.error} if view.ack else {}),
     }
 
 
-def _list(door: Door, found: list[CandidateSeen], *, all_: bool) -> None:
+def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
     screen, project = door.screen, root_words(door.configuration.folders.project)
-    if found and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
-        for each in found:
-            _entry(screen, each)
+    if views and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
+        for view in views:
+            _entry(screen, view)
         return
-    if found:
-        screen.table(HEADERS, [_row(each) for each in found])
+    if views:
+        screen.table(HEADERS, [_row(view) for view in views])
         return
     if all_:
         screen.line(
@@ -178,26 +178,26 @@ def _list(door: Door, found: list[CandidateSeen], *, all_: bool) -> None:
         )
 
 
-def _entry(screen: Screen, seen: CandidateSeen) -> None:
+def _entry(screen: Screen, view: CandidateView) -> None:
     """For screens on which a table would break the ids that people copy."""
-    stands = seen.standing
-    asked = f", approval {short_id(stands.approval_id)}" if stands.approval_id else ""
-    screen.line(f"{seen.state:<{INDENT}}{stands.wo_id}")
-    about = f"{stands.target}: {shown_line(stands.title, MAX_TITLE)}"
-    for line in (about, weight_words(stands), f"since {moment(seen.since)}{asked}"):
+    status = view.standing
+    asked = f", approval {short_id(status.approval_id)}" if status.approval_id else ""
+    screen.line(f"{view.state:<{INDENT}}{status.wo_id}")
+    about = f"{status.target}: {shown_line(status.title, MAX_TITLE)}"
+    for line in (about, weight_text(status), f"since {moment(view.since)}{asked}"):
         if line:
             screen.line(f"{'':{INDENT}}{line}")
 
 
-def _row(seen: CandidateSeen) -> list[str]:
-    stands = seen.standing
+def _row(view: CandidateView) -> list[str]:
+    status = view.standing
     return [
-        seen.state,
-        stands.wo_id,
-        stands.tier,
-        ", ".join(stands.zones),
-        stands.target,
-        shown_line(stands.title, MAX_TITLE),
-        moment(seen.since),
-        short_id(stands.approval_id) if stands.approval_id else "",
+        view.state,
+        status.wo_id,
+        status.tier,
+        ", ".join(status.zones),
+        status.target,
+        shown_line(status.title, MAX_TITLE),
+        moment(view.since),
+        short_id(status.approval_id) if status.approval_id else "",
     ]

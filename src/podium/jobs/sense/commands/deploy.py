@@ -14,8 +14,8 @@ from podium.cli.login import approver
 from podium.cli.progress import Progress
 from podium.core.model import Json
 from podium.core.work import Mode
-from podium.jobs.sense.candidate_report import Surroundings, look_around, tell_candidate
-from podium.jobs.sense.candidates import CandidateSeen, deploy_candidate
+from podium.jobs.sense.candidate_report import ReportContext, render_candidate, report_context
+from podium.jobs.sense.candidates import CandidateView, deploy_candidate
 from podium.jobs.sense.models import CandidateState
 
 app = command_app()
@@ -25,7 +25,7 @@ EXIT_CODES: dict[CandidateState, int] = {
     "waiting": 3,
     "approved": 3,
 }
-"""What is refused, rejected or too late leaves with 4. A dry run leaves the move to the person: 3."""
+"""Exit codes by state; all others (refused, rejected, expired) exit with 4. In a dry run the person moves the file: 3."""
 REFUSED = 4
 
 
@@ -64,16 +64,16 @@ def deploy(
 
     who = approver(door)
 
-    async def work(podium: Podium) -> tuple[CandidateSeen, Surroundings]:
+    async def work(podium: Podium) -> tuple[CandidateView, ReportContext]:
         with Progress(sys.stderr) as progress:
             progress.doing(f"delivering {candidate}")
-            seen = await deploy_candidate(podium, candidate, by=who)
-        return seen, await look_around(podium, [seen.standing])
+            view = await deploy_candidate(podium, candidate, by=who)
+        return view, await report_context(podium, [view.standing])
 
     with naming_root(folder):
-        seen, around = door.run(work)
+        view, around = door.run(work)
     record: dict[str, Json] = {
-        "candidate": {**seen.standing.model_dump(mode="json"), "state": seen.state}
+        "candidate": {**view.standing.model_dump(mode="json"), "state": view.state}
     }
-    door.screen.answer(record, lambda: tell_candidate(door.screen, seen.standing, around))
-    raise typer.Exit(EXIT_CODES.get(seen.standing.state, REFUSED))
+    door.screen.answer(record, lambda: render_candidate(door.screen, view.standing, around))
+    raise typer.Exit(EXIT_CODES.get(view.standing.state, REFUSED))

@@ -49,11 +49,11 @@ def parse(
     from podium.jobs.sense.planning.plan_parser import parse_plan
 
     screen = Screen(json=context.obj.json)
-    content, fault = _content(input_)
-    parsed = ParsedPlan(error=fault) if fault else parse_plan(content)
-    screen.answer(parsed.record(), lambda: _tell(screen, parsed))
+    content, problem = _content(input_)
+    parsed = ParsedPlan(error=problem) if problem else parse_plan(content)
+    screen.answer(parsed.record(), lambda: _render_plan(screen, parsed))
     if parsed.error:
-        screen.aside(f"podium: {parsed.error if fault else f'{input_!r}: {parsed.error}'}")
+        screen.aside(f"podium: {parsed.error if problem else f'{input_!r}: {parsed.error}'}")
         raise typer.Exit(BROKEN)
 
 
@@ -74,8 +74,8 @@ def schema(
     from podium.jobs.sense.planning.plan_schema import plan_schema, work_order_schema
 
     screen = Screen(json=context.obj.json)
-    wanted = work_order_schema() if order else plan_schema()
-    screen.answer(wanted, lambda: screen.line(json.dumps(wanted, indent=2)))
+    document = work_order_schema() if order else plan_schema()
+    screen.answer(document, lambda: screen.line(json.dumps(document, indent=2)))
 
 
 @app.command()
@@ -100,21 +100,21 @@ def rules(
     from podium.jobs.sense.planning.rules import load_rules, rules_file
 
     door = Door(context.obj)
-    found = load_rules(file or rules_file(door.configuration))
-    rows = [_row(rule) for rule in found.book.rules]
+    loaded = load_rules(file or rules_file(door.configuration))
+    rows = [_row(rule) for rule in loaded.book.rules]
     examples = sum(row["examples"] for row in rows)
-    record: dict[str, Json] = {"file": found.name, "rules": rows, "examples": examples}
+    record: dict[str, Json] = {"file": loaded.name, "rules": rows, "examples": examples}
 
-    def words() -> None:
+    def show() -> None:
         if not check:
             headers = ("RULE", "SOURCE", "ACTION", "PRIORITY", "EXAMPLES", "ABOUT")
             door.screen.table(
                 headers, [[str(row[name.lower()]) for name in headers] for row in rows]
             )
         held = f"{counted(len(rows), 'rule')}, {counted(examples, 'example')}: all hold"
-        door.screen.line(f"{found.name}: {held}")
+        door.screen.line(f"{loaded.name}: {held}")
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, show)
 
 
 def _row(rule: Rule) -> dict[str, Json]:
@@ -128,15 +128,15 @@ def _row(rule: Rule) -> dict[str, Json]:
     }
 
 
-def _content(given: str) -> tuple[bytes, str]:
+def _content(source: str) -> tuple[bytes, str]:
     """The bytes, or why there are none. More than a plan may have are not read."""
     from podium.jobs.sense.planning.plan_schema import MAX_BYTES
 
     try:
-        if given == "-":
+        if source == "-":
             return sys.stdin.buffer.read(MAX_BYTES + 1), ""
         # Opening a named pipe would wait for its other end.
-        with open(given, "rb", opener=_without_waiting) as file:
+        with open(source, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("it is no plain file")
             return file.read(MAX_BYTES + 1), ""
@@ -144,7 +144,7 @@ def _content(given: str) -> tuple[bytes, str]:
         why = error.strerror if isinstance(error, OSError) else str(error)
         return (
             b"",
-            f"the plan {given!r} cannot be read ({why}); name a file that can, or `-` for stdin",
+            f"the plan {source!r} cannot be read ({why}); name a file that can, or `-` for stdin",
         )
 
 
@@ -152,20 +152,20 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _tell(screen: Screen, parsed: ParsedPlan) -> None:
+def _render_plan(screen: Screen, parsed: ParsedPlan) -> None:
     screen.line(f"candidate_count: {len(parsed.candidates)}")
     screen.line(f"skipped: {len(parsed.skipped_items)}")
     for candidate in parsed.candidates:
-        _tell_candidate(screen, candidate)
+        _render_candidate(screen, candidate)
     for skipped in parsed.skipped_items:
         title = f" ({safe_line(skipped.title, longest=80)})" if skipped.title else ""
         screen.line(f"skipped item {skipped.index}{title}: {safe_line(skipped.reason)}")
 
 
-def _tell_candidate(screen: Screen, candidate: Candidate) -> None:
-    item, said = candidate.item, candidate.suggestion
-    screen.line(f"candidate {candidate.wo_id} [{item.priority}] {item.target}: {said.title}")
-    for number, task in enumerate(said.tasks, 1):
+def _render_candidate(screen: Screen, candidate: Candidate) -> None:
+    item, suggestion = candidate.item, candidate.suggestion
+    screen.line(f"candidate {candidate.wo_id} [{item.priority}] {item.target}: {suggestion.title}")
+    for number, task in enumerate(suggestion.tasks, 1):
         screen.line(f"  {number}. {safe_line(task, longest=200)}")
-    for op in said.ops:
+    for op in suggestion.ops:
         screen.line(f"  op {safe_line(op.line, longest=200)}")

@@ -23,27 +23,27 @@ from podium.core.decisions import Tier
 from podium.core.errors import BadInput, PodiumError
 from podium.core.model import Json
 from podium.core.work import MODES, Mode
-from podium.jobs.sense import SenseOptions, TickKit, loop, standing_of, tick
-from podium.jobs.sense.candidate_report import Surroundings, look_around, tell_tick
-from podium.jobs.sense.candidates import candidates_seen
+from podium.jobs.sense import SenseOptions, TickDeps, loop, status_of, tick
+from podium.jobs.sense.candidate_report import ReportContext, render_tick, report_context
+from podium.jobs.sense.candidates import load_candidates
 from podium.jobs.sense.commands.sense_setup import PLANNERS, add_set_up
 from podium.jobs.sense.commands.sense_trust import trust_app
 from podium.jobs.sense.composition import (
+    current_trust,
     idle_conditions,
-    known_standings,
     note_if_idle,
     sense_options,
-    tick_kit,
+    tick_deps,
     trust_of,
 )
 from podium.jobs.sense.idle_tick import MODE_VARIABLE, is_scheduled
 from podium.jobs.sense.io import last_tick
-from podium.jobs.sense.models import CandidateStanding, PlannerStatus, TickOutcome
-from podium.jobs.sense.trust import Standing, standings
+from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
+from podium.jobs.sense.trust import EarnedTrust, earned_trust
 from podium.ports import StoreView
 from podium.render.text import counted, moment, shown_line
 
-NOTHING = Standing(target="", zone="")
+NOTHING = EarnedTrust(target="", zone="")
 
 
 class TrustNews:
@@ -54,26 +54,28 @@ class TrustNews:
         self._needed = sense_options(podium).promote_after
         tick = last_tick(podium.folders.project)
         entries = trust_of(podium).entries()
-        before = standings(each for each in entries if tick is not None and each.at <= tick.at)
-        self._known = {(each.target, each.zone): each for each in before}
+        before = earned_trust(
+            entry for entry in entries if tick is not None and entry.at <= tick.at
+        )
+        self._before = {(trust.target, trust.zone): trust for trust in before}
 
     def lines(self) -> list[str]:
         """A sentence for each demotion, and for each promotion that has been earned."""
-        now = known_standings(self._podium)
-        lines = [line for each in now for line in self._news_of(each)]
-        self._known = {(each.target, each.zone): each for each in now}
+        now = current_trust(self._podium)
+        lines = [line for trust in now for line in self._news_of(trust)]
+        self._before = {(trust.target, trust.zone): trust for trust in now}
         return lines
 
-    def _news_of(self, standing: Standing) -> Iterator[str]:
-        before = self._known.get((standing.target, standing.zone), NOTHING)
-        place = f"{standing.target} in {standing.zone}"
-        if before.granted is not None and standing.granted is None:
-            yield f"{place} lost its autonomy, its orders are asked about again: {standing.why}"
-        if standing.proposes(self._needed) and not before.proposes(self._needed):
-            tier = max(standing.highest_agreed, Tier.T1)
-            words = f"{shlex.quote(standing.target)} --zone {shlex.quote(standing.zone)}"
+    def _news_of(self, trust: EarnedTrust) -> Iterator[str]:
+        before = self._before.get((trust.target, trust.zone), NOTHING)
+        where = f"{trust.target} in {trust.zone}"
+        if before.granted is not None and trust.granted is None:
+            yield f"{where} lost its autonomy, its orders are asked about again: {trust.why}"
+        if trust.proposes(self._needed) and not before.proposes(self._needed):
+            tier = max(trust.highest_agreed, Tier.T1)
+            arguments = f"{shlex.quote(trust.target)} --zone {shlex.quote(trust.zone)}"
             project = root_words(self._podium.folders.project)
-            yield f"{place} has earned autonomy up to {tier}: podium sense trust promote {words}{project}"
+            yield f"{where} has earned autonomy up to {tier}: podium sense trust promote {arguments}{project}"
 
 
 def tick_once(door: Door, *, manual: bool) -> None:
@@ -81,24 +83,26 @@ def tick_once(door: Door, *, manual: bool) -> None:
     door.options.ending_words = "ending the tick; the next one goes on with what this one began"
     door.options.parting_words = "the next tick goes on with what this one began"
 
-    async def work(podium: Podium) -> tuple[TickOutcome, Surroundings, list[str]]:
+    async def work(podium: Podium) -> tuple[TickOutcome, ReportContext, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
         conditions = None if manual or door.options.mode else idle_conditions(podium)
         with Progress(sys.stderr) as progress:
             progress.doing("looking")
             async with AsyncExitStack() as stack:
-                kit = await tick_kit(
-                    podium, stack, opening=lambda: _tell_planning(progress, podium, options)
+                deps = await tick_deps(
+                    podium, stack, opening=lambda: _show_planning(progress, podium, options)
                 )
-                outcome = await tick(kit, manual=manual)
+                outcome = await tick(deps, manual=manual)
         if conditions is not None:
-            note_if_idle(podium, kit, outcome, conditions)
-        for fault in kit.record.faults:
-            door.screen.aside(f"podium: {fault}")
-        return outcome, await look_around(podium, outcome.candidates), news.lines()
+            note_if_idle(podium, deps, outcome, conditions)
+        for problem in deps.record.problems:
+            door.screen.aside(f"podium: {problem}")
+        return outcome, await report_context(podium, outcome.candidates), news.lines()
 
     outcome, around, news = door.run(work)
-    door.screen.answer(tick_record(outcome), lambda: tell_tick(door.screen, outcome, around, news))
+    door.screen.answer(
+        tick_record(outcome), lambda: render_tick(door.screen, outcome, around, news)
+    )
     raise typer.Exit(1 if outcome.status is PlannerStatus.ERROR else 0)
 
 
@@ -107,46 +111,46 @@ def tick_record(outcome: TickOutcome) -> dict[str, Json]:
     return {**outcome.model_dump(mode="json"), "summary": outcome.summary()}
 
 
-def _tell_planning(progress: Progress, podium: Podium, options: SenseOptions) -> None:
+def _show_planning(progress: Progress, podium: Podium, options: SenseOptions) -> None:
     if options.planner in ("rules", "none") or _is_absent(podium, options.planner):
         progress.doing("planning")
         return
-    words = f"planner {options.planner} thinks"
-    progress.doing(words)
+    activity = f"planner {options.planner} thinks"
+    progress.doing(activity)
     if not progress.width:
         profile = options.profiles.get(options.profile)
         most = f", for at most {profile.timeout_seconds:g} s" if profile else ""
-        progress.line(f"{words}{most}")
+        progress.line(f"{activity}{most}")
 
 
 def _is_absent(podium: Podium, planner: str) -> bool:
-    """Whether its program is none of this machine's. Of other kinds of agents that is not known beforehand."""
-    known = podium.settings.agents.get(planner)
-    kind = known.kind if known else planner
+    """True if the planner's program is not installed here. False for kinds of agents that cannot be checked."""
+    settings = podium.settings.agents.get(planner)
+    kind = settings.kind if settings else planner
     if kind not in PLANNERS:
         return False
-    program = known.command[0] if known and known.command else kind
+    program = settings.command[0] if settings and settings.command else kind
     return shutil.which(program, path=podium.environ.get("PATH")) is None
 
 
-class Between:
+class CandidateWatcher:
     """Watches what waited when the last tick ended."""
 
-    def __init__(self, door: Door, podium: Podium, kit: TickKit) -> None:
+    def __init__(self, door: Door, podium: Podium, deps: TickDeps) -> None:
         self._door = door
         self._podium = podium
-        self._kit = kit
+        self._deps = deps
         self._watching: asyncio.Task[None] | None = None
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         """Orders whose end was told, so that the next tick need not."""
 
     def watch(self) -> None:
         """From the end of a tick on. Where nothing waits, nothing is watched."""
         if self._watching is not None:
             self._watching.cancel()
-        pending = self._kit.record.memory().pending
-        self.told &= set(pending)
-        if left := {wo_id: run for wo_id, run in pending.items() if wo_id not in self.told}:
+        pending = self._deps.record.memory().pending
+        self.reported &= set(pending)
+        if left := {wo_id: run for wo_id, run in pending.items() if wo_id not in self.reported}:
             self._watching = asyncio.create_task(self._watch(left), name="podium sense: between")
 
     async def stop(self) -> None:
@@ -160,28 +164,28 @@ class Between:
         changes = store.changes()
         async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
             async for _ in changes:
-                for standing in await store.read(lambda view: _ended(view, pending)):
-                    pending.pop(standing.wo_id)
-                    await self._tell(standing)
+                for status in await store.read(lambda view: _ended(view, pending)):
+                    pending.pop(status.wo_id)
+                    await self._print_end(status)
                 if not pending:
                     return
 
-    async def _tell(self, standing: CandidateStanding) -> None:
-        self.told.add(standing.wo_id)
-        what = standing.why
-        if standing.state == "delivered":
-            around = await look_around(self._podium)
-            what = f"in {around.place(standing.file)}; {around.command('worker')} performs it"
+    async def _print_end(self, status: CandidateStatus) -> None:
+        self.reported.add(status.wo_id)
+        what = status.why
+        if status.state == "delivered":
+            around = await report_context(self._podium)
+            what = f"in {around.path(status.file)}; {around.command('worker')} performs it"
         now = moment(self._podium.clock.now())
-        line = f"{now}  {standing.state}: {standing.wo_id}  {shown_line(what, 160)}".rstrip()
+        line = f"{now}  {status.state}: {status.wo_id}  {shown_line(what, 160)}".rstrip()
         screen = self._door.screen
         (screen.aside if screen.json else screen.line)(line)
 
 
-def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStanding]:
+def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStatus]:
     runs = [view.run(run_id) for run_id in pending.values()]
-    found = [standing_of(view, run) for run in runs if run is not None and run.status.ended]
-    return [each for each in found if each is not None]
+    statuses = [status_of(view, run) for run in runs if run is not None and run.status.ended]
+    return [status for status in statuses if status is not None]
 
 
 def keep_ticking(door: Door) -> None:
@@ -191,46 +195,46 @@ def keep_ticking(door: Door) -> None:
 
     async def work(podium: Podium) -> None:
         async with AsyncExitStack() as stack:
-            kit = await tick_kit(podium, stack)
-            between = Between(door, podium, kit)
+            deps = await tick_deps(podium, stack)
+            between = CandidateWatcher(door, podium, deps)
             stack.push_async_callback(between.stop)
-            news, told = TrustNews(podium), set[str]()
+            news, reported = TrustNews(podium), set[str]()
 
             def ended(outcome: TickOutcome | PodiumError) -> None:
-                _tell(door, outcome, between.told)
+                _print_tick(door, outcome, between.reported)
                 for line in (
                     *news.lines(),
-                    *(each for each in kit.record.faults if each not in told),
+                    *(problem for problem in deps.record.problems if problem not in reported),
                 ):
                     door.screen.aside(f"podium: {shown_line(line)}")
-                told.clear()
-                told.update(kit.record.faults)
+                reported.clear()
+                reported.update(deps.record.problems)
                 between.watch()
 
             async def begun() -> None:
-                every = f"every {kit.options.every_seconds:g} s"
+                every = f"every {deps.options.every_seconds:g} s"
                 door.screen.aside(
-                    f"sensing {kit.root} in mode {kit.mode}, now and {every}; Ctrl-C ends it"
+                    f"sensing {deps.root} in mode {deps.mode}, now and {every}; Ctrl-C ends it"
                 )
                 # What people answered while no loop ran waits in the record, where there is one.
                 if podium.has_record:
-                    await kit.house()
-                    await _tell_waiting(door, podium)
+                    await deps.services()
+                    await _print_waiting(door, podium)
 
-            await loop(kit, ended, asyncio.Event(), begun=begun)
+            await loop(deps, ended, asyncio.Event(), begun=begun)
 
     door.run(work)
 
 
-async def _tell_waiting(door: Door, podium: Podium) -> None:
-    found = await candidates_seen(podium)
-    waiting = [each.standing.wo_id for each in found if each.state == "waiting"]
+async def _print_waiting(door: Door, podium: Podium) -> None:
+    views = await load_candidates(podium)
+    waiting = [view.standing.wo_id for view in views if view.state == "waiting"]
     if waiting:
         command = f"podium candidates{root_words(podium.folders.project)}"
         door.screen.aside(f"waiting: {', '.join(waiting)}; `{command}` tells more")
 
 
-def _tell(door: Door, outcome: TickOutcome | PodiumError, told: set[str]) -> None:
+def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
     screen = door.screen
     if isinstance(outcome, PodiumError):
         message = f"{outcome} (the next tick comes all the same)"
@@ -238,20 +242,20 @@ def _tell(door: Door, outcome: TickOutcome | PodiumError, told: set[str]) -> Non
         if screen.json:
             screen.record({"error": error_record(outcome, str(outcome), outcome.exit_code)})
         return
-    screen.answer(tick_record(outcome), lambda: screen.line(tick_line(outcome, told)))
+    screen.answer(tick_record(outcome), lambda: screen.line(tick_line(outcome, reported)))
 
 
-def tick_line(outcome: TickOutcome, told: Container[str] = ()) -> str:
+def tick_line(outcome: TickOutcome, reported: Container[str] = ()) -> str:
     """A tick on one line, without the candidates whose end was `told` when it came."""
-    candidates = [each for each in outcome.candidates if each.wo_id not in told]
+    candidates = [candidate for candidate in outcome.candidates if candidate.wo_id not in reported]
     parts = [f"{moment(outcome.at)}  tick {outcome.tick}", outcome.status.value]
     if outcome.why:
         parts.append(shown_line(outcome.why, 160))
     elif outcome.status == "SKIPPED":
         parts.append(f"nothing changed ({outcome.idle_ticks} idle)")
-    for state in dict.fromkeys(each.state for each in candidates):
-        found = [each.wo_id for each in candidates if each.state == state]
-        parts.append(f"{state}: {', '.join(found)}")
+    for state in dict.fromkeys(candidate.state for candidate in candidates):
+        ids = [candidate.wo_id for candidate in candidates if candidate.state == state]
+        parts.append(f"{state}: {', '.join(ids)}")
     if outcome.notices:
         parts.append(
             f"{counted(len(outcome.notices), 'notice')}: {shown_line(outcome.notices[0], 120)}"
@@ -312,16 +316,16 @@ def sense(
         raise BadInput("the loop plans only if something changed anyway; add --once")
     options.mode = mode or ""
     door = Door(options)
-    _tell_odd_mode(door)
+    _warn_unknown_mode(door)
     if once:
         tick_once(door, manual=not (if_changed or is_scheduled(os.environ)))
     else:
         keep_ticking(door)
 
 
-def _tell_odd_mode(door: Door) -> None:
-    given = os.environ.get(MODE_VARIABLE, "").strip()
-    if given and given not in MODES:
+def _warn_unknown_mode(door: Door) -> None:
+    configured = os.environ.get(MODE_VARIABLE, "").strip()
+    if configured and configured not in MODES:
         door.screen.aside(
-            f"podium: {MODE_VARIABLE}={given!r} is no mode, so the mode is {MODES[0]}; modes: {', '.join(MODES)}"
+            f"podium: {MODE_VARIABLE}={configured!r} is no mode, so the mode is {MODES[0]}; modes: {', '.join(MODES)}"
         )

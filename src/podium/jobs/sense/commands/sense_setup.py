@@ -26,19 +26,19 @@ from podium.jobs.sense.io import (
     last_tick,
     schedule_of,
     scheduler,
-    standings,
+    scheduler_statuses,
     write_layout,
 )
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
-from podium.jobs.sense.io.schedulers import LABEL, Change, Schedule, SchedulerName, Standing
+from podium.jobs.sense.io.schedulers import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
 from podium.render.text import moment, shown_line
 
 
-def tell_layout(screen: Screen, done: Scaffolded) -> None:
+def render_layout(screen: Screen, done: Scaffolded) -> None:
     """A line for each thing that was written or is there already."""
-    for word in ("made", "replaced", "kept"):
-        for path in getattr(done, word):
-            screen.line(f"{word:9}{path}")
+    for outcome in ("made", "replaced", "kept"):
+        for path in getattr(done, outcome):
+            screen.line(f"{outcome:9}{path}")
     for path in done.backups:
         screen.line(f"{'backup':9}{path}")
     for reason in done.refused.values():
@@ -46,19 +46,19 @@ def tell_layout(screen: Screen, done: Scaffolded) -> None:
     screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
 
 
-def tell_changes(screen: Screen, changes: list[Change], how: str) -> None:
-    """What was done, and then the end of the command: 1 where a program refused."""
+def render_changes(screen: Screen, changes: list[Change], how: str) -> None:
+    """Print the changes and exit: with 1 where a program refused."""
 
-    def words() -> None:
+    def show() -> None:
         for change in changes:
-            _tell_change(screen, change, how)
+            _render_change(screen, change, how)
 
     records = [change.model_dump(mode="json") for change in changes]
-    screen.answer({"changes": records}, words)
+    screen.answer({"changes": records}, show)
     raise typer.Exit(0 if all(change.done for change in changes) else 1)
 
 
-def _tell_change(screen: Screen, change: Change, how: str) -> None:
+def _render_change(screen: Screen, change: Change, how: str) -> None:
     for path in change.written:
         screen.line(f"{change.scheduler}: wrote {path}")
     for path in change.backups:
@@ -80,15 +80,15 @@ def _removed(change: Change, path: str) -> str:
     return f"took its line out of {path}" if change.scheduler == "cron" else f"removed {path}"
 
 
-def standing_cells(standing: Standing) -> list[str]:
+def status_cells(status: SchedulerStatus) -> list[str]:
     """A scheduler's row of the table."""
     return [
-        standing.scheduler,
-        "yes" if standing.installed else "no",
-        {None: "", True: "yes", False: "no"}[standing.loaded],
-        "" if standing.last_exit is None else str(standing.last_exit),
-        standing.where,
-        standing.why,
+        status.scheduler,
+        "yes" if status.installed else "no",
+        {None: "", True: "yes", False: "no"}[status.loaded],
+        "" if status.last_exit is None else str(status.last_exit),
+        status.where,
+        status.why,
     ]
 
 
@@ -125,7 +125,7 @@ def scaffold(
     door = Door(context.obj)
     folder = _made(root or door.options.project or Path.cwd())
     done = write_layout(_schedule(folder), _samples(), force=force)
-    door.screen.answer(done.model_dump(mode="json"), lambda: tell_layout(door.screen, done))
+    door.screen.answer(done.model_dump(mode="json"), lambda: render_layout(door.screen, done))
     raise typer.Exit(1 if done.refused else 0)
 
 
@@ -153,19 +153,19 @@ def install(
       podium sense install cron --every 600
     """
     door = Door(context.obj, lenient=True)
-    folder = _found(door, root)
+    folder = _root_of(door, root)
     schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
     if only_print:
         for note in not_written_down(os.environ):
             door.screen.aside(f"podium: {note}")
         _print(door, which, schedule)
         return
-    _tell_lower_mode(door, mode)
+    _warn_lower_mode(door, mode)
     change = door.run(
         lambda podium: scheduler(which, machine_in(os.environ, podium.launcher)).install(schedule)
     )
     change = change.model_copy(update={"notes": (*not_written_down(os.environ), *change.notes)})
-    tell_changes(door.screen, [change], f"every {every} s in mode {mode}")
+    render_changes(door.screen, [change], f"every {every} s in mode {mode}")
 
 
 def uninstall(
@@ -178,14 +178,14 @@ def uninstall(
       podium sense uninstall systemd
     """
     door = Door(context.obj, lenient=True)
-    schedule = _schedule(_found(door, root), label=label)
+    schedule = _schedule(_root_of(door, root), label=label)
 
     async def work(podium: Podium) -> list[Change]:
         names = (which,) if which else _in_use(SCHEDULERS)
         machine = machine_in(os.environ, podium.launcher)
         return [await scheduler(name, machine).uninstall(schedule) for name in names]
 
-    tell_changes(door.screen, door.run(work), "")
+    render_changes(door.screen, door.run(work), "")
 
 
 def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> None:
@@ -196,19 +196,21 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
       podium sense status --json
     """
     door = Door(context.obj, lenient=True)
-    folder = _found(door, root)
+    folder = _root_of(door, root)
     schedule = _schedule(folder, label=label)
-    found = door.run(lambda podium: standings(schedule, machine_in(os.environ, podium.launcher)))
+    statuses = door.run(
+        lambda podium: scheduler_statuses(schedule, machine_in(os.environ, podium.launcher))
+    )
     tick = last_tick(folder)
     record = {
         "root": str(folder),
-        "schedulers": [each.model_dump(mode="json") for each in found],
+        "schedulers": [status.model_dump(mode="json") for status in statuses],
         "last_tick": tick.model_dump(mode="json") if tick else None,
     }
 
-    def words() -> None:
+    def show() -> None:
         headers = ("SCHEDULER", "INSTALLED", "LOADED", "LAST EXIT", "WHERE", "WHY")
-        door.screen.table(headers, [standing_cells(each) for each in found])
+        door.screen.table(headers, [status_cells(status) for status in statuses])
         if tick is None:
             door.screen.line("no tick yet; `podium sense --once` makes one")
             return
@@ -220,10 +222,10 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
         for notice in tick.notices:
             door.screen.line(f"notice: {shown_line(notice)}")
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, show)
 
 
-def _tell_lower_mode(door: Door, mode: Mode) -> None:
+def _warn_lower_mode(door: Door, mode: Mode) -> None:
     """Nobody who set a mode should wait for what scheduled ticks never do."""
     try:
         configured = sense_mode(door.configuration, {})
@@ -250,19 +252,19 @@ def _made(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _found(door: Door, root: Path | None) -> Path:
+def _root_of(door: Door, root: Path | None) -> Path:
     """The root that is there. What else is asked of the settings is asked of this project's."""
     if root is not None:
         door.options.project = root.expanduser()
     return find_folders(os.environ, project=door.options.project).project
 
 
-def _schedule(root: Path, **wishes: object) -> Schedule:
-    found = (shutil.which(name) for name in PLANNERS)
-    folders = [str(Path(each).absolute().parent) for each in found if each]
+def _schedule(root: Path, **options: object) -> Schedule:
+    programs = (shutil.which(name) for name in PLANNERS)
+    folders = [str(Path(program).absolute().parent) for program in programs if program]
     home = home_in(os.environ)
     return schedule_of(
-        root=str(root), program=_program(), folders=tuple(folders), home=home, **wishes
+        root=str(root), program=_program(), folders=tuple(folders), home=home, **options
     )
 
 
@@ -285,19 +287,19 @@ def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
 def _samples() -> dict[str, str]:
     """The sample plans that come with the flow."""
     folder = files("podium.jobs.sense").joinpath("samples")
-    return {each.name: each.read_text("utf-8") for each in folder.iterdir() if each.name.endswith(".json")}  # fmt: skip
+    return {sample.name: sample.read_text("utf-8") for sample in folder.iterdir() if sample.name.endswith(".json")}  # fmt: skip
 
 
 def _print(door: Door, which: SchedulerName, schedule: Schedule) -> None:
     async def work(podium: Podium) -> dict[str, str]:
-        return scheduler(which, machine_in(os.environ, podium.launcher)).shown(schedule)
+        return scheduler(which, machine_in(os.environ, podium.launcher)).preview(schedule)
 
-    shown = door.run(work)
+    texts = door.run(work)
 
-    def words() -> None:
-        for name, text in shown.items():
-            if len(shown) > 1:
+    def show() -> None:
+        for name, text in texts.items():
+            if len(texts) > 1:
                 door.screen.line(f"# {name}")
             door.screen.pass_on(text.encode())
 
-    door.screen.answer({"scheduler": which, "files": shown}, words)
+    door.screen.answer({"scheduler": which, "files": texts}, show)

@@ -19,7 +19,7 @@ from podium.core.model import Json
 from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.composition import sense_options, trust_of
 from podium.jobs.sense.promotion import Promotion, demote, plan_promotion, promote
-from podium.jobs.sense.trust import Standing, standings
+from podium.jobs.sense.trust import EarnedTrust, earned_trust
 from podium.render.text import counted, moment, shown_line
 
 trust_app = command_app()
@@ -52,13 +52,13 @@ def trust(context: typer.Context, root: Root = None) -> None:
         return
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> tuple[SenseOptions, Sequence[Standing], Sequence[str]]:
+    async def work(podium: Podium) -> tuple[SenseOptions, Sequence[EarnedTrust], Sequence[str]]:
         book = trust_of(podium)
-        known = standings(book.entries())
-        return sense_options(podium), known, book.faults
+        trust = earned_trust(book.entries())
+        return sense_options(podium), trust, book.problems
 
-    options, known, faults = door.run(work)
-    _tell(door, known, options.promote_after, faults)
+    options, trust, problems = door.run(work)
+    _render_trust(door, trust, options.promote_after, problems)
 
 
 @trust_app.command("promote")
@@ -92,19 +92,19 @@ def promote_(
 
     async def look(podium: Podium) -> tuple[int, Promotion]:
         needed = sense_options(podium).promote_after
-        known = standings(trust_of(podium).entries())
-        plan = plan_promotion(known, target, zone or (), up_to=tier, needed=needed, anyway=anyway)
+        trust = earned_trust(trust_of(podium).entries())
+        plan = plan_promotion(trust, target, zone or (), up_to=tier, needed=needed, anyway=anyway)
         return needed, plan
 
-    async def grant(podium: Podium) -> tuple[Sequence[Standing], Sequence[str]]:
+    async def grant(podium: Podium) -> tuple[Sequence[EarnedTrust], Sequence[str]]:
         book = trust_of(podium)
-        return promote(book, podium.clock, plan, by=who.name), book.faults
+        return promote(book, podium.clock, plan, by=who.name), book.problems
 
     needed, plan = door.run(look)
     if not yes:
         _ask(door, plan)
-    known, faults = door.run(grant)
-    _tell(door, known, needed, faults)
+    trust, problems = door.run(grant)
+    _render_trust(door, trust, needed, problems)
 
 
 @trust_app.command("demote")
@@ -125,13 +125,13 @@ def demote_(
     door = Door(context.obj)
     who, _ = identity(door)
 
-    async def work(podium: Podium) -> tuple[int, Sequence[Standing], Sequence[str]]:
+    async def work(podium: Podium) -> tuple[int, Sequence[EarnedTrust], Sequence[str]]:
         book = trust_of(podium)
         left = demote(book, podium.clock, target, zone or (), by=who.name, why=why)
-        return sense_options(podium).promote_after, left, book.faults
+        return sense_options(podium).promote_after, left, book.problems
 
-    needed, known, faults = door.run(work)
-    _tell(door, known, needed, faults)
+    needed, trust, problems = door.run(work)
+    _render_trust(door, trust, needed, problems)
 
 
 def _tier(text: str) -> Tier | None:
@@ -143,11 +143,11 @@ def _tier(text: str) -> Tier | None:
 
 
 def _ask(door: Door, plan: Promotion) -> None:
-    for standing, tier in plan.grants:
+    for trust, tier in plan.grants:
         door.screen.aside(
-            f"{shown_line(standing.target)} in {shown_line(standing.zone)}: orders up to {tier} would be delivered "
-            f"unasked in autonomous mode ({counted(standing.agreed, 'agreement')} in a row, "
-            f"{counted(standing.disagreed, 'disagreement')}, {counted(standing.incidents, 'incident')})"
+            f"{shown_line(trust.target)} in {shown_line(trust.zone)}: orders up to {tier} would be delivered "
+            f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
+            f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
         )
     if not sys.stdin.isatty():
         raise BadInput("a promotion needs a person at a terminal, or --yes")
@@ -155,50 +155,52 @@ def _ask(door: Door, plan: Promotion) -> None:
         raise CallRefused("nothing was granted")
 
 
-def _tell(door: Door, known: Sequence[Standing], needed: int, faults: Sequence[str]) -> None:
-    rows = [_row(each, needed) for each in known]
+def _render_trust(
+    door: Door, trust: Sequence[EarnedTrust], needed: int, problems: Sequence[str]
+) -> None:
+    rows = [_row(entry, needed) for entry in trust]
     record: dict[str, Json] = {
         "promote_after": needed,
         "standings": [
-            {**each.model_dump(mode="json"), "proposes": each.proposes(needed)} for each in known
+            {**entry.model_dump(mode="json"), "proposes": entry.proposes(needed)} for entry in trust
         ],
-        "faults": list(faults),
+        "faults": list(problems),
     }
 
-    def words() -> None:
+    def show() -> None:
         if rows:
             door.screen.table(HEADERS, rows)
         else:
             door.screen.line(
                 "no target has earned anything yet; answers in supervised mode are what counts"
             )
-        for each in known:
-            if each.why:
-                place = f"{each.target} in {each.zone}"
-                door.screen.aside(f"{shown_line(place)} was demoted: {shown_line(each.why)}")
+        for entry in trust:
+            if entry.why:
+                where = f"{entry.target} in {entry.zone}"
+                door.screen.aside(f"{shown_line(where)} was demoted: {shown_line(entry.why)}")
 
-    door.screen.answer(record, words)
-    for fault in faults:
-        door.screen.aside(f"podium: {fault}")
+    door.screen.answer(record, show)
+    for problem in problems:
+        door.screen.aside(f"podium: {problem}")
 
 
-def _row(standing: Standing, needed: int) -> list[str]:
+def _row(trust: EarnedTrust, needed: int) -> list[str]:
     granted = "nothing"
-    if standing.granted is not None:
-        day = moment(standing.granted_at).partition(" ")[0]
-        granted = f"up to {standing.granted} by {standing.granted_by}, {day}"
+    if trust.granted is not None:
+        day = moment(trust.granted_at).partition(" ")[0]
+        granted = f"up to {trust.granted} by {trust.granted_by}, {day}"
     # Agreements are counted anew after a promotion: those that are missing are for a higher tier.
-    further = "for a higher tier " if standing.granted is not None else ""
-    missing = needed - standing.agreed
+    further = "for a higher tier " if trust.granted is not None else ""
+    missing = needed - trust.agreed
     proposal = f"{further}after {missing} more" if missing > 0 else ""
-    if standing.proposes(needed):
-        proposal = f"promote up to {max(standing.highest_agreed, Tier.T1)}"
+    if trust.proposes(needed):
+        proposal = f"promote up to {max(trust.highest_agreed, Tier.T1)}"
     return [
-        standing.target,
-        standing.zone,
-        str(standing.agreed),
-        str(standing.disagreed),
-        str(standing.incidents),
+        trust.target,
+        trust.zone,
+        str(trust.agreed),
+        str(trust.disagreed),
+        str(trust.incidents),
         granted,
         proposal,
     ]

@@ -21,10 +21,10 @@ from podium.core.model import Json, json_of
 from podium.jobs.sense.io.plain_yaml import NotPlain, parse_plain
 from podium.jobs.sense.io.redaction import Redact, redacted
 from podium.jobs.sense.io.safe_files import (
+    explain_errors,
     opened_folder,
     read_plain,
     replace_file,
-    saying,
 )
 from podium.jobs.sense.orders.work_order import (
     ORDER_ID,
@@ -44,7 +44,7 @@ _ORDER_FILE = re.compile(r"\w[\w .,()+@=-]*\.ya?ml")
 _UNFINISHED = re.compile(
     r"(\.(tmp|temp|part|partial|swp|swo|swx|bak|crdownload)|~)\Z", re.IGNORECASE
 )
-"""How programs end the name of a file that they are about to rename."""
+"""Endings that programs give a file before they rename it."""
 _DRAFT = re.compile(r"(\.|^)(tmp|temp|part|partial|swp|bak)\.ya?ml\Z", re.IGNORECASE)
 _PARTS = re.compile(r"(?P<run>[A-Za-z0-9_]{1,64})--(?P<worker>[A-Za-z0-9_.-]{1,60})--(?P<file>.+)")
 _RUN_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
@@ -54,17 +54,17 @@ ACK_ENDING = ".ack.json"
 
 
 def may_hold_order(name: str) -> bool:
-    """Whether a name says that this is an order: YAML, and not hidden."""
+    """True if the name is that of an order: YAML, and not hidden."""
     return name.endswith(_ENDINGS) and not name.startswith(".")
 
 
 def is_nobodys_order(name: str) -> bool:
-    """Whether a name says that nobody means this file to be done: hidden, or on its way to another name."""
+    """True if the name is that of a file nobody wants performed: hidden, or about to be renamed."""
     return name.startswith((".", "#")) or _UNFINISHED.search(name) is not None
 
 
 def why_not_claimed(name: str) -> str:
-    """What is wrong with the name of an order's file, in words; nothing if it will do."""
+    """Return the problem with the name of an order's file; empty if there is none."""
     if not name.endswith(_ENDINGS):
         return "orders are YAML; give it a name that ends in .yaml"
     if len(name.encode(errors="replace")) > _MAX_FILE_BYTES:
@@ -88,20 +88,20 @@ def claim_of(file: str, run_id: str, worker: str) -> Claim:
 
 def claim_named(name: str) -> Claim | None:
     """The claim that a file of this name is. None: it is none of ours."""
-    found = _PARTS.fullmatch(name)
-    if found is None or why_not_claimed(found["file"]):
+    match = _PARTS.fullmatch(name)
+    if match is None or why_not_claimed(match["file"]):
         return None
-    return claim_of(found["file"], found["run"], found["worker"])
+    return claim_of(match["file"], match["run"], match["worker"])
 
 
 def shelved_name(claim: Claim) -> str:
-    """What the file is called when it was put away: its own name, and its run's so that none hides another."""
+    """Return the name of a file that is put away: its own name with its run's, so that none hides another."""
     stem, dot, ending = claim.file.rpartition(".")
     return f"{stem}.{tail_of(claim.run_id)}{dot}{ending}"
 
 
 def ack_name(wo_id: str) -> str:
-    """What the answer to an order is called. What cannot be a name is cleaned, and told apart by its digest."""
+    """Return the file name of the answer to an order. An id that cannot be a file name is cleaned and gets a digest."""
     if ORDER_ID.fullmatch(wo_id):
         return f"{wo_id}{ACK_ENDING}"
     digest = hashlib.sha256(wo_id.encode(errors="backslashreplace")).hexdigest()[:8]
@@ -111,26 +111,26 @@ def ack_name(wo_id: str) -> str:
 
 
 ORDER_LIMIT_BYTES = 1_000_000
-_MAX_FAULTS = 10
-_MAX_FAULT = 300
+_MAX_PROBLEMS = 10
+_MAX_PROBLEM_LENGTH = 300
 _MAX_NAME = 40
 
 
 def read_order(content: bytes) -> OpenedOrder:
-    """What the bytes hold. Whatever is wrong is said in `fault`, each thing with its key."""
+    """Parse an order. Every problem is listed in `fault`, each with its key."""
     if len(content) > ORDER_LIMIT_BYTES:
         return _faulty(f"the file is larger than {ORDER_LIMIT_BYTES // 1000} kB; orders are small")
     try:
         data = parse_plain(content)
-    except NotPlain as fault:
-        return _faulty(str(fault))
+    except NotPlain as error:
+        return _faulty(str(error))
     if not isinstance(data, dict):
         return _faulty("the file must be a mapping with `id`, `title` and `ops` or `tasks`")
     return _validated(data)
 
 
 def is_half_written(content: bytes) -> bool:
-    """Whether it is what somebody may still be writing: nothing, or nothing that is a mapping."""
+    """True if the file may still be being written: it is empty, or holds no mapping."""
     if len(content) > ORDER_LIMIT_BYTES:
         return False
     try:
@@ -151,28 +151,28 @@ def _validated(data: dict[str, Json]) -> OpenedOrder:
 def _addressed(data: dict[str, Json]) -> WorkOrder | None:
     """No more of a faulty order than whom to answer: its id, and its title if it has one."""
     wo_id, title = data.get("id"), data.get("title")
-    for known in ({"id": wo_id, "title": title}, {"id": wo_id, "title": wo_id}):
+    for fields in ({"id": wo_id, "title": title}, {"id": wo_id, "title": wo_id}):
         try:
-            return WorkOrder.model_validate(known)
+            return WorkOrder.model_validate(fields)
         except ValidationError:
             continue
     return None
 
 
 def _faulty(*sentences: str) -> OpenedOrder:
-    shown = list(dict.fromkeys(sentences))
-    if len(shown) > _MAX_FAULTS:
-        more = len(shown) - _MAX_FAULTS
-        shown = [*shown[:_MAX_FAULTS], f"{more} more"]
-    return OpenedOrder(fault="; ".join(each[:_MAX_FAULT] for each in shown))
+    listed = list(dict.fromkeys(sentences))
+    if len(listed) > _MAX_PROBLEMS:
+        more = len(listed) - _MAX_PROBLEMS
+        listed = [*listed[:_MAX_PROBLEMS], f"{more} more"]
+    return OpenedOrder(fault="; ".join(sentence[:_MAX_PROBLEM_LENGTH] for sentence in listed))
 
 
 def _sentences(errors: Sequence[ErrorDetails], data: Json) -> list[str]:
-    return [f"{_key(each, data)}: {_words(each)}" for each in errors]
+    return [f"{_key(error, data)}: {_error_text(error)}" for error in errors]
 
 
 def _key(error: ErrorDetails, data: Json) -> str:
-    """Where in the file it is. Validators of a choice add names to the way that the file does not have."""
+    """Return the location of an error in the file. Validators of a union add names to the path that the file does not have."""
     way: list[str] = []
     for part in error["loc"]:
         if isinstance(data, dict):
@@ -185,7 +185,7 @@ def _key(error: ErrorDetails, data: Json) -> str:
     return ".".join(way)
 
 
-def _words(error: ErrorDetails) -> str:
+def _error_text(error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
             return f"there is no such key{_meant(error['loc'])}"
@@ -196,8 +196,8 @@ def _words(error: ErrorDetails) -> str:
         case "tuple_type":
             return "must be a list"
         case "literal_error":
-            given = str(error["input"])[:_MAX_NAME]
-            return f"{given!r} is not known; {_message(error)}"
+            value = str(error["input"])[:_MAX_NAME]
+            return f"{value!r} is not known; {_message(error)}"
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case _:
@@ -209,9 +209,9 @@ def _message(error: ErrorDetails) -> str:
 
 
 def _meant(way: tuple[str | int, ...]) -> str:
-    known = list(Operation.model_fields if way[0] == "ops" else WorkOrder.model_fields)
-    close = difflib.get_close_matches(str(way[-1])[:80], known, n=1)
-    return f"; did you mean `{close[0]}`?" if close else f"; known keys: {', '.join(known)}"
+    keys = list(Operation.model_fields if way[0] == "ops" else WorkOrder.model_fields)
+    close = difflib.get_close_matches(str(way[-1])[:80], keys, n=1)
+    return f"; did you mean `{close[0]}`?" if close else f"; known keys: {', '.join(keys)}"
 
 
 _SETTLED_SECONDS = 2.0
@@ -222,7 +222,7 @@ REASON_ENDING = ".reason.txt"
 
 @dataclass(frozen=True)
 class InboxFolders:
-    """Where an inbox has its files, from the root on."""
+    """Folders of an inbox, relative to the root."""
 
     inbox: str
     claimed: str
@@ -247,16 +247,16 @@ class FolderInbox:
         return self._passed_over
 
     def waiting(self) -> Sequence[str]:
-        found: list[tuple[int, str]] = []
+        names: list[tuple[int, str]] = []
         left: list[str] = []
         with suppress(FileNotFoundError), self._folder(self._at.inbox) as inbox:
             for name, stat in _order_files(inbox):
                 if why := self._why_left(inbox, name, stat):
                     left.append(f"{name!r}: {why}")
                 else:
-                    found.append((stat.st_mtime_ns, name))
+                    names.append((stat.st_mtime_ns, name))
         self._passed_over = tuple(sorted(left))
-        return [name for _, name in sorted(found)]
+        return [name for _, name in sorted(names)]
 
     def claim(self, file: str, *, run_id: str, worker: str) -> Claim | None:
         claim = claim_of(file, run_id, worker)
@@ -267,10 +267,10 @@ class FolderInbox:
             return None
 
     def claims(self) -> Sequence[Claim]:
-        found: list[Claim | None] = []
+        claims: list[Claim | None] = []
         with suppress(FileNotFoundError), self._folder(self._at.claimed) as claimed:
-            found = [claim_named(name) for name in os.listdir(claimed)]  # noqa: PTH208 - a handle, not a path
-        return sorted((each for each in found if each), key=lambda claim: claim.name)
+            claims = [claim_named(name) for name in os.listdir(claimed)]  # noqa: PTH208 - a handle, not a path
+        return sorted((claim for claim in claims if claim), key=lambda claim: claim.name)
 
     def open(self, claim: Claim) -> OpenedOrder:
         name = _checked(claim).name
@@ -284,12 +284,12 @@ class FolderInbox:
         return read_order(content)
 
     def put_away(self, claim: Claim, shelf: Shelf, why: str = "") -> str:
-        place = self._at.done if shelf == "done" else self._at.parked
+        folder = self._at.done if shelf == "done" else self._at.parked
         checked = _checked(claim)
         name, source = shelved_name(checked), checked.name
         with (
             self._folder(self._at.claimed, make=True) as claimed,
-            self._folder(place, make=True) as target,
+            self._folder(folder, make=True) as target,
         ):
             if _is_there(claimed, source):
                 if why:
@@ -297,10 +297,10 @@ class FolderInbox:
                     reason = f"{self._redact(why)}\n".encode(errors="replace")
                     replace_file(target, name + REASON_ENDING, reason)
                 # Another worker may find it left behind too, and be faster.
-                with saying(f"{place}/{name}"), suppress(FileNotFoundError):
+                with explain_errors(f"{folder}/{name}"), suppress(FileNotFoundError):
                     os.rename(source, name, src_dir_fd=claimed, dst_dir_fd=target)
                     sync(target)
-        return f"{place}/{name}"
+        return f"{folder}/{name}"
 
     def acknowledge(self, ack: Ack) -> str:
         name = ack_name(ack.wo_id)
@@ -331,15 +331,15 @@ class FolderInbox:
         with self._folder(self._at.claimed, make=True) as claimed:
             if _is_there(claimed, claim.name):
                 raise BadInput(f"run {claim.run_id} has a claim on {claim.file!r} already")
-            with saying(f"{self._at.claimed}/{claim.name}"):
+            with explain_errors(f"{self._at.claimed}/{claim.name}"):
                 os.rename(claim.file, claim.name, src_dir_fd=inbox, dst_dir_fd=claimed)
                 sync(claimed)
         return True
 
     def _why_left(self, inbox: int, name: str, stat: os.stat_result) -> str:
-        """Why this file is not taken now; nothing if it is."""
-        if fault := why_not_claimed(name) or why_not_plain(stat, single_name=True):
-            return fault
+        """Return the reason why this file is not taken now; empty if it is."""
+        if problem := why_not_claimed(name) or why_not_plain(stat, single_name=True):
+            return problem
         age = self._clock.now().timestamp() - stat.st_mtime
         if abs(age) >= _SETTLED_SECONDS:
             return ""
@@ -351,8 +351,8 @@ class FolderInbox:
             return str(error)
         return "it is still being written" if half else ""
 
-    def _folder(self, place: str, *, make: bool = False) -> AbstractContextManager[int]:
-        return opened_folder(self._root, place, make=make)
+    def _folder(self, path: str, *, make: bool = False) -> AbstractContextManager[int]:
+        return opened_folder(self._root, path, make=make)
 
 
 def _order_files(inbox: int) -> Iterator[tuple[str, os.stat_result]]:
@@ -366,16 +366,16 @@ def _order_files(inbox: int) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _is_meant(entry: os.DirEntry[str]) -> bool:
-    """Whether somebody may think that this is an order, so that it must be told why it is not taken."""
+    """True if somebody may take this file for an order, so that the reason for leaving it must be given."""
     return not is_nobodys_order(entry.name) and not entry.is_dir(follow_symlinks=False)
 
 
 def _checked(claim: Claim) -> Claim:
     """The claim as its name tells it. Claims come back from records, and a name leads to a file."""
-    found = claim_named(claim.name)
-    if found is None:
+    parsed = claim_named(claim.name)
+    if parsed is None:
         raise BadInput(f"{claim.name[:200]!r} is no name of a claimed file")
-    return found
+    return parsed
 
 
 def _is_there(folder: int, name: str) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
-from podium.core.errors import BadInput, NotPossibleNow
+from podium.app.inventory import Blocker, UninstallCheck
+from podium.config.folders import STATE_FOLDER
+from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel, UtcDatetime
-from podium.jobs.sense.io.safe_files import placed
+from podium.jobs.sense.io.safe_files import read_installed
 from podium.jobs.sense.io.schedulers import (
     Cron,
     Launchd,
@@ -21,7 +24,7 @@ from podium.jobs.sense.io.schedulers import (
     Schedule,
     Scheduler,
     SchedulerName,
-    Standing,
+    SchedulerStatus,
     Systemd,
 )
 from podium.jobs.sense.io.schedulers.schedule import HOME
@@ -34,17 +37,17 @@ MEMORY_FILE = ".podium/sense/memory.json"
 
 
 class LastTick(FrozenModel):
-    """What the loop's memory says of the last tick."""
+    """The last tick, as recorded in the loop's memory."""
 
     at: UtcDatetime
     ticks: int
     idle_ticks: int
     status: str = ""
-    """How the planner fared when it was last asked."""
+    """Status of the planner's last answer."""
     no_plan: str = ""
-    """Why it gave no plan then, in words."""
+    """Reason why it gave no plan then."""
     notices: tuple[str, ...] = ()
-    """What people were told with the last plan."""
+    """Notices of the last plan."""
 
 
 class _Remembered(FrozenModel):
@@ -69,12 +72,14 @@ def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
     return kinds[name](machine)
 
 
-def schedule_of(**wishes: Any) -> Schedule:
+def schedule_of(**fields: Any) -> Schedule:
     """A schedule as it was asked for. Raises `BadInput` for what no scheduler can take."""
     try:
-        return Schedule(**wishes)
+        return Schedule(**fields)
     except ValidationError as invalid:
-        raise BadInput("; ".join(_fault(dict(each)) for each in invalid.errors())) from None
+        raise BadInput(
+            "; ".join(_problem_text(dict(error)) for error in invalid.errors())
+        ) from None
 
 
 def home_in(environ: Mapping[str, str]) -> str | None:
@@ -86,19 +91,19 @@ def home_in(environ: Mapping[str, str]) -> str | None:
 def machine_in(environ: Mapping[str, str], launcher: Launcher) -> Machine:
     """This machine and its user, as schedulers need them."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
-    given = environ.get("XDG_CONFIG_HOME", "")
+    config_home = environ.get("XDG_CONFIG_HOME", "")
     return Machine(
         launcher=launcher,
         home=home,
         # The specification says that relative values are to be ignored.
-        config_home=Path(given) if given.startswith("/") else home / ".config",
+        config_home=Path(config_home) if config_home.startswith("/") else home / ".config",
         platform=sys.platform,
         uid=os.getuid(),
     )
 
 
 def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What holds for whoever installs and not for scheduled ticks, a sentence each."""
+    """Return settings of this environment that scheduled ticks will not have, a sentence each."""
     if not environ.get(_DATABASE):
         return ()
     return (
@@ -107,22 +112,22 @@ def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-async def standings(schedule: Schedule, machine: Machine) -> tuple[Standing, ...]:
-    """How things stand with every scheduler."""
-    return tuple([await _standing(name, schedule, machine) for name in SCHEDULERS])
+async def scheduler_statuses(schedule: Schedule, machine: Machine) -> tuple[SchedulerStatus, ...]:
+    """Return the status of every scheduler."""
+    return tuple([await _status(name, schedule, machine) for name in SCHEDULERS])
 
 
-async def _standing(name: SchedulerName, schedule: Schedule, machine: Machine) -> Standing:
+async def _status(name: SchedulerName, schedule: Schedule, machine: Machine) -> SchedulerStatus:
     try:
-        return await scheduler(name, machine).standing(schedule)
+        return await scheduler(name, machine).status(schedule)
     except (NotPossibleNow, OSError) as error:
-        return Standing(scheduler=name, why=str(error))
+        return SchedulerStatus(scheduler=name, why=str(error))
 
 
 def last_tick(root: Path) -> LastTick | None:
     """None: there was none, or what is remembered of it cannot be read."""
     try:
-        content = placed(root, MEMORY_FILE)
+        content = read_installed(root, MEMORY_FILE)
         if content is None:
             return None
         memory = _Remembered.model_validate_json(content)
@@ -141,10 +146,43 @@ def last_tick(root: Path) -> LastTick | None:
 
 
 def _no_plan(memory: _Remembered) -> str:
-    known = next((each for each in PlannerStatus if each == memory.status), None)
-    return no_plan(known, memory.why)
+    status = next((status for status in PlannerStatus if status == memory.status), None)
+    return no_plan(status, memory.why)
 
 
-def _fault(fault: Mapping[str, Any]) -> str:
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    return f"{'.'.join(map(str, fault['loc']))}: {message}"
+def _problem_text(error: Mapping[str, Any]) -> str:
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{'.'.join(map(str, error['loc']))}: {message}"
+
+
+class ScheduledLoops(UninstallCheck):
+    """Schedulers of this machine that start the sense loop keep its project from being removed."""
+
+    async def look_at(self, project: Path) -> tuple[Sequence[Blocker], Sequence[str]]:
+        try:
+            schedule = schedule_of(root=str(project), program="/bin/true")
+        except PodiumError:  # a folder that no scheduler can take
+            return (), ()
+        machine = machine_in(self.podium.environ, self.podium.launcher)
+        schedulers = await scheduler_statuses(schedule, machine)
+        is_there = await asyncio.to_thread(project.is_dir)
+        where = "there" if is_there else "there, in an empty folder that you make for it"
+        blockers = [
+            Blocker(
+                what=str(project),
+                why=f"{status.scheduler} starts its sense loop; run `podium sense uninstall {status.scheduler}` {where}",
+                busy=True,
+            )
+            for status in schedulers
+            if status.installed
+        ]
+        return blockers, _cron_notes(project, schedulers)
+
+
+def _cron_notes(project: Path, schedulers: Sequence[SchedulerStatus]) -> list[str]:
+    """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
+    problems = [status.why for status in schedulers if status.scheduler == "cron"]
+    unread = any(problem and "not installed" not in problem for problem in problems)
+    if not (unread and (project / STATE_FOLDER / "sense").is_dir()):
+        return []
+    return [f"cron: its table cannot be read; remove a line with {project} by `crontab -e`"]

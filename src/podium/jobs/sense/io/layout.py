@@ -12,7 +12,7 @@ from pydantic import Field
 
 from podium.core.errors import NotPossibleNow
 from podium.core.model import FrozenModel
-from podium.jobs.sense.io.safe_files import make_folder, place_new, place_over
+from podium.jobs.sense.io.safe_files import create_file, install_file, make_folder
 from podium.jobs.sense.io.schedulers.launchd import FOLDER, plist_of
 from podium.jobs.sense.io.schedulers.schedule import SHIM, Schedule
 
@@ -26,11 +26,11 @@ PAGES = {
     "g/telemetry/health_check_latest.json": "health_check_latest.json",
     "state/clc_sessions/SESSION-DEMO-001.yaml": "SESSION-DEMO-001.yaml",
 }
-"""Where a text goes, and its name among the files that come with Podium."""
+"""Target path → name among the files that come with Podium."""
 
 
 class Scaffolded(FrozenModel):
-    """What was written, all from the root on."""
+    """Result of writing the layout; all paths relative to the root."""
 
     root: str
     made: tuple[str, ...] = ()
@@ -38,9 +38,9 @@ class Scaffolded(FrozenModel):
     """Was there already and stays as it is."""
     replaced: tuple[str, ...] = ()
     backups: tuple[str, ...] = ()
-    """What the replaced files were."""
+    """Copies of the files that were replaced."""
     refused: dict[str, str] = Field(default_factory=dict)
-    """What could not be written, and why."""
+    """Path → reason why it could not be written."""
 
 
 class _File(NamedTuple):
@@ -66,10 +66,10 @@ def write_layout(
     return writing.done()
 
 
-def place_shims(root: Path) -> None:
+def write_shims(root: Path) -> None:
     """Put what schedulers start where it belongs, unless something has its name. Raises `NotPossibleNow`."""
     for shim in _shims():
-        place_new(root, shim.path, shim.content, mode=shim.mode)
+        create_file(root, shim.path, shim.content, mode=shim.mode)
 
 
 class _Writing:
@@ -79,27 +79,27 @@ class _Writing:
         self._root = root
         self._force = force
         self._made: list[str] = []
-        self._kept: list[str] = []
+        self._unchanged: list[str] = []
         self._replaced: list[str] = []
         self._backups: list[str] = []
         self._refused: dict[str, str] = {}
 
     def folder(self, path: str) -> None:
         with self._refusing(path):
-            (self._made if make_folder(self._root, path) else self._kept).append(f"{path}/")
+            (self._made if make_folder(self._root, path) else self._unchanged).append(f"{path}/")
 
     def file(self, file: _File) -> None:
         with self._refusing(file.path):
-            if place_new(self._root, file.path, file.content, mode=file.mode):
+            if create_file(self._root, file.path, file.content, mode=file.mode):
                 self._made.append(file.path)
             elif self._force and file.replaceable:
                 self._replace(file)
             else:
-                self._kept.append(file.path)
+                self._unchanged.append(file.path)
 
     def _replace(self, file: _File) -> None:
-        backup = place_over(self._root, file.path, file.content, mode=file.mode)
-        (self._replaced if backup else self._kept).append(file.path)
+        backup = install_file(self._root, file.path, file.content, mode=file.mode)
+        (self._replaced if backup else self._unchanged).append(file.path)
         self._backups += [backup] if backup else []
 
     @contextmanager
@@ -113,7 +113,7 @@ class _Writing:
         return Scaffolded(
             root=str(self._root),
             made=tuple(self._made),
-            kept=tuple(self._kept),
+            kept=tuple(self._unchanged),
             replaced=tuple(self._replaced),
             backups=tuple(self._backups),
             refused=self._refused,

@@ -33,7 +33,7 @@ def parse_plain(content: bytes) -> Json:
     try:
         return _Builder().build(yaml.parse(text, Loader=_LOADER))
     except yaml.YAMLError as error:
-        raise NotPlain(_syntax_words(error)) from None
+        raise NotPlain(_syntax_error_text(error)) from None
 
 
 class _Builder:
@@ -44,28 +44,28 @@ class _Builder:
 
     def build(self, events: Iterator[yaml.Event]) -> Json:
         documents = 0
-        found: Json = None
+        value: Json = None
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _fault(event, "a second document begins; keep to one")
+                    raise _not_plain(event, "a second document begins; keep to one")
             elif isinstance(event, yaml.NodeEvent):
-                found = self._value(event, events, 0)
-        return found
+                value = self._value(event, events, 0)
+        return value
 
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Json:
         self._values_left -= 1
         if self._values_left < 0:
-            raise _fault(event, f"there are more than {VALUE_LIMIT} values")
+            raise _not_plain(event, f"there are more than {VALUE_LIMIT} values")
         if depth > DEPTH_LIMIT:
-            raise _fault(event, f"values nest deeper than {DEPTH_LIMIT}")
+            raise _not_plain(event, f"values nest deeper than {DEPTH_LIMIT}")
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise _fault(event, "anchors and aliases are not read; write the value out")
+            raise _not_plain(event, "anchors and aliases are not read; write the value out")
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event)
         if (tag := getattr(event, "tag", None)) not in (None, "!"):
-            raise _fault(event, f"the tag {tag!r} is not read; write the value plainly")
+            raise _not_plain(event, f"the tag {tag!r} is not read; write the value plainly")
         if isinstance(event, yaml.SequenceStartEvent):
             return list(self._items(events, depth))
         return self._mapping(events, depth)
@@ -77,45 +77,45 @@ class _Builder:
             yield self._value(event, events, depth + 1)
 
     def _mapping(self, events: Iterator[yaml.Event], depth: int) -> dict[str, Json]:
-        found: dict[str, Json] = {}
+        mapping: dict[str, Json] = {}
         for event in events:
             if isinstance(event, yaml.MappingEndEvent):
                 break
             name = _key(event)
-            if name in found:
-                raise _fault(event, f"the key {name[:80]!r} stands twice")
-            found[name] = self._value(next(events), events, depth + 1)
-        return found
+            if name in mapping:
+                raise _not_plain(event, f"the key {name[:80]!r} stands twice")
+            mapping[name] = self._value(next(events), events, depth + 1)
+        return mapping
 
 
 def _key(event: yaml.Event) -> str:
     if not isinstance(event, yaml.ScalarEvent):
-        raise _fault(event, "a key must be plain text")
+        raise _not_plain(event, "a key must be plain text")
     if event.value == "<<":
-        raise _fault(event, "merge keys are not read; write the keys out")
+        raise _not_plain(event, "merge keys are not read; write the keys out")
     _scalar(event)  # a key is held to what a value is held to
     return str(event.value)
 
 
 def _scalar(event: yaml.ScalarEvent) -> Json:
     if event.anchor:
-        raise _fault(event, "anchors and aliases are not read; write the value out")
+        raise _not_plain(event, "anchors and aliases are not read; write the value out")
     if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-        raise _fault(event, f"the tag {event.tag!r} is not read; write the value plainly")
+        raise _not_plain(event, f"the tag {event.tag!r} is not read; write the value plainly")
     text = str(event.value)
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _fault(event, "half of a character stands there; write it out whole") from None
+        raise _not_plain(event, "half of a character stands there; write it out whole") from None
     return text if event.style or event.tag is not None else core_value(text)
 
 
-def _fault(event: yaml.Event, problem: str) -> NotPlain:
+def _not_plain(event: yaml.Event, problem: str) -> NotPlain:
     line = event.start_mark.line + 1 if event.start_mark else 1
     return NotPlain(f"line {line}: {problem}")
 
 
-def _syntax_words(error: yaml.YAMLError) -> str:
+def _syntax_error_text(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         return "it holds a character that YAML does not allow"

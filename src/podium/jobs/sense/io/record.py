@@ -16,10 +16,10 @@ from podium.core.model import Json, json_of, whole_text
 from podium.jobs.sense.io.redaction import Redact, redacted
 from podium.jobs.sense.io.safe_files import (
     append_whole,
+    explain_errors,
     opened_folder,
     opened_with_lock,
     read_plain,
-    saying,
 )
 from podium.jobs.sense.io.sources.file_selection import NotSensed, find, read_end
 from podium.jobs.sense.io.tick_files import BOOK, MEMORY, STATE, RecordFiles, TickFiles, read_state
@@ -100,7 +100,7 @@ class FileRecord(TickFiles):
 
 
 class _Unusable(Exception):
-    """What was remembered cannot be used. The message says why."""
+    """The loop's memory cannot be used. The message says why."""
 
 
 def _remembered(content: bytes) -> SenseMemory:
@@ -136,12 +136,12 @@ class FileTrustBook:
     def __init__(self, root: Path, *, redact: Redact) -> None:
         self._root = root
         self._redact = redact
-        self._faults: tuple[str, ...] = ()
+        self._problems: tuple[str, ...] = ()
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What could not be read when the book was read last, in words."""
-        return self._faults
+    def problems(self) -> tuple[str, ...]:
+        """Problems found when the book was read last."""
+        return self._problems
 
     def entries(self) -> Sequence[TrustEntry]:
         try:
@@ -150,8 +150,8 @@ class FileTrustBook:
         except FileNotFoundError:
             pages = _Pages()
         except NotPossibleNow as error:
-            pages = _Pages(faults=(f"nothing of the trust book counts: {error}",))
-        self._faults = pages.faults
+            pages = _Pages(problems=(f"nothing of the trust book counts: {error}",))
+        self._problems = pages.problems
         return pages.entries
 
     def add(self, entry: TrustEntry) -> None:
@@ -161,10 +161,10 @@ class FileTrustBook:
         with (
             opened_folder(self._root, STATE, make=True, mode=0o700) as folder,
             opened_with_lock(folder, BOOK) as book,
-            saying(BOOK),
+            explain_errors(BOOK),
         ):
             pages = _read(os.pread(book, _LIMIT_BYTES + 1, 0))
-            if cleaned.key in {each.key for each in pages.entries}:
+            if cleaned.key in {entry.key for entry in pages.entries}:
                 return
             # Whoever was adding the torn line never heard that it was added, and does so again.
             os.ftruncate(book, os.fstat(book).st_size - pages.torn_bytes)
@@ -178,9 +178,9 @@ class _Pages:
     """A book as far as it can be read."""
 
     entries: tuple[TrustEntry, ...] = ()
-    faults: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     torn_bytes: int = 0
-    """How much of a line stands at the end that a crash cut off."""
+    """Bytes of an unfinished line at the end, cut off by a crash."""
 
 
 def _read(content: bytes) -> _Pages:
@@ -190,20 +190,20 @@ def _read(content: bytes) -> _Pages:
         )
     *lines, end = content.split(b"\n")
     entries: dict[str, TrustEntry] = {}
-    faults: list[str] = []
+    problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         entry = _entry(line)
         if entry is not None:
             entries.setdefault(entry.key, entry)
         elif line.strip():
-            entries = {key: each for key, each in entries.items() if each.kind != "promoted"}
-            faults.append(_UNREADABLE.format(number=number))
+            entries = {key: entry for key, entry in entries.items() if entry.kind != "promoted"}
+            problems.append(_UNREADABLE.format(number=number))
     last = _entry(end)
     if last is not None:
         entries.setdefault(last.key, last)
     elif end:
-        faults.append(_TORN)
-    return _Pages(tuple(entries.values()), tuple(faults), len(end) if last is None else 0)
+        problems.append(_TORN)
+    return _Pages(tuple(entries.values()), tuple(problems), len(end) if last is None else 0)
 
 
 def _entry(line: bytes) -> TrustEntry | None:
@@ -219,11 +219,11 @@ _END_BYTES = 400_000
 
 def last_ticks(root: Path, telemetry: str, *, most: int = 20) -> tuple[TickOutcome, ...]:
     """Newest first, of the file that is written to now. Lines of anybody else are passed over."""
-    found = find(root, telemetry, lambda _: False)
-    if found.fault is not None:
+    file = find(root, telemetry, lambda _: False)
+    if file.problem is not None:
         return ()
     try:
-        end, _ = read_end(root, found, _END_BYTES)
+        end, _ = read_end(root, file, _END_BYTES)
     except NotSensed:
         return ()
     ticks = []

@@ -28,7 +28,7 @@ def opened_folder(
     Raises `FileNotFoundError` when there is none, and `NotPossibleNow` when it cannot be reached.
     """
     with ExitStack() as opened:
-        with saying(relative):
+        with explain_errors(relative):
             folder = opened.enter_context(
                 open_folder(root, relative, make=make, mode=mode, follow_root=True)
             )
@@ -40,19 +40,19 @@ def read_plain(folder: int, name: str, limit_bytes: int) -> bytes:
 
     Raises `NotPossibleNow` for what is no such file.
     """
-    with saying(name):
+    with explain_errors(name):
         return read_start(name, limit_bytes + 1, folder, single_name=True)
 
 
 def replace_file(folder: int, name: str, content: bytes, *, mode: int = 0o666) -> None:
     """Put a file there in one step. Durable on return; readers see the old one or the new one."""
-    with saying(name):
+    with explain_errors(name):
         atomic_write_at(folder, name, content, mode=mode)
 
 
 @contextmanager
-def saying(place: str) -> Iterator[None]:
-    """What the system refuses, as a sentence about this place. A missing file stays `FileNotFoundError`."""
+def explain_errors(path: str) -> Iterator[None]:
+    """Turn system errors into messages that name this path. A missing file stays `FileNotFoundError`."""
     try:
         yield
     except FileNotFoundError:
@@ -61,17 +61,17 @@ def saying(place: str) -> Iterator[None]:
         raise NotPossibleNow(str(error)) from error
     except OSError as error:
         raise NotPossibleNow(
-            f"{place!r} cannot be used: {error.strerror}; look at its rights and at the space on its disk"
+            f"{path!r} cannot be used: {error.strerror}; look at its rights and at the space on its disk"
         ) from error
 
 
 @contextmanager
-def held_alone(folder: int, name: str, *, what: str, since: datetime) -> Iterator[None]:
+def exclusive_lock(folder: int, name: str, *, what: str, since: datetime) -> Iterator[None]:
     """Hold the lock while open. Raises `LockHeld`, with pid and time, when another process has it.
 
     `what` says what is held, as in "the sense loop of '/srv/x'".
     """
-    with saying(name):
+    with explain_errors(name):
         try:
             handle = take_file_lock(name, folder, single_name=True)
         except BlockingIOError:
@@ -94,7 +94,7 @@ def opened_with_lock(
 
     Raises `NotPossibleNow` when somebody keeps it for longer than `patience_seconds`.
     """
-    with saying(name):
+    with explain_errors(name):
         try:
             handle = take_file_lock(
                 name,
@@ -115,7 +115,7 @@ def opened_with_lock(
 
 
 def _holder(folder: int, name: str) -> str:
-    """Who has it, as far as the file tells: its holder may be writing just now."""
+    """Return the process that holds the lock, as far as the file says: the holder may be writing just now."""
     try:
         note = json.loads(read_start(name, _NOTE_BYTES, folder))
         return f"process {int(note['pid'])} since {datetime.fromisoformat(note['since']):%Y-%m-%dT%H:%M:%SZ}"
@@ -139,8 +139,8 @@ def append_whole(handle: int, data: bytes) -> None:
         raise
 
 
-def _short(moment: datetime) -> str:
-    return moment.replace(microsecond=0).isoformat()
+def _short(timestamp: datetime) -> str:
+    return timestamp.replace(microsecond=0).isoformat()
 
 
 _MAX_BYTES = 1_000_000
@@ -157,12 +157,12 @@ def make_folder(base: Path, relative: str) -> bool:
             return True
 
 
-def place_new(base: Path, relative: str, content: bytes, *, mode: int = 0o644) -> bool:
+def create_file(base: Path, relative: str, content: bytes, *, mode: int = 0o644) -> bool:
     """Put a file there with the folders above it. False: a file has this name, and stays as it is.
 
     Raises `NotPossibleNow` for a folder in its place, and for links on the way.
     """
-    with _above(base, relative, make=True) as (folder, name), saying(relative):
+    with _above(base, relative, make=True) as (folder, name), explain_errors(relative):
         try:
             atomic_create_at(folder, name, content, mode=mode)
         except FileExistsError:
@@ -171,7 +171,7 @@ def place_new(base: Path, relative: str, content: bytes, *, mode: int = 0o644) -
     return True
 
 
-def place_over(
+def install_file(
     base: Path,
     relative: str,
     content: bytes,
@@ -184,19 +184,19 @@ def place_over(
     Gives the path of what was kept, if anything. The same content again changes nothing. Raises
     `NotPossibleNow` for what is no plain file.
     """
-    if place_new(base, relative, content, mode=mode):
+    if create_file(base, relative, content, mode=mode):
         return ""
     with _above(base, relative) as (folder, name):
         before = _content(folder, name, relative)
         if before == content:
             return ""
-        backup = "" if is_ours(before) else _kept_beside(base, relative, before, mode)
+        backup = "" if is_ours(before) else _backup_of(base, relative, before, mode)
         replace_file(folder, name, content, mode=mode)
     return backup
 
 
-def placed(base: Path, relative: str) -> bytes | None:
-    """What the file holds; None when there is none. Raises `NotPossibleNow` for what is no plain file."""
+def read_installed(base: Path, relative: str) -> bytes | None:
+    """Read the file; None if there is none. Raises `NotPossibleNow` for anything but a plain file."""
     if not base.is_dir():
         return None
     try:
@@ -206,9 +206,13 @@ def placed(base: Path, relative: str) -> bytes | None:
         return None
 
 
-def take_away(base: Path, relative: str) -> None:
+def remove_file(base: Path, relative: str) -> None:
     """Remove a file. One that is not there is no error."""
-    with suppress(FileNotFoundError), _above(base, relative) as (folder, name), saying(relative):
+    with (
+        suppress(FileNotFoundError),
+        _above(base, relative) as (folder, name),
+        explain_errors(relative),
+    ):
         os.unlink(name, dir_fd=folder)
         sync(folder)
 
@@ -222,7 +226,7 @@ def _above(base: Path, relative: str, *, make: bool = False) -> Iterator[tuple[i
 
 
 def _content(folder: int, name: str, relative: str) -> bytes:
-    with saying(relative):
+    with explain_errors(relative):
         content = read_plain(folder, name, _MAX_BYTES)
     if len(content) > _MAX_BYTES:
         raise NotPossibleNow(
@@ -231,11 +235,11 @@ def _content(folder: int, name: str, relative: str) -> bytes:
     return content
 
 
-def _kept_beside(base: Path, relative: str, before: bytes, mode: int) -> str:
+def _backup_of(base: Path, relative: str, before: bytes, mode: int) -> str:
     """A copy of what is there, under a name that nothing else has."""
     for count in range(1, _MAX_BACKUPS + 1):
         backup = f"{relative}.bak{count if count > 1 else ''}"
-        if place_new(base, backup, before, mode=mode) or placed(base, backup) == before:
+        if create_file(base, backup, before, mode=mode) or read_installed(base, backup) == before:
             return backup
     raise NotPossibleNow(f"{relative!r} has {_MAX_BACKUPS} backups; move them away first")
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Literal
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.safe_files import (
     append_whole,
-    held_alone,
+    exclusive_lock,
+    explain_errors,
     opened_folder,
     opened_with_lock,
     read_plain,
     replace_file,
-    saying,
 )
 from podium.platform.invisible_text import is_seen, written
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from podium.ports.engine import Clock
 
 
-KEPT = 5
-"""How many old ones there are beside the newest: `.1` is the youngest."""
+MAX_OLD_FILES = 5
+"""Maximum number of rotated files; `.1` is the youngest."""
 # A line takes microseconds; whoever keeps the file for longer is no writer of lines.
 _PATIENCE_SECONDS = 0.25
 
@@ -58,13 +58,13 @@ class LineFile:
             if size and size + len(data) > self._limit_bytes:
                 self._turn_over(folder)
                 return False
-            with saying(self._name):
+            with explain_errors(self._name):
                 append_whole(file, data)
             return True
 
     def _turn_over(self, folder: int) -> None:
-        names = [self._name, *(f"{self._name}.{number}" for number in range(1, KEPT + 1))]
-        with saying(self._name):
+        names = [self._name, *(f"{self._name}.{number}" for number in range(1, MAX_OLD_FILES + 1))]
+        with explain_errors(self._name):
             for older, newer in zip(reversed(names), reversed(names[:-1]), strict=False):
                 with suppress(FileNotFoundError):
                     os.rename(newer, older, src_dir_fd=folder, dst_dir_fd=folder)
@@ -82,7 +82,7 @@ _Level = Literal["INFO", "WARNING"]
 
 @dataclass(frozen=True)
 class RecordFiles:
-    """Where the loop writes for other programs, from the root on."""
+    """Files the loop writes for other programs, relative to the root."""
 
     log: str
     parser_log: str
@@ -107,15 +107,15 @@ class TickFiles:
         self._clock = clock
         self._redact = redact
         self._lines = {
-            place: LineFile(root, place, limit_bytes=limit_bytes)
-            for place in (files.log, files.parser_log, files.telemetry)
+            path: LineFile(root, path, limit_bytes=limit_bytes)
+            for path in (files.log, files.parser_log, files.telemetry)
         }
-        self._faults: dict[str, str] = {}
+        self._problems: dict[str, str] = {}
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What cannot be written just now, in words, each file once. Gone when it can be again."""
-        return tuple(self._faults.values())
+    def problems(self) -> tuple[str, ...]:
+        """Files that cannot be written just now, and why, each once. Cleared when writing works again."""
+        return tuple(self._problems.values())
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -123,7 +123,7 @@ class TickFiles:
         what = f"the sense loop of {str(self._root)!r}"
         with (
             opened_folder(self._root, STATE, make=True, mode=0o700) as folder,
-            held_alone(folder, LOCK, what=what, since=self._clock.now()),
+            exclusive_lock(folder, LOCK, what=what, since=self._clock.now()),
         ):
             yield
 
@@ -138,33 +138,33 @@ class TickFiles:
 
     def keep(self, name: str, document: Callable[[], Json]) -> str:
         """Put a JSON file into the state folder. Gives its path from the root on; empty if it could not be written."""
-        place = f"{STATE}/{name}"
-        with self._told(place):
+        path = f"{STATE}/{name}"
+        with self._noting_problem(path):
             content = json.dumps(document(), indent=2, default=str) + "\n"
             with opened_folder(self._root, STATE, make=True, mode=0o700) as folder:
                 replace_file(folder, name, content.encode(), mode=0o600)
-        return "" if place in self._faults else place
+        return "" if path in self._problems else path
 
-    def _log(self, place: str, text: str, at: UtcDatetime, level: _Level = "INFO") -> None:
+    def _log(self, path: str, text: str, at: UtcDatetime, level: _Level = "INFO") -> None:
         self._add(
-            place,
+            path,
             f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} [{level}] {one_line(self._redact(text))}",
         )
 
-    def _add(self, place: str, line: str) -> None:
-        with self._told(place):
-            self._lines[place].add(line)
+    def _add(self, path: str, line: str) -> None:
+        with self._noting_problem(path):
+            self._lines[path].add(line)
 
     @contextmanager
-    def _told(self, place: str) -> Iterator[None]:
+    def _noting_problem(self, path: str) -> Iterator[None]:
         try:
             yield
         except (NotPossibleNow, OSError) as error:
-            self._faults[place] = f"{place}: {error}"
+            self._problems[path] = f"{path}: {error}"
         except RecursionError:  # planners may nest without end
-            self._faults[place] = f"{place}: its values nest too deep to be written"
+            self._problems[path] = f"{path}: its values nest too deep to be written"
         else:
-            self._faults.pop(place, None)
+            self._problems.pop(path, None)
 
 
 def read_state(root: Path, name: str, limit_bytes: int = _MEMORY_LIMIT_BYTES) -> bytes:

@@ -1,4 +1,4 @@
-"""What performs the operations of work orders, and what hands such orders over."""
+"""Tools that perform the operations of work orders, and tools that file and deliver orders."""
 
 from podium.jobs.sense.operations.delivery import deliver_order, file_candidate
 from podium.jobs.sense.operations.file_edits import APPEND_TO_FILE, REPLACE_IN_FILE, set_session
@@ -29,5 +29,5 @@ def order_tools(sessions: str = "state/clc_sessions") -> tuple[Tool, ...]:
 
 
 def sense_tools(inbox: str, candidates: str) -> tuple[Tool, ...]:
-    """What the sense loop does beyond looking: both folders from the root on."""
+    """Return the loop's two tools; both folders are relative to the root."""
     return (file_candidate(candidates), deliver_order(inbox))

@@ -11,7 +11,14 @@ from podium.jobs.sense.operations.file_edits import PATH, schema_of
 from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
 from podium.platform.completion import in_thread
 from podium.platform.safe_files import find_below, rename_below, status_below, write_below
-from podium.tools.file_changes import MAX_BYTES, fix, key_digest, place_of, recall, sha256_of
+from podium.tools.file_changes import (
+    MAX_BYTES,
+    fix,
+    key_digest,
+    path_of_argument,
+    recall,
+    sha256_of,
+)
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope
 
@@ -28,7 +35,7 @@ def deliver_order(inbox: str) -> Tool:
 
 def _into(folder: str) -> Handler:
     async def handle(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-        path, content = place_of(scope), str(arguments["content"])
+        path, content = path_of_argument(scope), str(arguments["content"])
         _refuse_elsewhere(path, folder, str(arguments["wo_id"]))
         digest = sha256_of(content.encode())
         if arguments.get("sha256", digest) != digest:
@@ -41,13 +48,13 @@ def _into(folder: str) -> Handler:
 
 
 def _refuse_elsewhere(path: str, folder: str, wo_id: str) -> None:
-    wanted = PurePosixPath(folder) / f"{wo_id}.yaml"
-    if PurePosixPath(path) != wanted:
-        raise ToolBroke(f"order {wo_id!r} belongs at {str(wanted)!r}, not at {path!r}")
+    expected = PurePosixPath(folder) / f"{wo_id}.yaml"
+    if PurePosixPath(path) != expected:
+        raise ToolBroke(f"order {wo_id!r} belongs at {str(expected)!r}, not at {path!r}")
 
 
 def _refuse_other_order(content: str, arguments: dict[str, Json]) -> None:
-    """What was judged are the arguments; what will be done is the content."""
+    """Compare the order in the content with the arguments: the gate judged the arguments, and the content is what will be done."""
     # PyYAML takes a tenth of a second to load, and importing tools must stay quick.
     import yaml
 
@@ -56,8 +63,8 @@ def _refuse_other_order(content: str, arguments: dict[str, Json]) -> None:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ToolBroke(f"the content is no work order: {str(error)[:300]}") from None
     tier = "" if order.tier is None else str(order.tier)
-    said = {"wo_id": order.id, "target": order.target, "tier": tier, "zones": list(order.zones)}
-    for name, value in said.items():
+    stated = {"wo_id": order.id, "target": order.target, "tier": tier, "zones": list(order.zones)}
+    for name, value in stated.items():
         if name in arguments and arguments[name] != value:
             raise ToolBroke(f"{name} is {value!r} in the order and {arguments[name]!r} in the call")
 
@@ -71,7 +78,7 @@ def _put_once(scope: ToolScope, path: str, content: bytes) -> None:
     draft = str(PurePosixPath(path).with_name(f".podium-{key_digest(scope)}.draft"))
     intent = recall(scope)
     if intent is None:
-        if _stands_there(scope, path, content):
+        if _is_delivered(scope, path, content):
             fix(scope, {"drafted": True})
             return
         intent = fix(scope, {"drafted": False})
@@ -79,11 +86,11 @@ def _put_once(scope: ToolScope, path: str, content: bytes) -> None:
         write_below(scope.root, draft, content, scope.key)
         fix(scope, {"drafted": True})
     if status_below(scope.root, draft) is not None:
-        _stands_there(scope, path, content)
+        _is_delivered(scope, path, content)
         rename_below(scope.root, draft, path)
 
 
-def _stands_there(scope: ToolScope, path: str, content: bytes) -> bool:
+def _is_delivered(scope: ToolScope, path: str, content: bytes) -> bool:
     """Raises `ToolBroke` when something else does."""
     present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     if present is not None and present != content:

@@ -16,7 +16,7 @@ from podium.tools.file_changes import (
     fix,
     in_turn,
     keep_for_undo,
-    place_of,
+    path_of_argument,
     recall,
     refuse_references,
     sha256_of,
@@ -31,14 +31,14 @@ CHANGED_FIELDS = ("path", "sha256", "bytes", "created", "previous_sha256", "can_
 
 
 async def _replace_in_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    path = place_of(scope)
+    path = path_of_argument(scope)
     find, replace = str(arguments["find"]), str(arguments["replace"])
     refuse_references(replace)
     return await in_thread(change, scope, path, lambda was: _replaced(was, path, find, replace))
 
 
 async def _append_to_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    path = place_of(scope)
+    path = path_of_argument(scope)
     content = str(arguments["content"])
     refuse_references(content)
     return await in_thread(
@@ -55,15 +55,15 @@ def change(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]:
 def _changed(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]:
     present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     intent = recall(scope) or fix(scope, _intent(scope, path, present, wished))
-    standing = _digest(present)
-    if standing not in (intent["previous_sha256"], intent["sha256"]):
+    present_digest = _digest(present)
+    if present_digest not in (intent["previous_sha256"], intent["sha256"]):
         raise OutcomeUnknown(
             f"{path!r} was changed meanwhile by somebody else, so it cannot be told whether this was "
             "done; look at it, and send a new order if it is still needed"
         )
-    if standing != intent["sha256"]:
+    if present_digest != intent["sha256"]:
         content = wished(present)
-        with attempt(scope, lambda: _standing(scope, path) == standing):
+        with attempt(scope, lambda: _current_digest(scope, path) == present_digest):
             write_below(scope.root, path, content, scope.key)
     undo = {"path": path, "written_sha256": intent["sha256"]}
     undo["previous_sha256"] = intent["previous_sha256"]
@@ -85,7 +85,7 @@ def _intent(
     }
 
 
-def _standing(scope: ToolScope, path: str) -> str | None:
+def _current_digest(scope: ToolScope, path: str) -> str | None:
     return _digest(find_below(scope.root, path, MAX_BYTES))
 
 
@@ -108,15 +108,15 @@ def _replaced(was: bytes | None, path: str, find: str, replace: str) -> bytes:
     if was is None:
         raise ToolBroke(f"there is no {path!r}; write it first")
     before = text_of(was, path)
-    wanted = find.encode()
-    at = before.find(wanted)
+    needle = find.encode()
+    at = before.find(needle)
     if at < 0:
         raise ToolBroke(f"`find` does not stand in {path!r}; read the file and quote it exactly")
-    if before.find(wanted, at + 1) >= 0:
+    if before.find(needle, at + 1) >= 0:
         raise ToolBroke(
             f"`find` stands in {path!r} more than once; quote more of what is around it"
         )
-    return before[:at] + replace.encode() + before[at + len(wanted) :]
+    return before[:at] + replace.encode() + before[at + len(needle) :]
 
 
 def schema_of(required: dict[str, Json]) -> dict[str, Json]:
@@ -182,7 +182,7 @@ async def _set_session(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     if not ORDER_ID.fullmatch(session):
         raise ToolBroke(f"{session!r} is no name of a session; use letters, digits, `-`, `_`")
     refuse_references(values)
-    path = f"{place_of(scope, 'folder')}/{session}.yaml"
+    path = f"{path_of_argument(scope, 'folder')}/{session}.yaml"
     if scope.passed_over(str(scope.root / path)):
         raise ToolBroke(f"{path!r} lies in a place that is closed by the policy")
     done = await in_thread(change, scope, path, lambda was: _set(was, values, path))

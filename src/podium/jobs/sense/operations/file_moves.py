@@ -26,7 +26,7 @@ from podium.tools.file_changes import (
     fix,
     key_digest,
     must_be_file,
-    place_of,
+    path_of_argument,
     recall,
     sha256_of,
 )
@@ -35,7 +35,7 @@ from podium.tools.scope import ToolScope
 
 
 async def _move_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_move, scope, place_of(scope), place_of(scope, "to"))
+    return await in_thread(_move, scope, path_of_argument(scope), path_of_argument(scope, "to"))
 
 
 def _move(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
@@ -56,7 +56,7 @@ def _move(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
 
 
 async def _copy_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_copy, scope, place_of(scope), place_of(scope, "to"))
+    return await in_thread(_copy, scope, path_of_argument(scope), path_of_argument(scope, "to"))
 
 
 def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
@@ -71,17 +71,17 @@ def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
     elif sha256_of(read_below(scope.root, to, MAX_BYTES, single_name=True)) != intent["sha256"]:
         raise meanwhile(path, to)
     undo = {"path": to, "written_sha256": intent["sha256"], "previous_sha256": None}
-    said = {"sha256": intent["sha256"], "bytes": intent["bytes"]}
-    return {"path": path, "to": to, **said, "undo": undo}
+    facts = {"sha256": intent["sha256"], "bytes": intent["bytes"]}
+    return {"path": path, "to": to, **facts, "undo": undo}
 
 
 def _source(scope: ToolScope, path: str) -> tuple[bytes, int]:
-    found = must_be_file(status_below(scope.root, path), path)
+    status = must_be_file(status_below(scope.root, path), path)
     content = read_below(scope.root, path, MAX_BYTES, single_name=True)
     text = content.decode(errors="replace")
     if scope.redact(text) != text:
         raise ToolBroke(f"{path!r} holds a secret; it is not copied")
-    return content, stat.S_IMODE(found.st_mode) & 0o777
+    return content, stat.S_IMODE(status.st_mode) & 0o777
 
 
 def _write_copy(scope: ToolScope, path: str, to: str, intent: dict[str, Json]) -> None:
@@ -93,37 +93,37 @@ def _write_copy(scope: ToolScope, path: str, to: str, intent: dict[str, Json]) -
 
 
 async def _make_folder(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_make, scope, place_of(scope))
+    return await in_thread(_make, scope, path_of_argument(scope))
 
 
 def _make(scope: ToolScope, path: str) -> dict[str, Json]:
-    found = status_below(scope.root, path)
-    if found is not None and not stat.S_ISDIR(found.st_mode):
+    status = status_below(scope.root, path)
+    if status is not None and not stat.S_ISDIR(status.st_mode):
         raise ToolBroke(f"{path!r} is there and no folder; choose another name")
-    intent = recall(scope) or fix(scope, {"created": found is None})
-    if found is None:
+    intent = recall(scope) or fix(scope, {"created": status is None})
+    if status is None:
         make_folder_below(scope.root, path)
     return {"path": path, "created": intent["created"]}
 
 
-def must_be_free(found: os.stat_result | None, path: str) -> None:
-    if found is not None:
+def must_be_free(status: os.stat_result | None, path: str) -> None:
+    if status is not None:
         raise ToolBroke(f"{path!r} is there already and is not replaced; choose another name")
 
 
-def identity_of(found: os.stat_result) -> dict[str, Json]:
-    """What stays the same when a file or folder is moved, and differs between two of them.
+def identity_of(status: os.stat_result) -> dict[str, Json]:
+    """Return facts that stay the same when a file or folder is moved, and differ between two of them.
 
     A folder's time of change follows what is put into it, so its number alone counts. The device
     is left out: it may be another one after the machine was started again.
     """
-    if stat.S_ISDIR(found.st_mode):
-        return {"inode": found.st_ino, "bytes": None, "changed_ns": None}
-    return {"inode": found.st_ino, "bytes": found.st_size, "changed_ns": found.st_mtime_ns}
+    if stat.S_ISDIR(status.st_mode):
+        return {"inode": status.st_ino, "bytes": None, "changed_ns": None}
+    return {"inode": status.st_ino, "bytes": status.st_size, "changed_ns": status.st_mtime_ns}
 
 
-def is_same(found: os.stat_result | None, identity: dict[str, Json]) -> bool:
-    return found is not None and identity_of(found) == identity
+def is_same(status: os.stat_result | None, identity: dict[str, Json]) -> bool:
+    return status is not None and identity_of(status) == identity
 
 
 def meanwhile(path: str, to: str) -> OutcomeUnknown:
@@ -190,12 +190,12 @@ _NOTE_BYTES = 100_000
 
 
 async def _trash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_trash, scope, place_of(scope))
+    return await in_thread(_trash, scope, path_of_argument(scope))
 
 
 def _trash(scope: ToolScope, path: str) -> dict[str, Json]:
     trash = key_digest(scope)
-    to = _resting_place(trash, path)
+    to = _trash_path(trash, path)
     source = status_below(scope.root, path)
     intent = recall(scope)
     if intent is None:
@@ -213,7 +213,7 @@ def _trash(scope: ToolScope, path: str) -> dict[str, Json]:
 def _may_go(scope: ToolScope, path: str, source: os.stat_result | None) -> dict[str, Json]:
     """The identity of what is to go, and how many files that is."""
     if source is not None and stat.S_ISDIR(source.st_mode):
-        return {**identity_of(source), "files": _files_beneath(scope, scope.root / path, path)}
+        return {**identity_of(source), "files": _count_files(scope, scope.root / path, path)}
     return {**identity_of(must_be_file(source, path)), "files": 1}
 
 
@@ -221,13 +221,13 @@ def _identity(intent: dict[str, Json]) -> dict[str, Json]:
     return {name: intent[name] for name in ("inode", "bytes", "changed_ns")}
 
 
-def _files_beneath(scope: ToolScope, folder: Path, path: str) -> int:
-    """How many files go with a folder. Raises `ToolBroke` when one of them must stay in its place."""
-    files = seen = 0
+def _count_files(scope: ToolScope, folder: Path, path: str) -> int:
+    """Count the files in a folder. Raises `ToolBroke` when one of them must stay in its place."""
+    files = entries = 0
     for above, folders, names in os.walk(folder, onerror=_unreadable):
-        seen += len(folders) + len(names)
+        entries += len(folders) + len(names)
         files += len(names)
-        if seen > _MAX_ENTRIES:
+        if entries > _MAX_ENTRIES:
             raise ToolBroke(f"{path!r} holds more than {_MAX_ENTRIES} entries; trash its parts")
         for name in (*folders, *names):
             if name.lower() == ".git" or scope.passed_over(str(Path(above, name))):
@@ -248,11 +248,11 @@ def _put_into_trash(scope: ToolScope, trash: str, path: str, to: str) -> None:
 
 
 async def _untrash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_untrash, scope, place_of(scope), str(arguments["trash"]))
+    return await in_thread(_untrash, scope, path_of_argument(scope), str(arguments["trash"]))
 
 
 def _untrash(scope: ToolScope, path: str, trash: str) -> dict[str, Json]:
-    resting = _resting_place(trash, path)
+    resting = _trash_path(trash, path)
     source, target = status_below(scope.root, resting), status_below(scope.root, path)
     intent = recall(scope)
     if intent is None:
@@ -280,7 +280,7 @@ def _note(trash: str) -> str:
     return f"{_STATE}/trash/{trash}/note.json"
 
 
-def _resting_place(trash: str, path: str) -> str:
+def _trash_path(trash: str, path: str) -> str:
     return f"{_STATE}/trash/{trash}/was/{PurePosixPath(path).name}"
 
 

@@ -69,7 +69,7 @@ def _refuse_unless_empty(event: yaml.Event, path: str) -> None:
 def _entry(event: yaml.Event, before: list[_Entry], path: str) -> _Entry:
     if not isinstance(event, yaml.ScalarEvent):
         raise ToolBroke(f"{path!r} has a key that is no plain text; write it anew")
-    if any(each.key == event.value for each in before):
+    if any(entry.key == event.value for entry in before):
         raise ToolBroke(f"{path!r} has the key {event.value!r} twice; leave one of them")
     return _Entry(event.value, _start(event)[0])
 
@@ -84,17 +84,17 @@ def _start(event: yaml.Event) -> tuple[int, int]:
 
 def _edited(text: str, entries: list[_Entry], values: dict[str, Json]) -> str:
     lines = text.splitlines(keepends=True)
-    bounds = [*(each.line for each in entries), len(lines)]
-    kept = lines[: bounds[0]]
+    bounds = [*(entry.line for entry in entries), len(lines)]
+    edited = lines[: bounds[0]]
     for entry, end in zip(entries, bounds[1:], strict=True):
         block = lines[entry.line : end]
         if entry.key in values:
             block = [_dumped({entry.key: values[entry.key]}), *_tail(block)]
-        kept += block
-    if kept and not kept[-1].endswith("\n"):
-        kept.append("\n")
+        edited += block
+    if edited and not edited[-1].endswith("\n"):
+        edited.append("\n")
     new = {key: value for key, value in values.items() if key not in {e.key for e in entries}}
-    return "".join(kept) + (_dumped(new) if new else "")
+    return "".join(edited) + (_dumped(new) if new else "")
 
 
 def _tail(block: list[str]) -> list[str]:

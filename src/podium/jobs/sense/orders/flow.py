@@ -21,7 +21,7 @@ from podium.core.errors import (
     UnknownTool,
 )
 from podium.core.model import Json
-from podium.jobs.sense.deps import WORKER, Weight, WorkerKit
+from podium.jobs.sense.deps import WORKER, Weight, WorkerDeps
 from podium.jobs.sense.orders.operation_writer import Worded, with_ops
 from podium.jobs.sense.orders.release import (
     BEGINNING,
@@ -65,21 +65,21 @@ class Poisonous(Exception):
         self.op = op
 
 
-def work_order(kit: WorkerKit) -> FlowBody:
+def work_order(deps: WorkerDeps) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def carry_out(ctx: FlowContext, job: OrderJob) -> Json:
         order, poison = job.order, None
         try:
-            order = await _usable(ctx, kit, job)
-            await _weighed(ctx, kit, order)
-            approval = await _released(ctx, kit, job)
+            order = await _usable(ctx, deps, job)
+            await _weighed(ctx, deps, order)
+            approval = await _released(ctx, deps, job)
             for number, op in enumerate(order.ops, start=1):
-                await _do(ctx, kit, op, number, approval, order)
-        except Poisonous as found:
-            poison = found
-        ack = await _answered(ctx, kit, job, order, poison)
-        await _put_away(ctx, kit, job, "parked" if poison else "done", ack.error)
+                await _do(ctx, deps, op, number, approval, order)
+        except Poisonous as error:
+            poison = error
+        ack = await _answered(ctx, deps, job, order, poison)
+        await _put_away(ctx, deps, job, "parked" if poison else "done", ack.error)
         if poison:
             # The order has its answer; the run must not pass for one that met its goal.
             raise PlanFailed(f"order {ack.wo_id!r} is {ack.status}: {ack.error}")
@@ -88,34 +88,34 @@ def work_order(kit: WorkerKit) -> FlowBody:
     return carry_out
 
 
-async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
+async def _usable(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> WorkOrder:
     """The order with operations to perform. Raises `Poisonous`."""
     order = job.order
     if order is None or job.fault:
         raise Poisonous("parked", job.fault or "it holds no order")
-    if before := await ctx.step("seen", partial(_seen_before, kit, order)):
+    if before := await ctx.step("seen", partial(_duplicate_reason, deps, order)):
         raise Poisonous("duplicate", before)
-    options = kit.options
+    options = deps.options
     for looked in count():
         worded = await with_ops(
             ctx, order,
-            writer=kit.writer if not looked else None, store=kit.store, purse=kit.purse, desk=kit.desk,
-            options=options, show=kit.show,
+            writer=deps.writer if not looked else None, store=deps.store, budget=deps.budget, workspace=deps.workspace,
+            options=options, show=deps.show,
         )  # fmt: skip
         order = worded.order
         if order.ops:
             return order
         if not order.tasks:
             raise Poisonous("parked", "it has neither `ops` nor `tasks`; say what is to be done")
-        place = f"{options.layout.claimed}/{job.claim}"
+        path = f"{options.layout.claimed}/{job.claim}"
         await ctx.ask_person(
             "ops",
             f"order {order.id!r} says in words what to do and has no `ops`{_why_none(worded)}; write them into "
-            f"{place!r}, then `podium resume {ctx.run.id}`",
+            f"{path!r}, then `podium resume {ctx.run.id}`",
             index=looked,
         )
         opened = await ctx.step(
-            "open-again", partial(_opened, kit, job), index=looked, returns=OpenedOrder
+            "open-again", partial(_opened, deps, job), index=looked, returns=OpenedOrder
         )
         if opened.fault or opened.order is None or opened.order.id != order.id:
             raise Poisonous("parked", opened.fault or "the file holds another order now")
@@ -127,45 +127,45 @@ def _why_none(worded: Worded) -> str:
     return f", and none could be made ({worded.cannot})" if worded.cannot else ""
 
 
-async def _seen_before(kit: WorkerKit, order: WorkOrder, step: StepContext) -> str:
-    """Why an order of this name must not be done now; empty when it may, and its name is taken then."""
-    before = await asyncio.to_thread(answer_to, kit.inbox, order.id)
+async def _duplicate_reason(deps: WorkerDeps, order: WorkOrder, step: StepContext) -> str:
+    """Return the reason why an order of this name must not be done now; empty if it may, and then its name is taken."""
+    before = await asyncio.to_thread(answer_to, deps.inbox, order.id)
     if before is not None and before.status == "done":
         # Also by this very run: it was answered under a record that is gone.
         return f"an order {order.id!r} was done at {before.finished_at.isoformat()}; {ANOTHER_ID}"
-    now = kit.clock.now()
-    mine = await kit.store.write(lambda tx: take_name(tx, order.id, step.run_id, now))
+    now = deps.clock.now()
+    mine = await deps.store.write(lambda tx: take_name(tx, order.id, step.run_id, now))
     return "" if mine else f"another order {order.id!r} is under way or was done; {ANOTHER_ID}"
 
 
-async def _opened(kit: WorkerKit, job: OrderJob, step: StepContext) -> OpenedOrder:
-    return await asyncio.to_thread(lambda: kit.inbox.open(_claim(kit, job, step.run_id)))
+async def _opened(deps: WorkerDeps, job: OrderJob, step: StepContext) -> OpenedOrder:
+    return await asyncio.to_thread(lambda: deps.inbox.open(_claim(deps, job, step.run_id)))
 
 
-async def _weighed(ctx: FlowContext, kit: WorkerKit, order: WorkOrder) -> None:
+async def _weighed(ctx: FlowContext, deps: WorkerDeps, order: WorkOrder) -> None:
     """Nothing is done of an order of which a part never could be. Raises `Poisonous`."""
 
     async def look(step: StepContext) -> Weight:
-        return kit.weigh(order)
+        return deps.weigh(order)
 
     weight = await ctx.step("weigh", look, returns=Weight)
     if weight.refused:
         raise Poisonous("refused", weight.refused, weight.refused_op)
 
 
-async def _released(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> Approval | None:
+async def _released(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> Approval | None:
     """The yes under which it was delivered, as it holds for these very operations."""
 
     async def look(step: StepContext) -> Approval | None:
-        known = await asyncio.to_thread(kit.trust.entries)
-        return await kit.store.write(lambda tx: release(tx, kit, job, step.run_id, known))
+        entries = await asyncio.to_thread(deps.trust.entries)
+        return await deps.store.write(lambda tx: release(tx, deps, job, step.run_id, entries))
 
     return await ctx.step("release", look, returns=Approval | None)
 
 
 async def _do(
     ctx: FlowContext,
-    kit: WorkerKit,
+    deps: WorkerDeps,
     op: Operation,
     number: int,
     approval: Approval | None,
@@ -175,57 +175,57 @@ async def _do(
     tries = 0
     for attempt in count():
         name = f"call.again-{attempt}" if attempt else "call"
-        act = partial(_act, kit, op, number, approval, order)
-        found = await ctx.step(name, act, index=number, returns=CallOutcome | Refusal)
-        if isinstance(found, Refusal):
-            if found.approval_id is None:
-                why = f"op {number} ({op.line}): {found.decision.reason}"
+        act = partial(_act, deps, op, number, approval, order)
+        outcome = await ctx.step(name, act, index=number, returns=CallOutcome | Refusal)
+        if isinstance(outcome, Refusal):
+            if outcome.approval_id is None:
+                why = f"op {number} ({op.line}): {outcome.decision.reason}"
                 raise Poisonous("refused", why, number)
             wait = number * 1_000 + attempt
-            await ctx.wait(f"approval:{found.approval_id}", index=wait, until=found.deadline)
-            if attempt > kit.options.most_tries + MAX_CRASHES:
+            await ctx.wait(f"approval:{outcome.approval_id}", index=wait, until=outcome.deadline)
+            if attempt > deps.options.most_tries + MAX_CRASHES:
                 why = f"op {number} ({op.line}): nobody approved it in time"
                 raise Poisonous("refused", why, number)
             continue
-        if found.ok:
+        if outcome.ok:
             return
         tries += 1
-        if found.unknown or not _may_be_repeated(kit, op) or _NO_SPACE in found.error:
-            raise Poisonous("failed", f"op {number} ({op.line}) failed: {found.error}", number)
-        if tries >= kit.options.most_tries:
-            why = f"op {number} ({op.line}) failed {tries} times: {found.error}"
+        if outcome.unknown or not _may_be_repeated(deps, op) or _NO_SPACE in outcome.error:
+            raise Poisonous("failed", f"op {number} ({op.line}) failed: {outcome.error}", number)
+        if tries >= deps.options.most_tries:
+            why = f"op {number} ({op.line}) failed {tries} times: {outcome.error}"
             raise Poisonous("failed", why, number)
         seconds = BACKOFF_SECONDS * 2 ** (tries - 1)
         await ctx.sleep("again", index=number * 1_000 + attempt, seconds=seconds)
     raise AssertionError("attempts are counted without end")
 
 
-def _may_be_repeated(kit: WorkerKit, op: Operation) -> bool:
-    """Whether a failed try did nothing that a second one would do again. A command may have."""
+def _may_be_repeated(deps: WorkerDeps, op: Operation) -> bool:
+    """True if the operation can be tried again safely. A command may have had an effect."""
     tool, _ = op.call
-    return any(spec.name == tool and spec.idempotent for spec in kit.toolbox.specs())
+    return any(spec.name == tool and spec.idempotent for spec in deps.toolbox.specs())
 
 
 async def _act(
-    kit: WorkerKit,
+    deps: WorkerDeps,
     op: Operation,
     number: int,
     approval: Approval | None,
     order: WorkOrder,
     step: StepContext,
 ) -> CallOutcome | Refusal:
-    crashed = await kit.store.write(lambda tx: _begun(kit, tx, step))
+    crashed = await deps.store.write(lambda tx: _begun(deps, tx, step))
     if crashed > MAX_CRASHES:
         return CallOutcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
     try:
-        kit.store.must_have_room()
+        deps.store.must_have_room()
     except StoreFull as full:
         # An answer, so that whoever sent the order knows: it may be sent again.
         return CallOutcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
-    toolbox = kit.toolbox
+    toolbox = deps.toolbox
     tool, arguments = op.call
     # What an agent made of words was led to by whatever that agent read.
-    composed = tuple(each for each in order.provenance if each.startswith("agent:"))
+    composed = tuple(source for source in order.provenance if source.startswith("agent:"))
     try:
         call = toolbox.normalise(
             tool, arguments,
@@ -233,19 +233,19 @@ async def _act(
         )  # fmt: skip
     except (BadArguments, UnknownTool) as error:
         return CallOutcome(ok=False, error=str(error))
-    place = PlanPosition(step=number, approval_id=approval.id if approval else None)
-    return await toolbox.perform(call.model_copy(update={"plan": place}), step.checkpoint)
+    position = PlanPosition(step=number, approval_id=approval.id if approval else None)
+    return await toolbox.perform(call.model_copy(update={"plan": position}), step.checkpoint)
 
 
-def _begun(kit: WorkerKit, tx: Transaction, step: StepContext) -> int:
+def _begun(deps: WorkerDeps, tx: Transaction, step: StepContext) -> int:
     counter = f"order-op:{step.idempotency_key}"
-    tx.count(counter, kit.clock.now())
+    tx.count(counter, deps.clock.now())
     return int(tx.counted(counter, BEGINNING))
 
 
 async def _answered(
     ctx: FlowContext,
-    kit: WorkerKit,
+    deps: WorkerDeps,
     job: OrderJob,
     order: WorkOrder | None,
     poison: Poisonous | None,
@@ -253,29 +253,29 @@ async def _answered(
     """Say in the outbox how it ended, and in the book of trust if it ended badly."""
 
     async def write(step: StepContext) -> Ack:
-        wo_id = await _written(kit, partial(_addressee, kit, job, order))
-        ack = await kit.store.read(partial(_ack, kit, step.run_id, wo_id, order, poison))
+        wo_id = await _written(deps, partial(_addressee, deps, job, order))
+        ack = await deps.store.read(partial(_ack, deps, step.run_id, wo_id, order, poison))
         if ack.status != "duplicate":
-            await _written(kit, partial(_acknowledge, kit, job, ack))
+            await _written(deps, partial(_acknowledge, deps, job, ack))
         if order is not None and ack.status != "done":
-            now = kit.clock.now()
-            await kit.store.write(lambda tx: free_name(tx, order.id, step.run_id, now))
+            now = deps.clock.now()
+            await deps.store.write(lambda tx: free_name(tx, order.id, step.run_id, now))
         if order is not None and ack.status in ("failed", "refused"):
-            await _written(kit, partial(_incident, kit, order, ack))
+            await _written(deps, partial(_incident, deps, order, ack))
         return ack
 
     return await ctx.step("ack", write, returns=Ack)
 
 
-def _addressee(kit: WorkerKit, job: OrderJob, order: WorkOrder | None) -> str:
+def _addressee(deps: WorkerDeps, job: OrderJob, order: WorkOrder | None) -> str:
     """Under which name it is answered. A file that cannot be done never hides that an order of its id was."""
     if order is None:
         return job.file
-    return job.file if job.fault and was_done(kit.inbox, order.id) else order.id
+    return job.file if job.fault and was_done(deps.inbox, order.id) else order.id
 
 
 def _ack(
-    kit: WorkerKit,
+    deps: WorkerDeps,
     run_id: str,
     wo_id: str,
     order: WorkOrder | None,
@@ -293,20 +293,20 @@ def _ack(
         run_id=run_id,
         worker=run.owner or "" if run else "",
         ops=op_results(view, run_id, order.ops, stopped=stopped, why=why) if order else (),
-        finished_at=kit.clock.now(),
+        finished_at=deps.clock.now(),
     )
 
 
-def _acknowledge(kit: WorkerKit, job: OrderJob, ack: Ack) -> None:
-    kit.inbox.acknowledge(ack)
-    if ack.status == "done" and answer_to(kit.inbox, job.file) is not None:
+def _acknowledge(deps: WorkerDeps, job: OrderJob, ack: Ack) -> None:
+    deps.inbox.acknowledge(ack)
+    if ack.status == "done" and answer_to(deps.inbox, job.file) is not None:
         # What was said of this file while no id could be read in it is no longer so.
-        kit.inbox.acknowledge(ack.model_copy(update={"wo_id": job.file}))
+        deps.inbox.acknowledge(ack.model_copy(update={"wo_id": job.file}))
 
 
-def _incident(kit: WorkerKit, order: WorkOrder, ack: Ack) -> None:
+def _incident(deps: WorkerDeps, order: WorkOrder, ack: Ack) -> None:
     for zone in order.zones:
-        kit.trust.add(
+        deps.trust.add(
             TrustEntry(
                 kind="incident",
                 target=order.target or "-",
@@ -319,25 +319,25 @@ def _incident(kit: WorkerKit, order: WorkOrder, ack: Ack) -> None:
 
 
 async def _put_away(
-    ctx: FlowContext, kit: WorkerKit, job: OrderJob, shelf: Shelf, why: str
+    ctx: FlowContext, deps: WorkerDeps, job: OrderJob, shelf: Shelf, why: str
 ) -> None:
     async def move(step: StepContext) -> str:
         def put_away() -> str:
-            return kit.inbox.put_away(_claim(kit, job, step.run_id), shelf, why)
+            return deps.inbox.put_away(_claim(deps, job, step.run_id), shelf, why)
 
-        return await _written(kit, put_away)
+        return await _written(deps, put_away)
 
     await ctx.step("put-away", move)
 
 
-def _claim(kit: WorkerKit, job: OrderJob, run_id: str) -> Claim:
+def _claim(deps: WorkerDeps, job: OrderJob, run_id: str) -> Claim:
     """The claimed file, found by its run: its name may stand in the record without what looked like a secret."""
-    claims = kit.inbox.claims()
+    claims = deps.inbox.claims()
     recorded = Claim(name=job.claim, file=job.file, run_id=run_id, worker="")
-    return next((each for each in claims if each.run_id == run_id), recorded)
+    return next((claim for claim in claims if claim.run_id == run_id), recorded)
 
 
-async def _written(kit: WorkerKit, write: Callable[[], T]) -> T:
+async def _written(deps: WorkerDeps, write: Callable[[], T]) -> T:
     """Write to a folder, on a full disk in space that was kept back for it.
 
     What cannot be written now is written later: the order was done, and must be answered.
@@ -346,10 +346,10 @@ async def _written(kit: WorkerKit, write: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(write)
         except (NotPossibleNow, OSError) as error:
-            if not (_is_full(error) and kit.store.make_room()):
+            if not (_is_full(error) and deps.store.make_room()):
                 raise BridgeUnusable(str(error)) from error
 
 
 def _is_full(error: BaseException) -> bool:
-    told = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(told, OSError) and told.errno in NO_SPACE
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno in NO_SPACE

@@ -26,7 +26,7 @@ RECORD_GONE = (
 )
 IN_PLAIN_TEXT = "it holds a secret in plain text; let the program read a variable"
 PAUSE_SECONDS = 1.0
-"""How often the folder is looked at. A look is one call to the file system when nothing changed."""
+"""Seconds between two looks at the folder. A look is one system call when nothing changed."""
 MAX_AT_ONCE = 50
 """Orders that are taken in one go, so that workers share what lies there."""
 
@@ -40,15 +40,15 @@ class InboxTender:
     store: Store
     ids: Ids
     settings: dict[str, Json]
-    """What runs record of today's settings."""
+    """Settings that runs record."""
     root: str
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     """Takes what a person should know although nobody asked."""
 
     redact: Callable[[str], str]
     """The text without its secrets."""
     paused: str = ""
-    """Why nothing is taken at present. Empty: orders are."""
+    """Reason why no orders are taken at present. Empty: they are."""
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def tend(self) -> int:
@@ -68,20 +68,20 @@ class InboxTender:
         for error in started:
             if isinstance(error, PodiumError):
                 raise error
-        return sum(each is True for each in started)
+        return sum(outcome is True for outcome in started)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Go on until told to stop. What cannot be done now is told once, and tried again."""
-        told = ""
+        reported = ""
         while not stop.is_set():
             taken = 0
             try:
                 taken = await self.tend()
-                told = ""
+                reported = ""
             except PodiumError as error:
-                if str(error) != told:
-                    told = str(error)
-                    self.tell(f"inbox: {told}")
+                if str(error) != reported:
+                    reported = str(error)
+                    self.notify(f"inbox: {reported}")
             try:
                 async with asyncio.timeout(0 if taken else PAUSE_SECONDS):
                     await stop.wait()
@@ -98,51 +98,53 @@ class InboxTender:
 
     async def _left_behind(self, taken: Sequence[Claim]) -> list[Claim]:
         """Claims without a run whose worker is dead, or is this one: it never came to the record."""
-        claims = [each for each in await asyncio.to_thread(self.inbox.claims) if each not in taken]
+        claims = [
+            claim for claim in await asyncio.to_thread(self.inbox.claims) if claim not in taken
+        ]
         if not claims:
             return []
         alive = await self.engine.alive()
-        known = await self.store.read(
-            lambda view: {each.run_id for each in claims if view.run(each.run_id) is not None}
+        stored = await self.store.read(
+            lambda view: {claim.run_id for claim in claims if view.run(claim.run_id) is not None}
         )
         orphans = [
-            each for each in claims if _is_orphan(each, known, alive - {self.engine.worker_id})
+            claim for claim in claims if _is_orphan(claim, stored, alive - {self.engine.worker_id})
         ]
         older = await self.store.read(
-            lambda view: [each for each in orphans if _is_older(view, each)]
+            lambda view: [orphan for orphan in orphans if _is_older(view, orphan)]
         )
         for claim in older:
             await asyncio.to_thread(self.inbox.put_away, claim, "parked", RECORD_GONE)
-            self.tell(f"inbox: {claim.file!r} is parked: {RECORD_GONE}")
-        return [each for each in orphans if each not in older]
+            self.notify(f"inbox: {claim.file!r} is parked: {RECORD_GONE}")
+        return [orphan for orphan in orphans if orphan not in older]
 
     async def _stranded(self) -> list[tuple[Run, Claim]]:
         """Claims whose runs ended without putting them away: they were cancelled, or broke."""
         claims = await asyncio.to_thread(self.inbox.claims)
         if not claims:
             return []
-        runs = await self.store.read(lambda view: [view.run(each.run_id) for each in claims])
+        runs = await self.store.read(lambda view: [view.run(claim.run_id) for claim in claims])
         # Looked at again: a run puts its file away just before it ends.
         still = await asyncio.to_thread(self.inbox.claims)
-        found = zip(runs, claims, strict=True)
-        return [(run, each) for run, each in found if run and run.status.ended and each in still]
+        pairs = zip(runs, claims, strict=True)
+        return [(run, claim) for run, claim in pairs if run and run.status.ended and claim in still]
 
     async def _ended(self, run: Run, claim: Claim) -> bool | PodiumError:
         """Answer and put away what its run left behind. Gives False: nothing was started."""
         try:
             ack = await self.store.read(partial(_ack_for, run, claim, self.engine.worker_id))
-            said = await asyncio.to_thread(self._said, ack)
-            shelf: Shelf = "done" if said.status == "done" else "parked"
+            answer = await asyncio.to_thread(self._answer, ack)
+            shelf: Shelf = "done" if answer.status == "done" else "parked"
             if shelf == "parked":
                 await self.store.write(lambda tx: free_name(tx, ack.wo_id, run.id, tx.now()))
-            await asyncio.to_thread(self.inbox.put_away, claim, shelf, said.error)
+            await asyncio.to_thread(self.inbox.put_away, claim, shelf, answer.error)
         except PodiumError as error:
             return error
         if shelf == "parked":
-            self.tell(f"inbox: {claim.file!r} is parked: {said.error}")
+            self.notify(f"inbox: {claim.file!r} is parked: {answer.error}")
         return False
 
-    def _said(self, ack: Ack) -> Ack:
+    def _answer(self, ack: Ack) -> Ack:
         """The answer to the order: what its run said of it, or else this one."""
         before = answer_to(self.inbox, ack.wo_id)
         if before is not None and before.run_id == ack.run_id:
@@ -159,23 +161,25 @@ class InboxTender:
 
     async def _job(self, claim: Claim) -> OrderJob:
         opened = await asyncio.to_thread(self.inbox.open, claim)
-        order, fault = opened.order, opened.fault
+        order, problem = opened.order, opened.fault
         if order is not None and self._holds_secret(order):
             # The record would keep it without the secret, and something else would be done than was sent.
-            order, fault = self._addressed(order), fault or IN_PLAIN_TEXT
-        return OrderJob(claim=claim.name, file=claim.file, order=order, fault=fault, root=self.root)
+            order, problem = self._addressed(order), problem or IN_PLAIN_TEXT
+        return OrderJob(
+            claim=claim.name, file=claim.file, order=order, fault=problem, root=self.root
+        )
 
     def _addressed(self, order: WorkOrder) -> WorkOrder | None:
         """No more of it than whom to answer; None where that holds a secret, too."""
-        known = (WorkOrder(id=order.id, title=title) for title in (order.title, order.id))
-        return next((each for each in known if not self._holds_secret(each)), None)
+        reduced = (WorkOrder(id=order.id, title=title) for title in (order.title, order.id))
+        return next((candidate for candidate in reduced if not self._holds_secret(candidate)), None)
 
     def _holds_secret(self, order: WorkOrder) -> bool:
         text = json_of(order)
         return self.redact(text) != text
 
     async def _start(self, claim: Claim) -> bool:
-        """Whether its run was stored by this call, and not by somebody who found it left behind too."""
+        """Start the claim's run. False if another worker that found it left behind has stored it."""
         job = await self._job(claim)
         title = job.order.title if job.order else claim.file
         try:
@@ -221,12 +225,12 @@ def _open_book(tx: Transaction) -> None:
 
 
 def _is_older(view: StoreView, claim: Claim) -> bool:
-    """Whether it was taken before this record began: what became of it stood in another one, which is gone."""
+    """True if it was taken before this record began: its fate was recorded in another one, which is gone."""
     try:
         return view.counted(OPENED, minted_at(claim.run_id)) > 0
     except ValueError:
         return True
 
 
-def _is_orphan(claim: Claim, known: Collection[str], alive: Collection[str]) -> bool:
-    return claim.run_id not in known and claim.worker not in alive
+def _is_orphan(claim: Claim, stored: Collection[str], alive: Collection[str]) -> bool:
+    return claim.run_id not in stored and claim.worker not in alive

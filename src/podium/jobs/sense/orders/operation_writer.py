@@ -25,7 +25,7 @@ from podium.jobs.sense.planning.bundle import (
     clean_line,
     cut,
 )
-from podium.jobs.sense.planning.plan_schema import operations_in_words, zones_in_words
+from podium.jobs.sense.planning.plan_schema import operations_text, zones_text
 from podium.ports import FlowContext, StepContext, Store, StoreView
 
 BUNDLE_BYTES = 40_000
@@ -47,7 +47,7 @@ class Evidence(FrozenModel):
     files: tuple[Sensed, ...] = ()
 
 
-async def evidence(
+async def gather_evidence(
     ctx: FlowContext,
     store: Store,
     show: ShowFile,
@@ -62,8 +62,8 @@ async def evidence(
     async def look(step: StepContext) -> Evidence:
         names = (order.delivered_by, step.run_id)
         bundle = await store.read(lambda view: _bundle(view, names))
-        places = paths_in(order, safe_zones)
-        files = await asyncio.to_thread(lambda: tuple(_within(show(place) for place in places)))
+        paths = paths_in(order, safe_zones)
+        files = await asyncio.to_thread(lambda: tuple(_within(show(path) for path in paths)))
         return Evidence(state=_state(bundle) if bundle else "", files=files)
 
     if await store.read(lambda view: recorded_without(view, run_id, "evidence", before=before)):
@@ -74,28 +74,28 @@ async def evidence(
 
 def paths_in(order: WorkOrder, safe_zones: Sequence[str]) -> list[str]:
     """Paths in the order's words that lie in the zones, in the order in which they are named."""
-    words = "\n".join((order.title, order.summary, *order.tasks))
-    named = (found.rstrip(".") for found in _PATH.findall(words))
+    text = "\n".join((order.title, order.summary, *order.tasks))
+    named = (match.rstrip(".") for match in _PATH.findall(text))
     zones = tuple(f"{zone.rstrip('/')}/" for zone in safe_zones)
-    inside = (each for each in named if each.startswith(zones) and ".." not in each.split("/"))
+    inside = (path for path in named if path.startswith(zones) and ".." not in path.split("/"))
     return list(dict.fromkeys(inside))[:MAX_FILES]
 
 
 def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
     """All of them, and of those that have no room any more the names."""
-    room = FILES_CHARACTERS
-    for each in files:
-        size = len(each.content) if isinstance(each.content, str) else 0
-        if size > room:
+    left = FILES_CHARACTERS
+    for file in files:
+        size = len(file.content) if isinstance(file.content, str) else 0
+        if size > left:
             left_out = {"condition": "too_large", "why": "there is no room for it here"}
-            yield each.model_copy(update={**left_out, "content": None})
+            yield file.model_copy(update={**left_out, "content": None})
         else:
-            room -= size
-            yield each
+            left -= size
+            yield file
 
 
 def _bundle(view: StoreView, names: Sequence[str]) -> Bundle | None:
-    """What was planned for when the order was proposed, found through the runs that led to it."""
+    """Find the bundle that was planned for when the order was proposed, through the runs that led to it."""
     for name in names:
         run = view.run(name) if name else None
         for _ in range(MAX_ANCESTORS):
@@ -111,24 +111,24 @@ def _state(bundle: Bundle) -> str:
     return bundle_json(bundle_of(bundle.root, bundle.looks, limit_bytes=BUNDLE_BYTES))
 
 
-def evidence_words(shown: Evidence) -> str:
+def evidence_text(evidence: Evidence) -> str:
     """The sections of a prompt that hold it."""
-    return "\n\n".join(_sections(shown))
+    return "\n\n".join(_sections(evidence))
 
 
-def _sections(shown: Evidence) -> Iterator[str]:
-    if shown.state:
-        yield f"# The state of the system that led to it\n{as_data(shown.state)}"
-    for each in shown.files:
-        head = f"# The file {each.place}"
-        if isinstance(each.content, str) and each.condition == "ok":
-            yield f"{head}\n{as_data(each.content)}" if each.content else f"{head}\nIt is empty."
+def _sections(evidence: Evidence) -> Iterator[str]:
+    if evidence.state:
+        yield f"# The state of the system that led to it\n{as_data(evidence.state)}"
+    for file in evidence.files:
+        head = f"# The file {file.place}"
+        if isinstance(file.content, str) and file.condition == "ok":
+            yield f"{head}\n{as_data(file.content)}" if file.content else f"{head}\nIt is empty."
         else:
-            yield f"{head}\nIt is not shown: {each.why or each.condition}."
+            yield f"{head}\nIt is not shown: {file.why or file.condition}."
 
 
-def writer_said(view: StoreView, run_id: str) -> str:
-    """Why no operations could be made in this run, in the words of whom it asked. Empty: it asked nobody, or could."""
+def writer_refusal(view: StoreView, run_id: str) -> str:
+    """Return the writer's reason for deriving no operations in this run. Empty: it was not asked, or it could."""
     step = view.step(run_id, "operations")
     output: Json = step.output if step is not None else None
     payload = output.get("payload") if isinstance(output, dict) else None
@@ -169,7 +169,7 @@ class Worded:
     order: WorkOrder
     """With operations, where it had some or some could be made."""
     cannot: str = ""
-    """Why none could be made, says whoever was asked."""
+    """Reason of the agent why it could make none."""
 
 
 async def with_ops(
@@ -178,20 +178,20 @@ async def with_ops(
     *,
     writer: RoleAgent | None,
     store: Store,
-    purse: BudgetTracker,
-    desk: str,
+    budget: BudgetTracker,
+    workspace: str,
     options: SenseOptions,
     show: ShowFile,
 ) -> Worded:
     """The order with operations. As it is where it has some, or where nobody could make any of its words."""
     if order.ops or not order.tasks or writer is None:
         return Worded(order)
-    shown = await evidence(ctx, store, show, order, options.safe_zones, before=OPERATIONS)
-    sources = (*order.provenance, *((FILES,) if shown.files else ()))
+    evidence = await gather_evidence(ctx, store, show, order, options.safe_zones, before=OPERATIONS)
+    sources = (*order.provenance, *((FILES,) if evidence.files else ()))
     try:
         reply = await ask(
-            ctx, writer, writing_prompt(order, shown, options), budget=purse, name=OPERATIONS,
-            workspace=desk, contract=OpsReply, provenance=sources,
+            ctx, writer, writing_prompt(order, evidence, options), budget=budget, name=OPERATIONS,
+            workspace=workspace, contract=OpsReply, provenance=sources,
         )  # fmt: skip
         made = OpsReply.model_validate(reply.payload)
     except StepFailed as failed:
@@ -203,13 +203,13 @@ async def with_ops(
     return Worded(order.model_copy(update={"ops": made.ops, "provenance": (*sources, source)}))
 
 
-def writing_prompt(order: WorkOrder, shown: Evidence, options: SenseOptions) -> str:
-    words = {"title": order.title, "summary": order.summary, "tasks": order.tasks}
-    found = evidence_words(shown)
+def writing_prompt(order: WorkOrder, evidence: Evidence, options: SenseOptions) -> str:
+    document = {"title": order.title, "summary": order.summary, "tasks": order.tasks}
+    sections = evidence_text(evidence)
     return _PROMPT.format(
         only_data=ONLY_DATA,
-        order=as_data(json.dumps(words, ensure_ascii=False, indent=1)),
-        shown=f"{found}\n\n" if found else "",
-        operations=operations_in_words(),
-        zones=zones_in_words(options.safe_zones, options.forbidden_zones),
+        order=as_data(json.dumps(document, ensure_ascii=False, indent=1)),
+        shown=f"{sections}\n\n" if sections else "",
+        operations=operations_text(),
+        zones=zones_text(options.safe_zones, options.forbidden_zones),
     )

@@ -41,7 +41,7 @@ def asked_order(approval: Approval) -> WorkOrder:
 
 
 def editable_text(order: WorkOrder) -> str:
-    """What a person may change of an order, as YAML."""
+    """Return the editable fields of an order as YAML."""
     record = order.model_dump(mode="json", exclude_defaults=True, exclude=set(OF_PODIUM))
     plain = _dumped(record, unicode=True)
     # What cannot be seen is written in YAML's own way, and means the same.
@@ -50,17 +50,17 @@ def editable_text(order: WorkOrder) -> str:
 
 def edited_order(asked: WorkOrder, text: str) -> WorkOrder:
     """The order as it was changed, under the next id: one id is delivered once. Raises `BadInput`."""
-    said = _plain(text)
-    if not isinstance(said, dict):
+    fields = _plain(text)
+    if not isinstance(fields, dict):
         raise BadInput("the order is no YAML with keys; write `title:`, `ops:` and so on")
-    if taken := [name for name in OF_PODIUM if name in said]:
+    if taken := [name for name in OF_PODIUM if name in fields]:
         raise BadInput(f"{', '.join(taken)} of an order are Podium's to say; leave them out")
     own = asked.model_dump(mode="json", exclude_defaults=True)
-    kept = {name: own[name] for name in ("provenance", "created_at") if name in own}
+    unchanged = {name: own[name] for name in ("provenance", "created_at") if name in own}
     try:
-        order = WorkOrder.model_validate({**said, **kept, "id": _next_id(asked.id)})
+        order = WorkOrder.model_validate({**fields, **unchanged, "id": _next_id(asked.id)})
     except ValidationError as error:
-        raise BadInput(f"the order does not hold: {_faults(error)}") from None
+        raise BadInput(f"the order does not hold: {_problems_text(error)}") from None
     if order.model_copy(update={name: getattr(asked, name) for name in OF_PODIUM}) == asked:
         raise BadInput("nothing was changed; approve it as it is, or change something")
     return order
@@ -79,8 +79,8 @@ async def refuse_impossible(podium: Podium, order: WorkOrder) -> None:
 
 
 def _next_id(order_id: str) -> str:
-    found = _EDITION.search(order_id)
-    ending = f"-R{int(found[1]) + 1 if found else 2}"
+    match = _EDITION.search(order_id)
+    ending = f"-R{int(match[1]) + 1 if match else 2}"
     return _EDITION.sub("", order_id)[: MAX_ID - len(ending)] + ending
 
 
@@ -111,6 +111,8 @@ def _represented(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-def _faults(error: ValidationError) -> str:
-    found = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-    return "; ".join(found)[:1000]
+def _problems_text(error: ValidationError) -> str:
+    messages = (
+        f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()
+    )
+    return "; ".join(messages)[:1000]

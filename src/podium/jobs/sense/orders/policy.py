@@ -53,17 +53,17 @@ def worker_layer(options: SenseOptions) -> PolicyLayer:
 
 
 def own_files(options: SenseOptions) -> tuple[str, ...]:
-    """What the loop tells of itself, which orders may not rewrite."""
+    """Return the loop's own logs and telemetry, which orders may not rewrite."""
     return (options.layout.log, options.layout.parser_log, options.layout.telemetry)
 
 
 def steering(options: SenseOptions) -> tuple[str, ...]:
-    """What the loop goes by: its rules, and what people are shown to move into the inbox."""
+    """Return the paths that steer the loop: its rules, and the candidates that people move into the inbox."""
     return (*((options.rules,) if options.rules else ()), options.layout.candidates)
 
 
 def unconfined_layer() -> PolicyLayer:
-    """Where the kernel holds nothing, no command of an order runs unasked, whatever rules for developers say."""
+    """Without kernel confinement no command of an order runs unasked, whatever rules for developers say."""
     rule = {
         "name": "orders-run-nothing-unconfined",
         "tool": "run_command",
@@ -120,8 +120,8 @@ MAX_LOOKED_AT = 500_000
 """Files of safe zones that are looked at for second names."""
 
 
-class OrderFence:
-    """Fences for the commands of orders; see `Enclosures`."""
+class OrderConfinement:
+    """Confinement of the commands of work orders; a `ConfinementProvider`."""
 
     def __init__(
         self,
@@ -157,20 +157,20 @@ class OrderFence:
 
     def _mounts(self, root: Path) -> Iterator[Mount]:
         yield Mount(source=str(root), target=str(root))
-        for place in _plain_folders(root, self._options.safe_zones):
-            yield Mount(source=place, target=place, writable=True)
+        for folder in _plain_folders(root, self._options.safe_zones):
+            yield Mount(source=folder, target=folder, writable=True)
         layout = self._options.layout
         # Orders and answers are written by the worker alone.
         bridge = (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks)
-        for place in bridge:
+        for folder in bridge:
             # One that is not there yet could be made by a command, and filled with answers of its own.
-            _make_plain_folder(root, place)
-        for place in _plain_folders(root, (*bridge, *steering(self._options))):
-            yield Mount(source=place, target=place)
+            _make_plain_folder(root, folder)
+        for folder in _plain_folders(root, (*bridge, *steering(self._options))):
+            yield Mount(source=folder, target=folder)
         self._hold_launchers(root)
         for file in (
-            root / place
-            for place in (*LAUNCHERS, *own_files(self._options), *steering(self._options))
+            root / path
+            for path in (*LAUNCHERS, *own_files(self._options), *steering(self._options))
         ):
             if _is_plain_file(file):
                 yield Mount(source=str(file), target=str(file))
@@ -183,18 +183,20 @@ class OrderFence:
 
     def _hold_launchers(self, root: Path) -> None:
         """One that is not there yet could be made by a command, and started by a scheduler later on."""
-        from podium.jobs.sense.io.layout import place_shims
+        from podium.jobs.sense.io.layout import write_shims
 
         writable = list(_plain_folders(root, self._options.safe_zones))
         held = [
-            each for each in LAUNCHERS if any((root / each).is_relative_to(z) for z in writable)
+            launcher
+            for launcher in LAUNCHERS
+            if any((root / launcher).is_relative_to(z) for z in writable)
         ]
-        if held and not all(os.path.lexists(root / each) for each in held):
-            place_shims(root)
-        for each in held:
-            if not _is_plain_file(root / each):
+        if held and not all(os.path.lexists(root / launcher) for launcher in held):
+            write_shims(root)
+        for launcher in held:
+            if not _is_plain_file(root / launcher):
                 raise CallRefused(
-                    f"{each!r} is started by schedulers and is no plain file here, so that no command can be kept "
+                    f"{launcher!r} is started by schedulers and is no plain file here, so that no command can be kept "
                     "from it; replace it by one, or take it away"
                 )
 
@@ -202,11 +204,11 @@ class OrderFence:
         """A file with a second name outside of the safe zones would let a command write through it."""
         names: Counter[tuple[int, int]] = Counter()
         shared: dict[tuple[int, int], tuple[str, int]] = {}
-        for path, found in _files(root, self._options.safe_zones):
-            if found.st_nlink > 1:
-                inode = (found.st_dev, found.st_ino)
+        for path, status in _files(root, self._options.safe_zones):
+            if status.st_nlink > 1:
+                inode = (status.st_dev, status.st_ino)
                 names[inode] += 1
-                shared[inode] = (path, found.st_nlink)
+                shared[inode] = (path, status.st_nlink)
         for inode, (path, links) in shared.items():
             if names[inode] < links:
                 raise CallRefused(
@@ -215,10 +217,10 @@ class OrderFence:
                 )
 
 
-def _make_plain_folder(root: Path, place: str) -> None:
+def _make_plain_folder(root: Path, path: str) -> None:
     """Make it where it is not there. Raises `CallRefused` where a link or a file is in its way."""
     folder = root
-    for name in Path(place).parts:
+    for name in Path(path).parts:
         folder /= name
         try:
             folder.mkdir(exist_ok=True)
@@ -228,7 +230,7 @@ def _make_plain_folder(root: Path, place: str) -> None:
             why = "it is a link" if folder.is_symlink() else ""
         if why:
             raise CallRefused(
-                f"{place!r} must be a folder of the project before a command of an order is started, and "
+                f"{path!r} must be a folder of the project before a command of an order is started, and "
                 f"{str(folder.relative_to(root))!r} cannot be one ({why}); put that right"
             )
 
@@ -237,22 +239,22 @@ def _is_plain_file(file: Path) -> bool:
     return file.is_file() and file.resolve() == file
 
 
-def _plain_folders(root: Path, places: Iterable[str]) -> Iterator[str]:
+def _plain_folders(root: Path, paths: Iterable[str]) -> Iterator[str]:
     """Those that are really there: a link would lead the mount somewhere else."""
-    for place in places:
-        path = root / place
-        if path.is_dir() and path.resolve() == path:
-            yield str(path)
+    for path in paths:
+        folder = root / path
+        if folder.is_dir() and folder.resolve() == folder:
+            yield str(folder)
 
 
-def _files(root: Path, places: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+def _files(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     """Every file in these places once. Raises `CallRefused` when there are too many to look at."""
-    seen = 0
-    for place in _outermost(places):
-        for folder, _, names in os.walk(root / place):
+    count = 0
+    for zone in _outermost(paths):
+        for folder, _, names in os.walk(root / zone):
             for name in names:
-                seen += 1
-                if seen > MAX_LOOKED_AT:
+                count += 1
+                if count > MAX_LOOKED_AT:
                     raise CallRefused(
                         f"the safe zones hold more than {MAX_LOOKED_AT} files, too many to look for hard links "
                         "among; narrow `safe_zones`"
@@ -264,6 +266,6 @@ def _files(root: Path, places: Iterable[str]) -> Iterator[tuple[str, os.stat_res
                     continue
 
 
-def _outermost(places: Iterable[str]) -> list[str]:
-    given = [Path(place) for place in dict.fromkeys(places)]
-    return [str(p) for p in given if not any(p != o and p.is_relative_to(o) for o in given)]
+def _outermost(paths: Iterable[str]) -> list[str]:
+    unique = [Path(path) for path in dict.fromkeys(paths)]
+    return [str(p) for p in unique if not any(p != o and p.is_relative_to(o) for o in unique)]

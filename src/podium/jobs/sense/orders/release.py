@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from podium.core.decisions import Approval, ApprovalStatus, Grant, Receipt, Tier, digest_of
 from podium.core.errors import NotPossibleNow
 from podium.core.events import ApprovalGranted, ApprovalRequested
-from podium.jobs.sense.deps import CANDIDATE, WorkerKit
+from podium.jobs.sense.deps import CANDIDATE, WorkerDeps
 from podium.jobs.sense.orders.work_order import (
     MAX_OUTPUT,
     Ack,
@@ -19,18 +19,18 @@ from podium.jobs.sense.orders.work_order import (
     WorkOrder,
 )
 from podium.jobs.sense.ports import Inbox
-from podium.jobs.sense.trust import TrustEntry, standings
+from podium.jobs.sense.trust import TrustEntry, earned_trust
 from podium.ports import StoreView, Transaction
 
 EARNED = "earned-autonomy"
 """The rule under which an order is delivered unasked."""
 ORDER_TOOL = "work_order"
-"""What an approval of a whole order calls itself."""
+"""Tool name in the approval of a whole order."""
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def release(
-    tx: Transaction, kit: WorkerKit, job: OrderJob, run_id: str, known: Sequence[TrustEntry]
+    tx: Transaction, deps: WorkerDeps, job: OrderJob, run_id: str, entries: Sequence[TrustEntry]
 ) -> Approval | None:
     """The approval for this run's operations; None where nobody said yes to exactly them.
 
@@ -43,15 +43,15 @@ def release(
     before = tx.approval_for(digest, tuple(ApprovalStatus))
     if before is not None:
         return before
-    delivery = _delivery(tx, order, hashlib.sha256(kit.order_text(order).encode()).hexdigest())
-    grants = _grants(tx, order, delivery, known, kit.clock.now()) if delivery else ()
+    delivery = _delivery(tx, order, hashlib.sha256(deps.order_text(order).encode()).hexdigest())
+    grants = _grants(tx, order, delivery, entries, deps.clock.now()) if delivery else ()
     if delivery is None or not grants:
         return None
     spent = f"released:{delivery.run_id}#{delivery.number}"
     if tx.counted(spent, BEGINNING):
         return None
-    tx.count(spent, kit.clock.now())
-    return _granted(tx, kit, order, run_id, digest, grants)
+    tx.count(spent, deps.clock.now())
+    return _granted(tx, deps, order, run_id, digest, grants)
 
 
 def _delivery(tx: Transaction, order: WorkOrder, sha256: str) -> Receipt | None:
@@ -59,53 +59,57 @@ def _delivery(tx: Transaction, order: WorkOrder, sha256: str) -> Receipt | None:
     run = tx.run(order.delivered_by) if order.delivered_by else None
     if run is None or run.flow != CANDIDATE:
         return None
-    wanted = {"wo_id": order.id, "sha256": sha256}
+    expected = {"wo_id": order.id, "sha256": sha256}
     return next(
         (
             receipt
             for receipt in tx.receipts(run.id)
             if receipt.tool == "deliver_order"
             and receipt.status == "completed"
-            and wanted.items() <= receipt.fields.items()
+            and expected.items() <= receipt.fields.items()
         ),
         None,
     )
 
 
 def _grants(
-    tx: Transaction, order: WorkOrder, delivery: Receipt, known: Sequence[TrustEntry], now: datetime
+    tx: Transaction,
+    order: WorkOrder,
+    delivery: Receipt,
+    entries: Sequence[TrustEntry],
+    now: datetime,
 ) -> tuple[Grant, ...]:
-    """Who said yes: to the order itself, or beforehand by granting autonomy that still stands."""
+    """Return the grants: of the order itself, or of autonomy granted beforehand that is still in force."""
     approval = tx.approval(delivery.approval_id) if delivery.approval_id else None
     if approval is not None:
         return approval.grants
     if delivery.rule != EARNED:
         return ()
     granted = [
-        each
-        for each in standings(known)
-        if each.target == order.target and each.zone in order.zones and each.granted is not None
+        trust
+        for trust in earned_trust(entries)
+        if trust.target == order.target and trust.zone in order.zones and trust.granted is not None
     ]
     if len(granted) < len(order.zones):
         return ()
     tier = order.tier if order.tier is not None else Tier.T4
-    if any(each.granted is None or each.granted < tier for each in granted):
+    if any(trust.granted is None or trust.granted < tier for trust in granted):
         return ()
-    people = dict.fromkeys(each.granted_by for each in granted)
+    people = dict.fromkeys(trust.granted_by for trust in granted)
     return tuple(Grant(by=f"{person} (autonomy)", at=now) for person in people)
 
 
 def _granted(
     tx: Transaction,
-    kit: WorkerKit,
+    deps: WorkerDeps,
     order: WorkOrder,
     run_id: str,
     digest: str,
     grants: tuple[Grant, ...],
 ) -> Approval:
-    now = kit.clock.now()
+    now = deps.clock.now()
     approval = Approval(
-        id=kit.ids.new("apr"),
+        id=deps.ids.new("apr"),
         run_id=run_id,
         call_key=f"{run_id}:order",
         digest=digest,
@@ -117,7 +121,7 @@ def _granted(
         status=ApprovalStatus.GRANTED,
         grants=grants,
         requested_at=now,
-        deadline=now + timedelta(seconds=kit.approval_seconds),
+        deadline=now + timedelta(seconds=deps.approval_seconds),
         plan_hash=order.content_hash,
         plan_calls=len(order.ops),
     )
@@ -171,7 +175,7 @@ RUN_TOOL = "run_command"
 
 
 def answer_to(inbox: Inbox, wo_id: str) -> Ack | None:
-    """What was said of an order of this name. May block."""
+    """Return the answer to an order of this name. May block."""
     try:
         return inbox.answered(wo_id)
     except NotPossibleNow:
@@ -179,23 +183,23 @@ def answer_to(inbox: Inbox, wo_id: str) -> Ack | None:
 
 
 def was_done(inbox: Inbox, wo_id: str) -> bool:
-    found = answer_to(inbox, wo_id)
-    return found is not None and found.status == "done"
+    ack = answer_to(inbox, wo_id)
+    return ack is not None and ack.status == "done"
 
 
 def op_results(
     view: StoreView, run_id: str, ops: Sequence[Operation], *, stopped: int = 0, why: str = ""
 ) -> tuple[OpResult, ...]:
-    """How each ended. `stopped` is the number of the one that ended the order, and `why` its reason."""
-    latest = {_number_of(each): each for each in view.receipts(run_id)}
+    """Return the result of each operation. `stopped` is the number of the one that ended the order, and `why` its reason."""
+    latest = {_number_of(receipt): receipt for receipt in view.receipts(run_id)}
     results = []
     for number, op in enumerate(ops, start=1):
         receipt = latest.get(str(number))
-        found = _by_receipt(view, number, op, receipt) if receipt else None
+        result = _by_receipt(view, number, op, receipt) if receipt else None
         if number == stopped:
-            failed = found or OpResult(number=number, op=op.line, status="failed")
-            found = failed.model_copy(update={"status": "failed", "error": why})
-        results.append(found or OpResult(number=number, op=op.line, status="skipped"))
+            failed = result or OpResult(number=number, op=op.line, status="failed")
+            result = failed.model_copy(update={"status": "failed", "error": why})
+        results.append(result or OpResult(number=number, op=op.line, status="skipped"))
     return tuple(results)
 
 
@@ -224,5 +228,5 @@ def _output(view: StoreView, receipt: Receipt) -> str:
     result = call.outcome.result if call is not None and call.outcome is not None else None
     if not isinstance(result, dict):
         return ""
-    said = (str(result.get(stream) or "").rstrip("\n") for stream in ("stdout", "stderr"))
-    return "\n".join(each for each in said if each)[-MAX_OUTPUT:]
+    streams = (str(result.get(stream) or "").rstrip("\n") for stream in ("stdout", "stderr"))
+    return "\n".join(text for text in streams if text)[-MAX_OUTPUT:]

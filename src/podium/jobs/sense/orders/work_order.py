@@ -21,7 +21,7 @@ from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.plan_approval import PlannedCall
 
 ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-"""What an order may be called. It becomes the name of files, so nothing that means something in a path."""
+"""Allowed ids of an order. They become file names, so they hold nothing that has a meaning in a path."""
 MAX_OPS = 100
 MAX_OUTPUT = 2_000
 """Characters of what a program said that an answer carries."""
@@ -79,16 +79,16 @@ class Operation(FrozenModel):
     tool: NonEmpty | None = None
     arguments: dict[str, Json] | None = None
     why: str = ""
-    """What it is for, in words. Changes nothing."""
+    """Purpose, in words. Changes nothing."""
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> Operation:
         needed, allowed = FIELDS[self.op]
-        given = self.model_fields_set - {"op", "why"}
-        given = {name for name in given if getattr(self, name) is not None}
-        if missing := [name for name in needed if name not in given]:
+        present = self.model_fields_set - {"op", "why"}
+        present = {name for name in present if getattr(self, name) is not None}
+        if missing := [name for name in needed if name not in present]:
             raise ValueError(f"op {self.op!r} needs {', '.join(missing)}")
-        if beyond := sorted(given - {*needed, *allowed}):
+        if beyond := sorted(present - {*needed, *allowed}):
             raise ValueError(f"op {self.op!r} takes no {', '.join(beyond)}")
         return self
 
@@ -99,11 +99,11 @@ class Operation(FrozenModel):
 
     @property
     def line(self) -> str:
-        """What it does, in a line."""
+        """Description of the operation on one line."""
         what = self.path or self.session or self.tool or self.command or ""
-        shown = what if isinstance(what, str) else " ".join(what)
+        subject = what if isinstance(what, str) else " ".join(what)
         to = f" to {self.to}" if self.to else ""
-        return f"{self.op} {shown}{to}"
+        return f"{self.op} {subject}{to}"
 
 
 FIELDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -138,8 +138,8 @@ def _call_of(op: Operation) -> tuple[str, dict[str, Json]]:
     if op.op == "tool":
         return op.tool or "", dict(op.arguments or {})
     needed, allowed = FIELDS[op.op]
-    given = {name: getattr(op, name) for name in (*needed, *allowed)}
-    arguments = {name: value for name, value in given.items() if value is not None}
+    fields = {name: getattr(op, name) for name in (*needed, *allowed)}
+    arguments = {name: value for name, value in fields.items() if value is not None}
     if isinstance(op.command, tuple):
         arguments["command"] = list(op.command)
     return OP_TOOLS[op.op], arguments
@@ -155,11 +155,11 @@ class WorkOrder(FrozenModel):
     target: str = ""
     priority: Literal["low", "medium", "high"] = "medium"
     tier: TierName | None = None
-    """What its operations add up to, as computed when it was made. The worker computes it anew."""
+    """Tier of its operations together, as computed when it was made. The worker computes it anew."""
     zones: tuple[str, ...] = ()
-    """Where its operations act, as computed then."""
+    """Zones its operations act in, as computed then."""
     provenance: tuple[str, ...] = ()
-    """What led to it: the planner, and the sources whose words it read."""
+    """Origin of the order: the planner, and the sources it read."""
     created_at: UtcDatetime | None = None
     tasks: Annotated[tuple[Annotated[str, Field(max_length=4_000)], ...], Field(max_length=MAX_OPS)] = ()  # fmt: skip
     """The work in words, where nobody has made operations of it yet."""
@@ -170,7 +170,7 @@ class WorkOrder(FrozenModel):
     @cached_property
     def content_hash(self) -> str:
         """Digest of what is done: what an approval of the order is bound to."""
-        ops = [each.model_dump(mode="json", exclude_defaults=True) for each in self.ops]
+        ops = [op.model_dump(mode="json", exclude_defaults=True) for op in self.ops]
         return digest_of({"id": self.id, "target": self.target, "tasks": self.tasks, "ops": ops})
 
 
@@ -184,7 +184,7 @@ class OrderJob(FrozenModel):
     order: WorkOrder | None = None
     """With a `fault` no more than its id and its title: whom to answer."""
     fault: str = ""
-    """Why it cannot be done as it stands in the file."""
+    """Reason why it cannot be done as it stands in the file."""
     root: str = ""
 
 
@@ -192,7 +192,7 @@ OpStatus = Literal["done", "failed", "refused", "skipped"]
 
 
 class OpResult(FrozenModel):
-    """How one operation ended."""
+    """Result of one operation."""
 
     number: int
     """From 1."""
@@ -210,7 +210,7 @@ AckStatus = Literal["done", "failed", "refused", "parked", "duplicate", "waiting
 
 
 class Ack(FrozenModel):
-    """What the worker says of an order, for whoever sent it and for the next tick."""
+    """Answer of the worker to an order, for its sender and for the next tick."""
 
     wo_id: str
     status: AckStatus
@@ -238,11 +238,11 @@ class Claim(FrozenModel):
 
 
 class OpenedOrder(FrozenModel):
-    """What a claimed file holds."""
+    """Content of a claimed file."""
 
     order: WorkOrder | None = None
     fault: str = ""
-    """Why it is no order, in words for whoever sent it."""
+    """Reason why it is not a valid order, for its sender."""
 
 
 def order_text(order: WorkOrder) -> str:
@@ -263,10 +263,10 @@ def _plain(value: Json) -> Json:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def planned_call(given: Json, order_hash: str, number: int) -> PlannedCall | None:
+def planned_call(run_input: Json, order_hash: str, number: int) -> PlannedCall | None:
     """Call of this number, if this input of a run is the order of this hash."""
     try:
-        order = OrderJob.model_validate(given).order
+        order = OrderJob.model_validate(run_input).order
     except ValidationError:
         return None
     if order is None or order.content_hash != order_hash or not 0 < number <= len(order.ops):

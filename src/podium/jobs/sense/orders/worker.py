@@ -14,15 +14,21 @@ from podium.jobs.sense import (
     InboxTender,
     SenseOptions,
     Weight,
-    WorkerKit,
+    WorkerDeps,
 )
 from podium.jobs.sense import work_order as work_order_flow
-from podium.jobs.sense.composition import desk_of, inbox_of, sense_options, thinker, trust_of
-from podium.jobs.sense.deps import WRITER, Weigh
+from podium.jobs.sense.composition import (
+    empty_workspace,
+    inbox_of,
+    sense_options,
+    thinker,
+    trust_of,
+)
+from podium.jobs.sense.deps import TEXT_ZONE, WRITER, Weigh
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
 from podium.jobs.sense.orders.operation_writer import ShowFile
-from podium.jobs.sense.orders.policy import OrderFence
+from podium.jobs.sense.orders.policy import OrderConfinement
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder, order_text
 from podium.jobs.sense.source_factory import own_paths
 from podium.ports import FlowBody, Toolbox
@@ -35,16 +41,14 @@ if TYPE_CHECKING:
 
 
 REDACTED = "[redacted:"
-"""What stands in the record in place of a secret."""
-WORDS_ZONE = "words"
-"""Where orders act of which only words are known."""
+"""Replacement of a secret in the record."""
 COMMANDS_ZONE = "commands"
-SHOWN_BYTES = 20_000
+MAX_FILE_BYTES = 20_000
 """A larger file is not shown to whoever makes operations of words."""
 
 
 async def inbox_tender(podium: Podium) -> InboxTender:
-    """What turns the files of the inbox into runs."""
+    """Build the tender that turns files of the inbox into runs."""
     mode = worker_mode(podium)
     looks_only = mode in ("sensing", "dry-run")
     return InboxTender(
@@ -56,14 +60,14 @@ async def inbox_tender(podium: Podium) -> InboxTender:
             mode="json"
         ),
         root=str(podium.folders.project),
-        tell=podium.notify,
+        notify=podium.notify,
         redact=podium.redactor.text,
         paused=f"in {mode} mode nothing is done, so orders stay in the inbox" if looks_only else "",
     )
 
 
 def worker_mode(podium: Podium) -> Mode:
-    """How far the worker goes: as set for everything, lowered by the environment as the loop is."""
+    """Return the worker's mode: the configured one, lowered by the environment as the loop's is."""
     return lower_mode(podium.settings.mode, podium.environ.get(MODE_VARIABLE, "").strip())
 
 
@@ -71,7 +75,7 @@ async def build_work_order(podium: Podium) -> FlowBody:
     """Build the flow that performs an order."""
     options = sense_options(podium)
     bench = await _bench(podium, options)
-    kit = WorkerKit(
+    deps = WorkerDeps(
         store=await podium.store(),
         clock=podium.clock,
         ids=podium.ids,
@@ -84,18 +88,18 @@ async def build_work_order(podium: Podium) -> FlowBody:
         approval_seconds=bench.gate.approval_seconds,
         writer=await writer_of(podium, options),
         show=_viewer(podium, bench, options),
-        purse=await podium.budget_tracker(),
-        desk=desk_of(podium),
+        budget=await podium.budget_tracker(),
+        workspace=empty_workspace(podium),
     )
-    return work_order_flow(kit)
+    return work_order_flow(deps)
 
 
 async def writer_of(podium: Podium, options: SenseOptions) -> RoleAgent | None:
-    """Who makes operations of words; None: nobody."""
+    """Return the agent that writes operations from an order's text; None if there is none."""
     if not options.writer:
         return None
-    found = await thinker(podium, options.writer, WRITER)
-    return None if isinstance(found, str) else found
+    agent = await thinker(podium, options.writer, WRITER)
+    return None if isinstance(agent, str) else agent
 
 
 async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
@@ -105,15 +109,15 @@ async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
 
 def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
     """Those in the safe zones, where the gate lets everybody read."""
-    from podium.jobs.sense.io.sources import SourceKit, hiding, shown_file
+    from podium.jobs.sense.io.sources import SourceDeps, file_text, hiding
 
     root = podium.folders.project
-    kit = SourceKit(
+    deps = SourceDeps(
         root=root,
         clock=podium.clock,
         redact=hiding(podium.redactor.text),
         is_own=own_paths(options.layout),
-        file_bytes=SHOWN_BYTES,
+        file_bytes=MAX_FILE_BYTES,
     )
 
     def may_see(path: str) -> bool:
@@ -121,11 +125,11 @@ def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
         closed = any(zone in Path(path).parts for zone in options.forbidden_zones)
         return inside and not closed and not bench.gate.passed_over(str(root / path), str(root))
 
-    return lambda place: shown_file(kit, place, may_see)
+    return lambda path: file_text(deps, path, may_see)
 
 
 async def weigher(podium: Podium, options: SenseOptions) -> Weigh:
-    """What an order adds up to, by the very gate that will judge its operations."""
+    """Return a function that computes an order's weight, by the gate that will judge its operations."""
     bench = await _bench(podium, options)
     return lambda order: _weight(podium, bench, options, order)
 
@@ -134,12 +138,12 @@ class _Bench:
     """The worker's tools, and what judges and holds them."""
 
     def __init__(
-        self, registry: Registry, gate: RuleGate, toolbox: Toolbox, fence: OrderFence
+        self, registry: Registry, gate: RuleGate, toolbox: Toolbox, confinement: OrderConfinement
     ) -> None:
         self.registry = registry
         self.gate = gate
         self.toolbox = toolbox
-        self.fence = fence
+        self.confinement = confinement
 
 
 async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
@@ -149,15 +153,17 @@ async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
 
     registry = _registry(podium, options)
     gate = build_gate(podium.configuration, (worker_layer(options), unconfined_layer()))
-    fence = OrderFence(
+    confinement = OrderConfinement(
         options, podium.configuration.sandbox, exec_rules, podium.folders.user_state / "empty"
     )
     mode = worker_mode(podium)
     door = await podium.tool_door(
-        registry=registry, gate=gate, confinement_provider=fence, mode=mode
+        registry=registry, gate=gate, confinement_provider=confinement, mode=mode
     )
-    toolbox = podium.toolbox_behind(door, registry=registry, gate=gate, confinement_provider=fence)
-    return _Bench(registry, gate, toolbox, fence)
+    toolbox = podium.toolbox_behind(
+        door, registry=registry, gate=gate, confinement_provider=confinement
+    )
+    return _Bench(registry, gate, toolbox, confinement)
 
 
 def _registry(podium: Podium, options: SenseOptions) -> Registry:
@@ -180,7 +186,7 @@ def _weight(podium: Podium, bench: _Bench, options: SenseOptions, order: WorkOrd
         why = "it held a secret, which is not written down; let the program read a variable instead"
         return Weight(tier=Tier.T4, refused=why)
     if not order.ops:
-        return Weight(tier=Tier.T2, zones=(WORDS_ZONE,))
+        return Weight(tier=Tier.T2, zones=(TEXT_ZONE,))
     tier, zones = Tier.T0, dict[str, None]()
     for number, op in enumerate(order.ops, start=1):
         tool, arguments = op.call
@@ -201,7 +207,7 @@ def _weight(podium: Podium, bench: _Bench, options: SenseOptions, order: WorkOrd
 
 
 def _where_else(options: SenseOptions, call: Call) -> str:
-    """Where a write may go that was refused; nothing for what writes no file."""
+    """Name the folders open to writes, for a refused write; empty for calls that write no file."""
     if all(use.access is Access.READ for use in call.paths):
         return ""
     return f"; orders write in {', '.join(options.safe_zones)}"
@@ -209,7 +215,7 @@ def _where_else(options: SenseOptions, call: Call) -> str:
 
 def _context(podium: Podium, bench: _Bench, call: Call) -> GateContext:
     root = str(podium.folders.project)
-    held = bench.fence.held(root)
+    held = bench.confinement.held(root)
     return GateContext(
         tool=bench.registry.spec(call.tool),
         mode="autonomous",
@@ -238,5 +244,5 @@ def _zones(podium: Podium, options: SenseOptions, op: Operation, call: Call) -> 
 
 
 def _zone_of(path: Path, options: SenseOptions) -> str:
-    found = [zone for zone in options.safe_zones if path.is_relative_to(zone)]
-    return max(found, key=len, default="elsewhere")
+    zones = [zone for zone in options.safe_zones if path.is_relative_to(zone)]
+    return max(zones, key=len, default="elsewhere")

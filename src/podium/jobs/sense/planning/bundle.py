@@ -20,7 +20,7 @@ _LEAST_CHARACTERS = 100
 
 
 def bundle_of(root: str, looks: Sequence[Look], *, limit_bytes: int) -> Bundle:
-    """What was found, in at most so many bytes as `bundle_json` writes it.
+    """Pack the readings into at most so many bytes, as `bundle_json` writes them.
 
     Of the largest source the last things go first, which are the oldest; the only thing of a source is cut.
     Sources and their counts always stay.
@@ -35,7 +35,7 @@ def bundle_json(bundle: Bundle) -> str:
     """The bundle as readable JSON, the same for the same bundle, every part with its provenance."""
     document: dict[str, Json] = {
         "root": bundle.root,
-        "sources": [_look_record(each) for each in bundle.looks],
+        "sources": [_look_record(look) for look in bundle.looks],
     }
     if bundle.left_out:
         document["left_out"] = list(bundle.left_out)
@@ -48,9 +48,9 @@ class _Packing:
     def __init__(self, root: str, looks: Sequence[Look]) -> None:
         self._root = root
         self._looks = looks
-        self._found = [list(each.found) for each in looks]
-        self._sizes = [[_size(sensed) for sensed in each.found] for each in looks]
-        self._totals = [sum(each) for each in self._sizes]
+        self._sensed = [list(look.found) for look in looks]
+        self._sizes = [[_size(sensed) for sensed in look.found] for look in looks]
+        self._totals = [sum(sizes) for sizes in self._sizes]
         self._left_out: list[str] = []
         self._named = _MAX_NAMED
         bare = [look.model_copy(update={"found": ()}) for look in looks]
@@ -58,7 +58,7 @@ class _Packing:
 
     @property
     def size(self) -> int:
-        names = sum(_bytes(_written(each)) + 4 for each in self._names())
+        names = sum(_bytes(_written(name)) + 4 for name in self._names())
         return self._frame + sum(self._totals) + (names + 20 if names else 0)
 
     def shrink(self, excess: int) -> bool:
@@ -67,19 +67,19 @@ class _Packing:
             self._named -= 1
             return self._named >= 0
         largest = self._totals.index(max(self._totals))
-        if len(self._found[largest]) > 1 or not self._cut(largest, excess):
+        if len(self._sensed[largest]) > 1 or not self._cut(largest, excess):
             self._drop_last(largest)
         return True
 
     def bundle(self) -> Bundle:
         looks = [
-            look.model_copy(update={"found": tuple(found)})
-            for look, found in zip(self._looks, self._found, strict=True)
+            look.model_copy(update={"found": tuple(sensed)})
+            for look, sensed in zip(self._looks, self._sensed, strict=True)
         ]
         return Bundle(root=self._root, looks=tuple(looks), left_out=tuple(self._names()))
 
     def _drop_last(self, at: int) -> None:
-        self._left_out.append(self._found[at].pop().provenance[:_NAME_CHARACTERS])
+        self._left_out.append(self._sensed[at].pop().provenance[:_NAME_CHARACTERS])
         self._totals[at] -= self._sizes[at].pop()
 
     def _cut(self, at: int, excess: int) -> bool:
@@ -87,7 +87,7 @@ class _Packing:
         if shorter is None:
             return False
         size = _size(shorter)
-        self._found[at], self._sizes[at], self._totals[at] = [shorter], [size], size
+        self._sensed[at], self._sizes[at], self._totals[at] = [shorter], [size], size
         return True
 
     def _names(self) -> list[str]:
@@ -101,21 +101,21 @@ def _shortened(sensed: Sensed, most_bytes: int) -> Sensed | None:
     content = sensed.content
     text = content if isinstance(content, str) else _written(content)
     fits = bisect_right(
-        range(len(text)), most_bytes, key=lambda kept: _size(_cut(sensed, text, kept))
+        range(len(text)), most_bytes, key=lambda length: _size(_cut(sensed, text, length))
     )
     return _cut(sensed, text, fits - 1) if fits > _LEAST_CHARACTERS else None
 
 
-def _cut(sensed: Sensed, text: str, kept: int) -> Sensed:
-    why = f"cut to its first {kept} of {len(text)} characters"
-    return sensed.model_copy(update={"condition": "cut", "why": why, "content": text[:kept]})
+def _cut(sensed: Sensed, text: str, length: int) -> Sensed:
+    why = f"cut to its first {length} of {len(text)} characters"
+    return sensed.model_copy(update={"condition": "cut", "why": why, "content": text[:length]})
 
 
 def _look_record(look: Look) -> Json:
     return {
         "source": look.source,
         "total": look.total,
-        "found": [_sensed_record(each) for each in look.found],
+        "found": [_sensed_record(sensed) for sensed in look.found],
     }
 
 
@@ -136,7 +136,7 @@ def _sensed_record(sensed: Sensed) -> Json:
 
 
 def _size(sensed: Sensed) -> int:
-    """What it adds to the bundle: its lines are indented by four more there."""
+    """Size it adds to the bundle: its lines are indented by four more there."""
     text = _written(_sensed_record(sensed))
     return _bytes(text) + 4 * (text.count("\n") + 1) + 6
 
@@ -176,8 +176,8 @@ def clean_text(text: str) -> str:
         # Most texts are, and looking at letters one by one is slow.
         return text.strip()
     # Once more as long as something goes: a joiner may have stood between two that did.
-    while hidden := {place for place, _ in hidden_in(text)}:
-        text = "".join(char for place, char in enumerate(text) if place not in hidden)
+    while hidden := {index for index, _ in hidden_in(text)}:
+        text = "".join(char for index, char in enumerate(text) if index not in hidden)
     return text.strip()
 
 
@@ -187,7 +187,7 @@ def clean_line(text: str) -> str:
 
 
 def is_clean_line(text: str) -> bool:
-    """Whether nothing in it is hidden and it has no end of a line."""
+    """True if the text has no hidden characters and no line break."""
     return not _LINE_ENDS.search(text) and "\n" not in text and not any(hidden_in(text))
 
 
@@ -212,6 +212,6 @@ def id_part(text: str, most: int = 50) -> str:
     whole = len(plain) <= most and text.isascii()
     if plain and whole:
         return plain
-    mark = digest_of(text.encode(errors="replace").decode()).removeprefix("sha256:")[:6]
+    digest = digest_of(text.encode(errors="replace").decode()).removeprefix("sha256:")[:6]
     head = plain[: most - 7].strip("-_")
-    return f"{head}-{mark}" if head else f"x{mark}"
+    return f"{head}-{digest}" if head else f"x{digest}"

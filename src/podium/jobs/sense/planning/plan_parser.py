@@ -41,27 +41,29 @@ class Misfit(ValueError):
 def read_item(index: int, data: Json) -> PlanItem:
     """The item as a noun. Raises `Misfit` with the first thing that is wrong with it."""
     if not isinstance(data, dict):
-        raise Misfit(f"the item is no object but {_shown(data)}")
-    known: dict[str, Any] = {name: _one_of(data, name, values) for name, values in _CLOSED.items()}
+        raise Misfit(f"the item is no object but {_preview(data)}")
+    fields: dict[str, Any] = {name: _one_of(data, name, values) for name, values in _CLOSED.items()}
     target = _target(data)
-    suggestion = _said(known["action"], target, data.get("wo_suggestion"))
+    suggestion = _suggestion_of(fields["action"], target, data.get("wo_suggestion"))
     return PlanItem(
-        index=index, target=target, message=_message(data), wo_suggestion=suggestion, **known
+        index=index, target=target, message=_message(data), wo_suggestion=suggestion, **fields
     )
 
 
 def _message(data: Mapping[str, Json]) -> str:
     """The item's own words. Planners have many names for them, and what they wanted to say must not be lost."""
-    given = (data.get(name) for name in MESSAGE_KEYS)
-    words = next((each for each in given if isinstance(each, str) and each.strip()), "")
-    return cut(clean_line(words[: MAX_SUMMARY * 2]), MAX_SUMMARY)
+    texts = (data.get(name) for name in MESSAGE_KEYS)
+    message = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    return cut(clean_line(message[: MAX_SUMMARY * 2]), MAX_SUMMARY)
 
 
-def _said(action: str, target: str, said: Json) -> Suggestion | None:
+def _suggestion_of(action: str, target: str, suggestion: Json) -> Suggestion | None:
     if action == "create_wo":
-        return _suggestion(_mapping(said))
+        return _suggestion(_mapping(suggestion))
     # Planners write null or {} where they suggest nothing.
-    return _words(target, _mapping(said)) if said not in (None, {}) else None
+    return (
+        _informal_suggestion(target, _mapping(suggestion)) if suggestion not in (None, {}) else None
+    )
 
 
 def _one_of(data: Mapping[str, Json], name: str, values: Sequence[str]) -> str:
@@ -69,7 +71,7 @@ def _one_of(data: Mapping[str, Json], name: str, values: Sequence[str]) -> str:
         raise Misfit(f"{name} is missing; write one of {', '.join(values)}")
     value = data[name]
     if not isinstance(value, str) or value not in values:
-        raise Misfit(f"unknown {name} {_shown(value)}; known: {', '.join(values)}")
+        raise Misfit(f"unknown {name} {_preview(value)}; known: {', '.join(values)}")
     return value
 
 
@@ -81,45 +83,47 @@ def _target(data: Mapping[str, Json]) -> str:
         raise Misfit("target is empty; name what the item is about")
     if not is_clean_line(target):
         # Trust is kept by target: two that look alike must not be two.
-        raise Misfit(f"target {_shown(target)} holds characters that cannot be seen")
+        raise Misfit(f"target {_preview(target)} holds characters that cannot be seen")
     return clean_line(target)
 
 
-def _suggestion(said: Mapping[str, Json]) -> Suggestion:
-    """What a work order is made of."""
+def _suggestion(suggestion: Mapping[str, Json]) -> Suggestion:
+    """Read the suggestion of a work order."""
     for name in ("wo_id_hint", "title"):
-        if name not in said:
+        if name not in suggestion:
             raise Misfit(f"wo_suggestion.{name} is missing")
-    title = clean_line(_text(said, "title", MAX_TITLE))
+    title = clean_line(_text(suggestion, "title", MAX_TITLE))
     if not title:
         raise Misfit("wo_suggestion.title is empty; say what the work order is for")
     return Suggestion(
-        wo_id_hint=_hint(said),
+        wo_id_hint=_hint(suggestion),
         title=title,
-        summary=clean_text(_text(said, "summary", MAX_SUMMARY)),
-        tasks=_tasks(said.get("tasks")),
-        ops=_ops(said.get("ops")),
+        summary=clean_text(_text(suggestion, "summary", MAX_SUMMARY)),
+        tasks=_tasks(suggestion.get("tasks")),
+        ops=_ops(suggestion.get("ops")),
     )
 
 
-def _words(target: str, said: Mapping[str, Json]) -> Suggestion:
-    """What an item says that makes no work order: its words alone count, so hint and title may be missing."""
-    given = dict(said)
-    summary = cut(clean_line(_text(said, "summary", MAX_SUMMARY)), MAX_TITLE)
-    given.setdefault("wo_id_hint", id_part(target))
-    given.setdefault("title", summary or target)
-    return _suggestion(given)
+def _informal_suggestion(target: str, suggestion: Mapping[str, Json]) -> Suggestion:
+    """Read a suggestion that makes no work order: only its text counts, so hint and title may be missing."""
+    fields = dict(suggestion)
+    summary = cut(clean_line(_text(suggestion, "summary", MAX_SUMMARY)), MAX_TITLE)
+    fields.setdefault("wo_id_hint", id_part(target))
+    fields.setdefault("title", summary or target)
+    return _suggestion(fields)
 
 
-def _hint(said: Mapping[str, Json]) -> str:
-    hint = said["wo_id_hint"]
+def _hint(suggestion: Mapping[str, Json]) -> str:
+    hint = suggestion["wo_id_hint"]
     if not isinstance(hint, str) or not ORDER_ID.fullmatch(hint):
         raise Misfit(
-            f"wo_suggestion.wo_id_hint {_shown(hint)} makes no id; use letters, digits, `-` and `_`, "
+            f"wo_suggestion.wo_id_hint {_preview(hint)} makes no id; use letters, digits, `-` and `_`, "
             "a letter or digit first, at most 100"
         )
     if not hint.upper().removeprefix("WO-").strip("-_"):
-        raise Misfit(f"wo_suggestion.wo_id_hint {_shown(hint)} says nothing; name what it is about")
+        raise Misfit(
+            f"wo_suggestion.wo_id_hint {_preview(hint)} says nothing; name what it is about"
+        )
     # Ids are upper case, and two hints that differ in case only are one subject.
     return hint.upper()
 
@@ -128,13 +132,13 @@ def _tasks(tasks: Json) -> tuple[str, ...]:
     if tasks is None:
         return ()
     if not isinstance(tasks, list):
-        raise Misfit(f"wo_suggestion.tasks must be a list of texts, not {_shown(tasks)}")
+        raise Misfit(f"wo_suggestion.tasks must be a list of texts, not {_preview(tasks)}")
     if len(tasks) > MAX_TASKS:
         raise Misfit(f"wo_suggestion.tasks has {len(tasks)} tasks; at most {MAX_TASKS}")
     by_name = {f"tasks[{number}]": task for number, task in enumerate(tasks)}
     for name, task in by_name.items():
         if not isinstance(task, str):
-            raise Misfit(f"wo_suggestion.{name} must be text, not {_shown(task)}")
+            raise Misfit(f"wo_suggestion.{name} must be text, not {_preview(task)}")
     cleaned = (clean_text(_text(by_name, name, MAX_TASK)) for name in by_name)
     return tuple(task for task in cleaned if task)
 
@@ -143,7 +147,7 @@ def _ops(ops: Json) -> tuple[Operation, ...]:
     if ops is None:
         return ()
     if not isinstance(ops, list):
-        raise Misfit(f"wo_suggestion.ops must be a list of operations, not {_shown(ops)}")
+        raise Misfit(f"wo_suggestion.ops must be a list of operations, not {_preview(ops)}")
     if len(ops) > MAX_OPS:
         raise Misfit(f"wo_suggestion.ops has {len(ops)} operations; at most {MAX_OPS}")
     return tuple(_operation(number, op) for number, op in enumerate(ops))
@@ -155,9 +159,9 @@ def _operation(number: int, data: Json) -> Operation:
         op = Operation.model_validate(data)
     except ValidationError as error:
         detail = error.errors(include_url=False, include_input=False)[0]
-        place = "".join(f".{_name(part)}" for part in detail["loc"])
-        words = str(detail["msg"]).removeprefix("Value error, ")
-        raise Misfit(f"wo_suggestion.ops[{number}]{place}: {words}") from None
+        path = "".join(f".{_name(part)}" for part in detail["loc"])
+        message = str(detail["msg"]).removeprefix("Value error, ")
+        raise Misfit(f"wo_suggestion.ops[{number}]{path}: {message}") from None
     except Misfit as misfit:
         raise Misfit(f"wo_suggestion.ops[{number}]: {misfit}") from None
     return op
@@ -166,7 +170,7 @@ def _operation(number: int, data: Json) -> Operation:
 def _check_texts(data: Json) -> None:
     """Raise for what no file could hold, and for names in which something cannot be seen."""
     if not isinstance(data, dict):
-        raise Misfit(f"an operation is an object with `op`, not {_shown(data)}")
+        raise Misfit(f"an operation is an object with `op`, not {_preview(data)}")
     inside: list[Json] = [data]
     while inside:
         value = inside.pop()
@@ -179,7 +183,7 @@ def _check_texts(data: Json) -> None:
     for name in _ONE_LINE_FIELDS:
         value = data.get(name)
         if isinstance(value, str) and not is_clean_line(value):
-            raise Misfit(f"{name} {_shown(value)} holds characters that cannot be seen")
+            raise Misfit(f"{name} {_preview(value)} holds characters that cannot be seen")
 
 
 def _is_damaged(text: str) -> bool:
@@ -191,7 +195,7 @@ def _mapping(value: Json) -> Mapping[str, Json]:
         return value
     if value is None:
         raise Misfit("wo_suggestion is missing; action create_wo needs one")
-    raise Misfit(f"wo_suggestion must be an object, not {_shown(value)}")
+    raise Misfit(f"wo_suggestion must be an object, not {_preview(value)}")
 
 
 def _text(data: Mapping[str, Json], name: str, longest: int) -> str:
@@ -201,7 +205,7 @@ def _text(data: Mapping[str, Json], name: str, longest: int) -> str:
     if value is None and name not in ("target", "title"):
         return ""
     if not isinstance(value, str):
-        raise Misfit(f"{where} must be text, not {_shown(value)}")
+        raise Misfit(f"{where} must be text, not {_preview(value)}")
     if len(value) > longest:
         raise Misfit(f"{where} has {len(value):,} characters; at most {longest:,}")
     return value
@@ -211,12 +215,12 @@ def _name(part: str | int) -> str:
     return clean_line(str(part))[:40]
 
 
-def _shown(value: Json) -> str:
+def _preview(value: Json) -> str:
     """The value in a few characters, all of which can be seen."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
-    shown = repr(value[:80] if isinstance(value, str) else value)
-    return cut(written_out(shown), 60)
+    text = repr(value[:80] if isinstance(value, str) else value)
+    return cut(written_out(text), 60)
 
 
 _MAX_ID = 100
@@ -264,14 +268,14 @@ def _beyond(items: Sequence[Json]) -> Iterator[SkippedItem]:
 
 @dataclass
 class _Taken:
-    """What has come of the items so far."""
+    """Results of the items read so far."""
 
     salt: str
     items: list[PlanItem] = field(default_factory=list)
     candidates: list[Candidate] = field(default_factory=list)
     skipped: list[SkippedItem] = field(default_factory=list)
-    seen: dict[str, int] = field(default_factory=dict)
-    """What two equal items have in common → the first of them."""
+    first_index: dict[str, int] = field(default_factory=dict)
+    """Identity of an item → index of the first one that has it."""
 
     def take(self, index: int, data: Json) -> None:
         title = _title_of(data)
@@ -289,7 +293,7 @@ class _Taken:
 
     def _once(self, item: PlanItem) -> None:
         key = identity(item)
-        first = self.seen.setdefault(key, item.index)
+        first = self.first_index.setdefault(key, item.index)
         if first != item.index:
             raise Misfit(f"duplicate: item {first} says the same of {item.target!r}")
 
@@ -302,7 +306,7 @@ def identity(item: PlanItem) -> str:
 
 
 def _why_no_order(item: PlanItem) -> str:
-    """Why an item that fits the schema gives no candidate; empty when it does."""
+    """Return the reason why an item that fits the schema gives no candidate; empty if it does."""
     if item.action == "alert":
         return "action alert: people are told, nothing to create"
     if item.action != "create_wo":
@@ -315,14 +319,14 @@ def _why_no_order(item: PlanItem) -> str:
 def order_id(item: PlanItem, salt: str = "") -> str:
     """`WO-<HINT>-<8 hex>`: readable, fit for a file name, another one for each other item or salt."""
     hint = item.wo_suggestion.wo_id_hint if item.wo_suggestion else item.type
-    said = item.model_dump(mode="json", exclude={"index", "message"})
-    digest = digest_of([said, salt]).removeprefix("sha256:")[:_DIGITS]
-    room = _MAX_ID - len("WO-") - len("-") - _DIGITS
-    return f"WO-{hint.upper().removeprefix('WO-')[:room].strip('-_')}-{digest}"
+    content = item.model_dump(mode="json", exclude={"index", "message"})
+    digest = digest_of([content, salt]).removeprefix("sha256:")[:_DIGITS]
+    length = _MAX_ID - len("WO-") - len("-") - _DIGITS
+    return f"WO-{hint.upper().removeprefix('WO-')[:length].strip('-_')}-{digest}"
 
 
 def _title_of(data: Json) -> str:
     """The title of an item of any shape, as far as it has one."""
-    said = data.get("wo_suggestion") if isinstance(data, dict) else None
-    title = said.get("title") if isinstance(said, dict) else None
+    suggestion = data.get("wo_suggestion") if isinstance(data, dict) else None
+    title = suggestion.get("title") if isinstance(suggestion, dict) else None
     return cut(clean_line(title[: MAX_TITLE * 2]), MAX_TITLE) if isinstance(title, str) else ""  # fmt: skip

@@ -29,14 +29,14 @@ PRIORITIES: tuple[str, ...] = get_args(Priority)
 ACTIONS: tuple[str, ...] = get_args(Action)
 
 MESSAGE_KEYS = ("message", "summary", "description", "details", "reason", "text", "title")
-"""Where an item's words may stand. The first is the one that planners are told of."""
+"""Keys that may hold an item's message. The prompt names the first one."""
 
 IDLE_TYPES = ("noop", "info")
 """Of these types there is nothing to do, whatever the action says."""
 
 
 def plan_schema() -> dict[str, Json]:
-    """What a planner writes. Keys beyond it are no fault and mean nothing."""
+    """Return the JSON Schema of a planner's answer. Other keys are allowed and ignored."""
     return {
         "$schema": DRAFT,
         "title": "GMX plan, schema v1",
@@ -54,7 +54,7 @@ def plan_schema() -> dict[str, Json]:
 
 
 def work_order_schema() -> dict[str, Json]:
-    """What lies in the inbox, one order to a file."""
+    """Return the JSON Schema of an order in the inbox, one to a file."""
     schema: dict[str, Any] = WorkOrder.model_json_schema()
     schema["properties"]["id"] |= _order_id()
     # In files a tier is its name: numbers would say nothing to whoever reads them.
@@ -79,10 +79,10 @@ def operation_schema() -> dict[str, Json]:
 
 def _variant(op: str, fields: dict[str, Any]) -> dict[str, Json]:
     needed, allowed = FIELDS[op]
-    given = {name: _without_null(fields[name]) for name in (*needed, *allowed)}
+    properties = {name: _without_null(fields[name]) for name in (*needed, *allowed)}
     why = {"type": "string", "description": "What it is for. Changes nothing."}
     return {
-        "properties": {"op": {"const": op}, **given, "why": why},
+        "properties": {"op": {"const": op}, **properties, "why": why},
         "required": ["op", *needed],
         "additionalProperties": False,
     }
@@ -165,7 +165,7 @@ def _order_id() -> dict[str, Json]:
     return {"pattern": f"^{ORDER_ID.pattern}$"}
 
 
-def operations_in_words() -> str:
+def operations_text() -> str:
     """The operations of a work order, each with its fields."""
     return "; ".join(_operations())
 
@@ -176,8 +176,8 @@ def _operations() -> Iterator[str]:
         yield f"{op} ({', '.join(fields)})"
 
 
-def zones_in_words(safe_zones: Sequence[str], forbidden_zones: Sequence[str]) -> str:
-    """Where a work order may act."""
+def zones_text(safe_zones: Sequence[str], forbidden_zones: Sequence[str]) -> str:
+    """Name the zones in which a work order may act, and those it must not touch."""
     nothing = f" Nothing may touch: {', '.join(forbidden_zones)}." if forbidden_zones else ""
     return (
         f"Paths are relative to the root and lie in: {', '.join(safe_zones) or 'nowhere'}.{nothing}"
@@ -229,7 +229,7 @@ def _parsed(text: str) -> Json:
         raise Broken('the plan is empty; write {"items": []} when nothing is to be done')
     try:
         plan = json.loads(
-            text, object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_finite
+            text, object_pairs_hook=_unique_keys, parse_constant=_no_number, parse_float=_finite
         )
     except json.JSONDecodeError as error:
         raise Broken(f"the plan is no JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None  # fmt: skip
@@ -245,18 +245,18 @@ def _parsed(text: str) -> Json:
     return plan
 
 
-def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    unique: dict[str, Json] = {}
     for name, value in pairs:
-        if name in found:
-            shown = written_out(repr(name[:60]))
-            raise Broken(f"the key {shown} stands twice in one object; keep one of the two")
-        found[name] = value
-    return found
+        if name in unique:
+            key = written_out(repr(name[:60]))
+            raise Broken(f"the key {key} stands twice in one object; keep one of the two")
+        unique[name] = value
+    return unique
 
 
-def _no_number(word: str) -> NoReturn:
-    raise Broken(f"the plan is no JSON: {word[:40]} is no number of JSON's")
+def _no_number(token: str) -> NoReturn:
+    raise Broken(f"the plan is no JSON: {token[:40]} is no number of JSON's")
 
 
 def _finite(digits: str) -> float:
@@ -273,7 +273,7 @@ def _too_deep() -> Broken:
 def _is_deeper(value: Json, depth: int) -> bool:
     level = [value]
     for _ in range(depth):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for parent in level for inner in _inside(parent)]
         if not level:
             return False
     return True

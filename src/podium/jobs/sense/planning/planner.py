@@ -23,18 +23,18 @@ from podium.core.errors import (
 from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.turns import Reply, Turn
 from podium.core.work import Run, RunStatus
-from podium.jobs.sense.candidate_status import standing_of
-from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER, SenseJob, SenseKit, recorded_without
+from podium.jobs.sense.candidate_status import status_of
+from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER, SenseDeps, SenseJob, recorded_without
 from podium.jobs.sense.models import Bundle, ParsedPlan, Planned, PlannerStatus
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.planning.bundle import ONLY_DATA, as_data, bundle_json, clean_line, cut
 from podium.jobs.sense.planning.plan_parser import parse_plan
-from podium.jobs.sense.planning.plan_schema import item_schema, operations_in_words, zones_in_words
+from podium.jobs.sense.planning.plan_schema import item_schema, operations_text, zones_text
 from podium.ports import Agent, FlowContext, RunQuery, StepContext, StoreView
 
 MAX_RUNS = 200
-MAX_TOLD = 20
-MAX_TOLD_LENGTH = 500
+MAX_LISTED = 20
+MAX_LINE_LENGTH = 500
 
 
 class Situation(FrozenModel):
@@ -45,40 +45,40 @@ class Situation(FrozenModel):
     rejected: tuple[dict[str, Json], ...] = ()
 
 
-async def situation(ctx: FlowContext, kit: SenseKit, *, before: str) -> Situation:
+async def situation(ctx: FlowContext, deps: SenseDeps, *, before: str) -> Situation:
     """Looked at once for a run, and remembered. `before` is the step that it is for."""
     run_id = ctx.run.id
 
     async def look(step: StepContext | None = None) -> Situation:
-        now = kit.clock.now()
-        return await kit.store.read(lambda view: _seen(view, now))
+        now = deps.clock.now()
+        return await deps.store.read(lambda view: _situation_at(view, now))
 
-    if await kit.store.read(
+    if await deps.store.read(
         lambda view: recorded_without(view, run_id, "situation", before=before)
     ):
         return await look()
     return await ctx.step("situation", look, returns=Situation)
 
 
-def _seen(view: StoreView, now: UtcDatetime) -> Situation:
+def _situation_at(view: StoreView, now: UtcDatetime) -> Situation:
     waiting, rejected = [], []
     for run in view.runs(RunQuery(flow=CANDIDATE, limit=MAX_RUNS)):
-        standing = standing_of(view, run)
-        if standing is None:
+        status = status_of(view, run)
+        if status is None:
             continue
         about: dict[str, Json] = {
-            "target": _line(standing.target),
-            "title": _line(standing.title),
+            "target": _line(status.target),
+            "title": _line(status.title),
             "proposed": run.created_at.isoformat(),
         }
-        if standing.state == "waiting":
+        if status.state == "waiting":
             waiting.append(about)
-        if standing.state == "rejected":
-            rejected.append({**about, "reason": _line(standing.why) or "none was given"})
-    stuck = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MAX_TOLD)
+        if status.state == "rejected":
+            rejected.append({**about, "reason": _line(status.why) or "none was given"})
+    stuck = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MAX_LISTED)
     waiting += [_stuck(run) for run in view.runs(stuck)]
     return Situation(
-        now=now, waiting=tuple(waiting[:MAX_TOLD]), rejected=tuple(rejected[:MAX_TOLD])
+        now=now, waiting=tuple(waiting[:MAX_LISTED]), rejected=tuple(rejected[:MAX_LISTED])
     )
 
 
@@ -93,16 +93,16 @@ def _stuck(run: Run) -> dict[str, Json]:
 
 
 def _line(text: str) -> str:
-    return cut(clean_line(text), MAX_TOLD_LENGTH)
+    return cut(clean_line(text), MAX_LINE_LENGTH)
 
 
-def situation_words(seen: Situation) -> str:
+def situation_text(situation: Situation) -> str:
     """The sections of a prompt that tell of it."""
     return "\n\n".join(
         (
-            f"# Now\n{seen.now:%Y-%m-%d %H:%M} UTC, a {seen.now:%A}.",
-            f"# What waits for a person\n{_listed(seen.waiting)}",
-            f"# What people rejected, and why\n{_listed(seen.rejected)}",
+            f"# Now\n{situation.now:%Y-%m-%d %H:%M} UTC, a {situation.now:%A}.",
+            f"# What waits for a person\n{_listed(situation.waiting)}",
+            f"# What people rejected, and why\n{_listed(situation.rejected)}",
         )
     )
 
@@ -110,7 +110,7 @@ def situation_words(seen: Situation) -> str:
 def _listed(records: Sequence[dict[str, Json]]) -> str:
     if not records:
         return "Nothing."
-    return as_data("\n".join(json.dumps(each, ensure_ascii=False) for each in records))
+    return as_data("\n".join(json.dumps(record, ensure_ascii=False) for record in records))
 
 
 MOCK_SOURCE = "mock"
@@ -146,9 +146,9 @@ class PlanReply(BaseModel):
     items: list[dict[str, Any]] = Field(json_schema_extra={"items": item_schema()})
 
 
-async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
+async def planned(ctx: FlowContext, deps: SenseDeps, job: SenseJob) -> Planned:
     """The plan for a bundle. Never raises for what the planner does or fails to do."""
-    planner = kit.planner
+    planner = deps.planner
     if planner.rules is not None:
         rules, now = planner.rules, await ctx.now("planning")
 
@@ -157,48 +157,46 @@ async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
 
         document = await ctx.step(PLAN, by_rules)
         return _read(document, job, planner.name, ctx.run.id)
-    if planner.player is None or planner.profile is None:
+    if planner.role_agent is None or planner.profile is None:
         now = await ctx.now("planning")
         return _mock(PlannerStatus.MOCK, planner.name, planner.absent, now)
-    return await _asked(ctx, kit, job, planner.player, planner.profile)
+    return await _asked(ctx, deps, job, planner.role_agent, planner.profile)
 
 
 async def _asked(
-    ctx: FlowContext, kit: SenseKit, job: SenseJob, player: RoleAgent, profile: Profile
+    ctx: FlowContext, deps: SenseDeps, job: SenseJob, agent: RoleAgent, profile: Profile
 ) -> Planned:
     sheltered = RoleAgent(
-        role=player.role,
-        agent=_Sheltered(player.agent),
+        role=agent.role,
+        agent=_Sheltered(agent.agent),
         allowed_tools=(),
-        limits=player.limits,
+        limits=agent.limits,
     )
-    if spent := await _spent(ctx, kit):
-        return _mock(PlannerStatus.ERROR, player.agent.name, spent, await ctx.now("planning"))
-    seen = await situation(ctx, kit, before=PLAN)
+    if spent := await _spent(ctx, deps):
+        return _mock(PlannerStatus.ERROR, agent.agent.name, spent, await ctx.now("planning"))
+    state = await situation(ctx, deps, before=PLAN)
     reply = await ask(
-        ctx, sheltered, planning_prompt(profile, job.bundle, seen, kit.options),
-        budget=kit.purse, name=PLAN, workspace=kit.planner.desk,
+        ctx, sheltered, planning_prompt(profile, job.bundle, state, deps.options),
+        budget=deps.budget, name=PLAN, workspace=deps.planner.workspace,
         contract=PlanReply, provenance=job.bundle.provenance,
     )  # fmt: skip
     now = await ctx.now("planning")
-    trouble = _Trouble.of(reply)
-    if trouble is not None:
-        return _mock(
-            trouble.status, reply.agent or player.agent.name, trouble.why, now, reply.usage
-        )
-    name = reply.agent or player.agent.name
-    if _was_shown(reply.payload, job.bundle):
+    failure = _PlannerFailure.of(reply)
+    if failure is not None:
+        return _mock(failure.status, reply.agent or agent.agent.name, failure.why, now, reply.usage)
+    name = reply.agent or agent.agent.name
+    if _is_echo(reply.payload, job.bundle):
         why = "it gave back a plan that stood in what it was shown"
         return _mock(PlannerStatus.ERROR, name, why, now, reply.usage)
     return _read(reply.payload, job, name, ctx.run.id, reply.usage)
 
 
-async def _spent(ctx: FlowContext, kit: SenseKit) -> str:
-    """Which budget has nothing left; empty when none has."""
+async def _spent(ctx: FlowContext, deps: SenseDeps) -> str:
+    """Return the message of the budget that has nothing left; empty when none has."""
 
     async def look(step: StepContext) -> str:
         try:
-            await kit.purse.check(ctx.run, step.key)
+            await deps.budget.check(ctx.run, step.key)
         except BudgetSpent as error:
             return str(error)
         return ""
@@ -207,18 +205,18 @@ async def _spent(ctx: FlowContext, kit: SenseKit) -> str:
 
 
 def planning_prompt(
-    profile: Profile, bundle: Bundle, seen: Situation, options: SenseOptions
+    profile: Profile, bundle: Bundle, state: Situation, options: SenseOptions
 ) -> str:
     """The profile's words, what is known as data that is nobody's instruction, and the rules of a plan."""
-    zones = zones_in_words(options.safe_zones, options.forbidden_zones)
+    zones = zones_text(options.safe_zones, options.forbidden_zones)
     return (
         f"{profile.system.rstrip()}\n\n"
         f"{ONLY_DATA}\n\n"
-        f"{situation_words(seen)}\n\n"
+        f"{situation_text(state)}\n\n"
         f"# The state of the system\n{as_data(bundle_json(bundle))}\n\n"
         f"{_DELIVERABLE}\n\n"
         f"{_RULES}\n"
-        f"- A work order is a list of these operations: {operations_in_words()}. {zones} What needs anything else is "
+        f"- A work order is a list of these operations: {operations_text()}. {zones} What needs anything else is "
         "nothing for a work order: tell people of it with an `alert`. `tasks` tell people and the worker in words what "
         "is to be done; `ops` are the same work as operations, performed to the letter. Give `ops` where you know all of their "
         "fields; where you do not, leave `ops` out: they are written from the `tasks`.\n"
@@ -260,10 +258,10 @@ def _mock(
     )
 
 
-def _was_shown(payload: Json, bundle: Bundle) -> bool:
-    """Whether the plan is one that stands in the data: an echo must not be taken for an answer."""
-    wanted = _bare(payload)
-    return any(_holds(each.content, wanted) for look in bundle.looks for each in look.found)
+def _is_echo(payload: Json, bundle: Bundle) -> bool:
+    """True if the plan already stands in the data: an echo must not be taken for an answer."""
+    items = _bare(payload)
+    return any(_holds(sensed.content, items) for look in bundle.looks for sensed in look.found)
 
 
 def _bare(payload: Json) -> Json:
@@ -276,23 +274,23 @@ def _holds(value: Json, items: Json) -> bool:
     if isinstance(value, dict):
         if value.get("items") == items:
             return True
-        return any(_holds(each, items) for each in value.values())
+        return any(_holds(item, items) for item in value.values())
     if isinstance(value, list):
-        return any(_holds(each, items) for each in value)
+        return any(_holds(item, items) for item in value)
     return isinstance(value, str) and canonical_json(items) in value.replace(" ", "")
 
 
-class _Trouble(BaseModel):
-    """Why a planner gave no plan, as it stands in a reply that was made of its failure."""
+class _PlannerFailure(BaseModel):
+    """Reason why a planner gave no plan, as it stands in a reply that was made of its failure."""
 
     status: PlannerStatus
     why: str
 
     @classmethod
-    def of(cls, reply: Reply) -> _Trouble | None:
-        said = reply.payload
-        if isinstance(said, dict) and set(said) == {"podium_trouble"}:
-            return cls.model_validate(said["podium_trouble"])
+    def of(cls, reply: Reply) -> _PlannerFailure | None:
+        reply_payload = reply.payload
+        if isinstance(reply_payload, dict) and set(reply_payload) == {"podium_trouble"}:
+            return cls.model_validate(reply_payload["podium_trouble"])
         return None
 
 
@@ -314,11 +312,11 @@ class _Sheltered:
         except PodiumError as error:
             absent = isinstance(error, ToolMissing | AgentNotLoggedIn | NotPossibleNow)
             status = PlannerStatus.MOCK if absent else PlannerStatus.ERROR
-            trouble = _Trouble(status=status, why=str(error))
+            failure = _PlannerFailure(status=status, why=str(error))
             used: Usage | None = getattr(error, "usage", None)
             return Reply(
                 text="",
-                payload={"podium_trouble": trouble.model_dump(mode="json")},
+                payload={"podium_trouble": failure.model_dump(mode="json")},
                 agent=self.name,
                 usage=used or Usage(turns=0 if absent else 1, complete=absent),
             )

@@ -21,7 +21,7 @@ from podium.jobs.sense.models import Action, Condition, ItemType, Priority
 
 MAX_RULES = 100
 FACTS = ("$key", "$value", "$place", "$file", "$source", "$why", "$condition", "$top")
-"""What is known of each find beside its own fields. `$top` begins a path at the top of the content."""
+"""Facts of each find besides its own fields. `$top` begins a path at the top of the content."""
 
 Path = tuple[str, ...]
 
@@ -43,7 +43,7 @@ class Placeholder(NamedTuple):
 @lru_cache(maxsize=2_000)
 def paths_in(text: str) -> tuple[Path, ...]:
     """`checks.*.status|state`: ways to a value, the first that leads somewhere counts. Raises `ValueError`."""
-    return tuple(_path(each.strip()) for each in text.split("|"))
+    return tuple(_path(path.strip()) for path in text.split("|"))
 
 
 def _path(text: str) -> Path:
@@ -139,22 +139,22 @@ class Clause(FrozenModel):
 
     @model_validator(mode="after")
     def _says_something(self) -> Clause:
-        said = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if said == ["path"]:
+        keywords = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if keywords == ["path"]:
             raise ValueError("says nothing of what is at its path; add `equals`, `in`, `min`, …")
-        if self.missing and len(said) > 2:
+        if self.missing and len(keywords) > 2:
             raise ValueError("what is missing cannot be compared; leave the other words out")
         return self
 
 
 class When(FrozenModel):
-    """What a rule looks for: things of these sources, or each part of them, for which all clauses hold."""
+    """Condition of a rule: things of these sources, or each part of them, for which all clauses hold."""
 
     source: SourceName | tuple[SourceName, ...]
     condition: Condition | tuple[Condition, ...] = "ok"
-    """How it was found."""
+    """Condition of the reading."""
     stale: bool | None = None
-    """Whether it is older than its source allows. Not given: either."""
+    """True: older than its source allows. False: not older. Unset: either."""
     for_each: Paths | tuple[Paths, ...] = ()
     """Lists or mappings whose parts are looked at one by one. Not given: the whole."""
     where: Annotated[tuple[Clause, ...], Field(max_length=20)] = ()
@@ -209,7 +209,7 @@ class ExampleSensed(FrozenModel):
 
 
 class Example(FrozenModel):
-    """What a rule makes of what was sensed: how many items, or exactly these titles."""
+    """Expected result of a rule: the number of items, or exactly these titles."""
 
     sensed: Annotated[tuple[ExampleSensed, ...], Field(max_length=50)]
     expect: Annotated[int, Strict(), Field(ge=0)] | tuple[str, ...]

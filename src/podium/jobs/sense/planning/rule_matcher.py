@@ -50,11 +50,11 @@ class Find:
     """Name or number of the part."""
 
     def values(self, paths: tuple[Path, ...]) -> list[Json]:
-        """What the first path that leads somewhere leads to. What is null is not there."""
+        """Return the values of the first path that leads somewhere. Null counts as absent."""
         for path in paths:
-            found = [*islice(_walk(*self._start(path)), _MAX_VALUES)]
-            if found:
-                return found
+            values = [*islice(_walk(*self._start(path)), _MAX_VALUES)]
+            if values:
+                return values
         return []
 
     def _start(self, path: Path) -> tuple[Json, Path]:
@@ -75,10 +75,10 @@ class Find:
 def finds(when: When, bundle: Bundle, now: datetime) -> Iterator[Find]:
     """All that a rule's `when` is true of, in the bundle's order."""
     for source in dict.fromkeys(when.sources):
-        for sensed in bundle.found(source):
+        for sensed in bundle.sensed_by(source):
             if sensed.condition in when.conditions and when.stale in (None, sensed.stale):
                 yield from (
-                    each for each in _parts(when, sensed) if _holds(when, each, bundle, now)
+                    part for part in _parts(when, sensed) if _holds(when, part, bundle, now)
                 )
 
 
@@ -131,19 +131,21 @@ class _Judge:
         return all(checks)
 
     def _is_older(self, value: Json, seconds: float) -> bool:
-        then = _moment(value)
+        then = _datetime_of(value)
         return then is not None and (self.now - then).total_seconds() > seconds
 
     def _is_absent(self, value: Json, there: Elsewhere) -> bool:
-        found = self.bundle.found(there.source)
+        others = self.bundle.sensed_by(there.source)
         looked = any(look.source == there.source for look in self.bundle.looks)
-        if not looked or len(found) < self.bundle.count(there.source):
+        if not looked or len(others) < self.bundle.count(there.source):
             # What is not shown may be the one.
             return False
-        if found and all(each.condition == "unreadable" for each in found):
+        if others and all(other.condition == "unreadable" for other in others):
             return False
         values = (
-            one for each in found for one in Find(each, each.content).values(paths_in(there.path))
+            one
+            for other in others
+            for one in Find(other, other.content).values(paths_in(there.path))
         )
         return not _is_among(value, [*values])
 
@@ -155,23 +157,23 @@ def _walk(value: Json, path: Path) -> Iterator[Json]:
     first, rest = path[0], path[1:]
     if first == "*":
         inner = value.values() if isinstance(value, dict) else value
-        for each in inner if isinstance(value, dict | list) else ():
-            yield from _walk(each, rest)
+        for item in inner if isinstance(value, dict | list) else ():
+            yield from _walk(item, rest)
     elif isinstance(value, dict) and first in value:
         yield from _walk(value[first], rest)
 
 
-def _same(value: Json, wanted: Json) -> bool:
-    if isinstance(value, str) and isinstance(wanted, str):
-        return value.strip().casefold() == wanted.strip().casefold()
+def _same(value: Json, expected: Json) -> bool:
+    if isinstance(value, str) and isinstance(expected, str):
+        return value.strip().casefold() == expected.strip().casefold()
     # To Python, true is 1.
-    if isinstance(value, bool) or isinstance(wanted, bool):
-        return value is wanted
-    return bool(value == wanted)
+    if isinstance(value, bool) or isinstance(expected, bool):
+        return value is expected
+    return bool(value == expected)
 
 
-def _is_among(value: Json, wanted: Sequence[Json]) -> bool:
-    return any(_same(value, each) for each in wanted)
+def _is_among(value: Json, allowed: Sequence[Json]) -> bool:
+    return any(_same(value, item) for item in allowed)
 
 
 def _matches(pattern: str, value: Json) -> bool:
@@ -208,14 +210,14 @@ def _number(value: Json) -> float | None:
 def _is_rising(value: Json) -> bool:
     if not isinstance(value, list):
         return False
-    readings = [_number(each) for each in value]
-    known = [each for each in readings if each is not None]
-    if len(known) < 2 or len(known) < len(readings):
+    readings = [_number(item) for item in value]
+    numbers = [reading for reading in readings if reading is not None]
+    if len(numbers) < 2 or len(numbers) < len(readings):
         return False
-    return known == sorted(known) and known[-1] > known[0]
+    return numbers == sorted(numbers) and numbers[-1] > numbers[0]
 
 
-def _moment(value: Json) -> datetime | None:
+def _datetime_of(value: Json) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
@@ -258,35 +260,35 @@ def sample_filled(rule: Rule) -> dict[str, Json]:
 
 def naming_templates(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Templates that become names of orders, files and sessions, each with its place in the rule."""
-    said = rule.item.wo_suggestion
-    if said is None:
+    suggestion = rule.item.wo_suggestion
+    if suggestion is None:
         return
-    place = ("item", "wo_suggestion")
-    yield (*place, "wo_id_hint"), said.wo_id_hint
-    for number, op in enumerate(said.ops):
+    path = ("item", "wo_suggestion")
+    yield (*path, "wo_id_hint"), suggestion.wo_id_hint
+    for number, op in enumerate(suggestion.ops):
         for name in _NAMES:
             if isinstance(template := op.get(name), str):
-                yield (*place, "ops", number, name), template
+                yield (*path, "ops", number, name), template
 
 
-def gaps_left(template: str, found: Sequence[Find]) -> list[str]:
+def gaps_left(template: str, finds: Sequence[Find]) -> list[str]:
     """Placeholders without a default that lead nowhere in any of these finds."""
     gaps = [part for part in template_parts(template) if isinstance(part, Placeholder)]
     return [
         "|".join(".".join(path) for path in gap.paths)
         for gap in gaps
-        if not gap.default and not any(_found(gap, find, clean_text) for find in found)
+        if not gap.default and not any(_gap_value(gap, find, clean_text) for find in finds)
     ]
 
 
-def _suggestion(rule: Rule, said: RuleSuggestion, find: Find) -> dict[str, Json]:
-    hint = _fill(said.wo_id_hint, find, id_part)[:_MAX_HINT].strip("-_")
+def _suggestion(rule: Rule, suggestion: RuleSuggestion, find: Find) -> dict[str, Json]:
+    hint = _fill(suggestion.wo_id_hint, find, id_part)[:_MAX_HINT].strip("-_")
     return {
         "wo_id_hint": hint,
-        "title": cut(_line(said.title, find), MAX_TITLE) or rule.name,
-        "summary": cut(_text(said.summary, find), MAX_SUMMARY),
-        "tasks": [cut(_text(task, find), MAX_TASK) for task in said.tasks],
-        **({"ops": [_operation(op, find) for op in said.ops]} if said.ops else {}),
+        "title": cut(_line(suggestion.title, find), MAX_TITLE) or rule.name,
+        "summary": cut(_text(suggestion.summary, find), MAX_SUMMARY),
+        "tasks": [cut(_text(task, find), MAX_TASK) for task in suggestion.tasks],
+        **({"ops": [_operation(op, find) for op in suggestion.ops]} if suggestion.ops else {}),
     }
 
 
@@ -307,8 +309,8 @@ def _inside(name: str, value: Json, find: Find) -> Json:
 def _check_fixed(rule: Rule) -> None:
     for op in rule.item.wo_suggestion.ops if rule.item.wo_suggestion else ():
         for name in _FIXED:
-            words = op.get(name)
-            for text in words if isinstance(words, list) else [words]:
+            value = op.get(name)
+            for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str) and _has_gap(text):
                     raise ValueError(f"`{name}` of an operation takes no placeholders")
 
@@ -331,23 +333,23 @@ def _text(template: str, find: Find) -> str:
 
 def _fill(template: str, find: Find, tidy: Tidy) -> str:
     parts = (
-        _found(part, find, tidy) if isinstance(part, Placeholder) else part
+        _gap_value(part, find, tidy) if isinstance(part, Placeholder) else part
         for part in template_parts(template)
     )
     return "".join(parts)
 
 
-def _found(gap: Placeholder, find: Find, tidy: Tidy) -> str:
+def _gap_value(gap: Placeholder, find: Find, tidy: Tidy) -> str:
     for path in gap.paths:
         for value in find.values((path,)):
             # More than is shown is not even looked at.
-            text = cut(clean_text(_words(value)[: MAX_VALUE * 4]), MAX_VALUE)
+            text = cut(clean_text(_text_of(value)[: MAX_VALUE * 4]), MAX_VALUE)
             if text:
                 return tidy(text)
     return tidy(gap.default)
 
 
-def _words(value: Json) -> str:
+def _text_of(value: Json) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -32,7 +32,7 @@ from podium.jobs.sense.planning.rule_matcher import (
 
 SOURCE = "podium_rules"
 MAX_OF_A_RULE = 20
-_ROOM = MAX_BYTES - 100_000
+_ITEMS_BYTES = MAX_BYTES - 100_000
 """For items; the rest of a plan is small."""
 _EXAMPLE_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,12 +43,12 @@ def plan_by_rules(rules: RuleBook | Sequence[Rule], bundle: Bundle, *, now: date
     made = _Made()
     for rule in chosen:
         made.take(rule, bundle, now)
-    kept = [*made.kept()]
+    items = [*made.fitting_items()]
     return {
         "timestamp": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "source": SOURCE,
-        "context_summary": made.summary(len(kept)),
-        "items": kept,
+        "context_summary": made.summary(len(items)),
+        "items": items,
     }
 
 
@@ -57,7 +57,7 @@ class _Made:
 
     def __init__(self) -> None:
         self._items: list[tuple[int, Json]] = []
-        self._seen: set[str] = set()
+        self._identities: set[str] = set()
         self._counts: dict[str, int] = {}
         self._beyond = 0
 
@@ -72,65 +72,67 @@ class _Made:
             except Misfit:
                 self._beyond += 1
                 continue
-            if key not in self._seen:
-                self._seen.add(key)
+            if key not in self._identities:
+                self._identities.add(key)
                 self._counts[rule.name] = self._counts.get(rule.name, 0) + 1
                 self._items.append((-PRIORITIES.index(rule.item.priority), item))
 
-    def kept(self) -> Iterator[Json]:
+    def fitting_items(self) -> Iterator[Json]:
         """The items, the most urgent first, as many as a plan may have."""
-        room = _ROOM
+        bytes_left = _ITEMS_BYTES
         ordered = [item for _, item in sorted(self._items, key=lambda pair: pair[0])]
         for item in ordered[:MAX_ITEMS]:
-            room -= len(json.dumps(item, ensure_ascii=False).encode()) + 2
-            if room > 0:
+            bytes_left -= len(json.dumps(item, ensure_ascii=False).encode()) + 2
+            if bytes_left > 0:
                 yield item
 
-    def summary(self, kept: int) -> str:
+    def summary(self, item_count: int) -> str:
         if not self._items:
             return "No rule found anything that needs work."
-        found = ", ".join(f"{name} ({count})" for name, count in self._counts.items())
-        left_out = self._beyond + len(self._items) - kept
+        counts = ", ".join(f"{name} ({count})" for name, count in self._counts.items())
+        left_out = self._beyond + len(self._items) - item_count
         more = f"; {left_out} more did not fit into the plan" if left_out else ""
-        return f"Rules that found something: {found}{more}."
+        return f"Rules that found something: {counts}{more}."
 
 
 # --- what rules say of themselves --------------------------------------------------------------
 
 
-class RuleFault(NamedTuple):
+class RuleProblem(NamedTuple):
     """Something wrong with a rule, and the key it is about."""
 
     path: tuple[str | int, ...]
     problem: str
 
 
-def rule_faults(book: RuleBook) -> list[RuleFault]:
+def rule_problems(book: RuleBook) -> list[RuleProblem]:
     """Rules that could never give an item, and examples that do not hold."""
-    faults: list[RuleFault] = []
+    problems: list[RuleProblem] = []
     for number, rule in enumerate(book.rules):
-        place = ("rules", number)
+        path = ("rules", number)
         try:
             read_item(0, sample_filled(rule))
         except (Misfit, ValueError) as error:
-            faults.append(RuleFault((*place, "item"), f"gives no item that can be used: {error}"))
+            problems.append(
+                RuleProblem((*path, "item"), f"gives no item that can be used: {error}")
+            )
             continue
-        faults += [RuleFault((*place, *path), problem) for path, problem in _nowhere(rule)]
+        problems += [RuleProblem((*path, *inner), problem) for inner, problem in _nowhere(rule)]
         for at, example in enumerate(rule.examples):
             if problem := _unlike(rule, example):
-                faults.append(RuleFault((*place, "examples", at), problem))
-    return faults
+                problems.append(RuleProblem((*path, "examples", at), problem))
+    return problems
 
 
 def _nowhere(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Placeholders in names that no example fills: all finds would share one name that says nothing."""
-    found = [
+    finds_in_examples = [
         find
         for example in rule.examples
         for find in finds(rule.when, _bundle(rule, example), _EXAMPLE_NOW)
     ]
-    for path, template in naming_templates(rule) if found else ():
-        for gap in gaps_left(template, found):
+    for path, template in naming_templates(rule) if finds_in_examples else ():
+        for gap in gaps_left(template, finds_in_examples):
             problem = (
                 f"{{{gap}}} leads nowhere in the rule's own examples; mend it, or give it a default as in "
                 f"{{{gap}|'x'}}"
@@ -139,7 +141,7 @@ def _nowhere(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def _unlike(rule: Rule, example: Example) -> str:
-    """How what a rule gives differs from what its example expects; empty when it does not."""
+    """Describe the difference between the rule's items and the example's; empty if there is none."""
     plan = plan_by_rules([rule], _bundle(rule, example), now=_EXAMPLE_NOW)
     titles = tuple(_title(item) for item in plan["items"])
     if isinstance(example.expect, int):
@@ -153,19 +155,19 @@ def _unlike(rule: Rule, example: Example) -> str:
 
 
 def _title(item: Json) -> str:
-    said = item.get("wo_suggestion") or {}
-    return str(said.get("title") or item["target"])
+    suggestion = item.get("wo_suggestion") or {}
+    return str(suggestion.get("title") or item["target"])
 
 
 def _bundle(rule: Rule, example: Example) -> Bundle:
-    found: dict[str, list[Sensed]] = {}
-    for given in example.sensed:
-        source = given.source or rule.when.sources[0]
-        sensed = Sensed(**{**given.model_dump(), "source": source})
-        found.setdefault(source, []).append(sensed)
+    by_source: dict[str, list[Sensed]] = {}
+    for sensed_example in example.sensed:
+        source = sensed_example.source or rule.when.sources[0]
+        sensed = Sensed(**{**sensed_example.model_dump(), "source": source})
+        by_source.setdefault(source, []).append(sensed)
     looks = (
-        Look(source=name, found=tuple(each), total=len(each), mark=digest_of(name))
-        for name, each in found.items()
+        Look(source=name, found=tuple(readings), total=len(readings), mark=digest_of(name))
+        for name, readings in by_source.items()
     )
     return Bundle(root="/example", looks=tuple(looks))
 
@@ -184,15 +186,15 @@ class LoadedRules:
 def load_rules(file: Path | None = None) -> LoadedRules:
     """Rules of a file, each tried on its own examples; without a file those that come with Podium.
 
-    Raises `ConfigInvalid` with every fault at its line.
+    Raises `ConfigInvalid` with every problem at its line.
     """
     return _shipped() if file is None else _tried(read_located(file))
 
 
 def _tried(located: Located) -> LoadedRules:
     book = located.validated(RuleBook)
-    if faults := rule_faults(book):
-        raise ConfigInvalid(located.file, [located.fault(*fault) for fault in faults])
+    if problems := rule_problems(book):
+        raise ConfigInvalid(located.file, [located.fault(*problem) for problem in problems])
     return LoadedRules(located.file, book)
 
 
@@ -210,5 +212,5 @@ def rules_file(configuration: Configuration) -> Path | None:
 
 @cache
 def _shipped() -> LoadedRules:
-    place = files("podium.jobs.sense") / SHIPPED
-    return _tried(parse_located(place.read_bytes(), SHIPPED))
+    resource = files("podium.jobs.sense") / SHIPPED
+    return _tried(parse_located(resource.read_bytes(), SHIPPED))

@@ -16,22 +16,26 @@ from pathlib import Path
 
 
 def main() -> int:
-    words = ["plan", "parse", *(word for word in sys.argv[1:] if word != "--dry-run")]
+    arguments = [
+        "plan",
+        "parse",
+        *(arguments for arguments in sys.argv[1:] if arguments != "--dry-run"),
+    ]
     if not os.environ.get("PODIUM") and importlib.util.find_spec("podium") is not None:
-        sys.argv = ["podium", *words]
+        sys.argv = ["podium", *arguments]
         runpy.run_module("podium", run_name="__main__", alter_sys=True)
         return 0
-    program = found_program()
+    program = find_program()
     if program is None:
         sys.stderr.write(
             "gmx_clc_parse_plan: no podium found; install it into this Python, into the root's .venv or on PATH, "
             "or name it in PODIUM\n"
         )
         return 127
-    return os.execv(program, [program, *words])  # noqa: S606 - this process becomes Podium
+    return os.execv(program, [program, *arguments])  # noqa: S606 - this process becomes Podium
 
 
-def found_program() -> str | None:
+def find_program() -> str | None:
     """Podium as a program: the one that PODIUM names, the root's own, the first on PATH."""
     if os.environ.get("PODIUM"):
         return shutil.which(os.environ["PODIUM"])

@@ -10,7 +10,7 @@ from podium.jobs.sense.io.schedulers.schedule import (
     Schedule,
     Scheduler,
     SchedulerName,
-    Standing,
+    SchedulerStatus,
 )
 from podium.jobs.sense.io.schedulers.systemd import Systemd, service_of, timer_of
 
@@ -24,7 +24,7 @@ __all__ = [
     "Schedule",
     "Scheduler",
     "SchedulerName",
-    "Standing",
+    "SchedulerStatus",
     "Systemd",
     "line_of",
     "plist_of",

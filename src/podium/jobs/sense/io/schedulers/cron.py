@@ -15,7 +15,7 @@ from podium.jobs.sense.io.schedulers.schedule import (
     Machine,
     Schedule,
     SchedulerName,
-    Standing,
+    SchedulerStatus,
 )
 
 _MAX_LINE = 990
@@ -35,7 +35,7 @@ def line_of(schedule: Schedule) -> str:
         (
             *("cd", shlex.quote(schedule.root), "&&", *variables, shlex.quote(schedule.program)),
             *("sense", "--once", "--root", '"$PWD"', f">>{STDOUT_LOG}", f"2>>{STDERR_LOG}"),
-            _mark(schedule),
+            _line_tag(schedule),
         )
     )
     if "\\" in command:
@@ -58,7 +58,7 @@ class Cron:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def shown(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: Schedule) -> dict[str, str]:
         return {TABLE: line_of(schedule)}
 
     async def install(self, schedule: Schedule) -> Change:
@@ -70,9 +70,9 @@ class Cron:
         others = _without(table, schedule)
         if others and not others.endswith(b"\n"):
             others += b"\n"
-        said = await self._write(others + line.encode())
-        if not said.worked:
-            return self._by_hand(said.complaint, "add this line by `crontab -e`", line)
+        answer = await self._write(others + line.encode())
+        if not answer.worked:
+            return self._by_hand(answer.complaint, "add this line by `crontab -e`", line)
         return Change(scheduler=self.name, loaded=True, written=(TABLE,))
 
     async def uninstall(self, schedule: Schedule) -> Change:
@@ -81,24 +81,26 @@ class Cron:
             return Change(scheduler=self.name)
         if table is None:
             return self._by_hand(
-                complaint, "take out the line with this end by `crontab -e`", _mark(schedule)
+                complaint, "take out the line with this end by `crontab -e`", _line_tag(schedule)
             )
         others = _without(table, schedule)
         if others == table:
             return Change(scheduler=self.name)
-        said = await (self._write(others) if others else self._machine.ask("crontab", "-r"))
-        if not said.worked:
+        answer = await (self._write(others) if others else self._machine.ask("crontab", "-r"))
+        if not answer.worked:
             return self._by_hand(
-                said.complaint, "take out the line with this end by `crontab -e`", _mark(schedule)
+                answer.complaint,
+                "take out the line with this end by `crontab -e`",
+                _line_tag(schedule),
             )
         return Change(scheduler=self.name, removed=(TABLE,))
 
-    async def standing(self, schedule: Schedule) -> Standing:
+    async def status(self, schedule: Schedule) -> SchedulerStatus:
         table, complaint = await self._table()
         if table is None:
-            return Standing(scheduler=self.name, where=TABLE, why=complaint)
+            return SchedulerStatus(scheduler=self.name, where=TABLE, why=complaint)
         installed = _without(table, schedule) != table
-        return Standing(
+        return SchedulerStatus(
             scheduler=self.name,
             installed=installed,
             loaded=installed,
@@ -107,12 +109,12 @@ class Cron:
 
     async def _table(self) -> tuple[bytes | None, str]:
         """The whole table; None, and why, when it cannot be known. Then it must not be written."""
-        said = await self._machine.ask("crontab", "-l")
-        if said.worked:
-            return (said.output, "") if said.whole else (None, "the table is too large")
-        if any(words in said.complaint.lower() for words in _NONE_YET):
+        answer = await self._machine.ask("crontab", "-l")
+        if answer.worked:
+            return (answer.output, "") if answer.whole else (None, "the table is too large")
+        if any(message in answer.complaint.lower() for message in _NONE_YET):
             return b"", ""
-        return None, said.complaint
+        return None, answer.complaint
 
     async def _write(self, table: bytes) -> Answer:
         return await self._machine.ask("crontab", "-", stdin=table)
@@ -141,11 +143,11 @@ def _minutes(every_seconds: int) -> str:
     return {1: "* * * * *", 60: "0 * * * *"}.get(minutes, f"*/{minutes} * * * *")
 
 
-def _mark(schedule: Schedule) -> str:
+def _line_tag(schedule: Schedule) -> str:
     return f"# {schedule.name}"
 
 
 def _without(table: bytes, schedule: Schedule) -> bytes:
-    mark = f" {_mark(schedule)}".encode()
+    tag = f" {_line_tag(schedule)}".encode()
     lines = table.splitlines(keepends=True)
-    return b"".join(line for line in lines if not line.rstrip(b"\r\n").endswith(mark))
+    return b"".join(line for line in lines if not line.rstrip(b"\r\n").endswith(tag))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
 from podium.core.model import Json
-from podium.jobs.sense.io.safe_files import make_folder, place_over, placed, take_away
+from podium.jobs.sense.io.safe_files import install_file, make_folder, read_installed, remove_file
 from podium.jobs.sense.io.schedulers.schedule import (
     SCHEDULED,
     SHIM,
@@ -19,7 +19,7 @@ from podium.jobs.sense.io.schedulers.schedule import (
     Machine,
     Schedule,
     SchedulerName,
-    Standing,
+    SchedulerStatus,
     made_folder,
 )
 
@@ -61,16 +61,16 @@ class Launchd:
         self._pause_seconds = pause_seconds
         self._loads = machine.platform == "darwin"
 
-    def shown(self, schedule: Schedule) -> dict[str, str]:
-        base, file = self._place(schedule)
+    def preview(self, schedule: Schedule) -> dict[str, str]:
+        base, file = self._plist_location(schedule)
         return {str(base / file): plist_of(schedule).decode()}
 
     async def install(self, schedule: Schedule) -> Change:
         self._must_have_its_shim(schedule)
-        base, file = self._place(schedule, make=True)
-        self._must_be_free(schedule, base / file, placed(base, file))
+        base, file = self._plist_location(schedule, make=True)
+        self._must_be_free(schedule, base / file, read_installed(base, file))
         content = plist_of(schedule)
-        backup = place_over(base, file, content, is_ours=lambda old: _is_ours(old, schedule))
+        backup = install_file(base, file, content, is_ours=lambda old: _is_ours(old, schedule))
         make_folder(Path(schedule.root), "logs")
         change = Change(
             scheduler=self.name,
@@ -80,36 +80,36 @@ class Launchd:
         return change.model_copy(update=await self._load(schedule, base / file))
 
     async def uninstall(self, schedule: Schedule) -> Change:
-        base, file = self._place(schedule)
-        content = placed(base, file)
+        base, file = self._plist_location(schedule)
+        content = read_installed(base, file)
         if content is None:
             return Change(scheduler=self.name)
         if not _is_ours(content, schedule):
-            kept = f"{str(base / file)!r} was not written for this root by Podium; it stays"
-            return Change(scheduler=self.name, notes=(kept,))
+            note = f"{str(base / file)!r} was not written for this root by Podium; it stays"
+            return Change(scheduler=self.name, notes=(note,))
         if self._loads:
             await self._machine.ask("launchctl", "bootout", self._service(schedule))
-        take_away(base, file)
+        remove_file(base, file)
         return Change(scheduler=self.name, removed=(str(base / file),))
 
-    async def standing(self, schedule: Schedule) -> Standing:
-        base, file = self._place(schedule)
-        content = placed(base, file)
+    async def status(self, schedule: Schedule) -> SchedulerStatus:
+        base, file = self._plist_location(schedule)
+        content = read_installed(base, file)
         if content is None or not _is_ours(content, schedule):
             why = "" if content is None else "a file that is not of this root has its label"
-            return Standing(scheduler=self.name, where=str(base / file), why=why)
+            return SchedulerStatus(scheduler=self.name, where=str(base / file), why=why)
         if not self._loads:
             why = "the file is there, and launchd runs on macOS only"
-            return Standing(scheduler=self.name, where=str(base / file), why=why)
-        said = await self._machine.ask("launchctl", "print", self._service(schedule))
-        found = _LAST_EXIT.search(said.text)
-        return Standing(
+            return SchedulerStatus(scheduler=self.name, where=str(base / file), why=why)
+        answer = await self._machine.ask("launchctl", "print", self._service(schedule))
+        match = _LAST_EXIT.search(answer.text)
+        return SchedulerStatus(
             scheduler=self.name,
             installed=True,
-            loaded=said.worked,
-            last_exit=int(found[1]) if found else None,
+            loaded=answer.worked,
+            last_exit=int(match[1]) if match else None,
             where=str(base / file),
-            why="" if said.worked else said.complaint,
+            why="" if answer.worked else answer.complaint,
         )
 
     async def _load(self, schedule: Schedule, file: Path) -> dict[str, object]:
@@ -119,11 +119,11 @@ class Launchd:
         # A label that is loaded already cannot be loaded again, and letting go of it takes a moment.
         gone = await self._machine.ask("launchctl", "bootout", self._service(schedule))
         for _ in range(_TRIES if gone.worked else 1):
-            said = await self._machine.ask("launchctl", "bootstrap", self._domain, str(file))
-            if said.worked:
+            answer = await self._machine.ask("launchctl", "bootstrap", self._domain, str(file))
+            if answer.worked:
                 return {"loaded": True}
             await asyncio.sleep(self._pause_seconds)
-        notes = (f"launchctl did not load it: {said.complaint}", "try it yourself:")
+        notes = (f"launchctl did not load it: {answer.complaint}", "try it yourself:")
         by_hand = f"launchctl bootstrap {self._domain} {shlex.quote(str(file))}"
         return {"done": False, "notes": notes, "by_hand": by_hand}
 
@@ -134,7 +134,7 @@ class Launchd:
     def _service(self, schedule: Schedule) -> str:
         return f"{self._domain}/{schedule.label}"
 
-    def _place(self, schedule: Schedule, *, make: bool = False) -> tuple[Path, str]:
+    def _plist_location(self, schedule: Schedule, *, make: bool = False) -> tuple[Path, str]:
         """The folder to begin at, and the file beneath it."""
         file = f"{schedule.label}.plist"
         if not self._loads:
@@ -165,7 +165,7 @@ def _is_ours(content: bytes, schedule: Schedule) -> bool:
 
 
 def _table(content: bytes) -> dict[str, Json]:
-    """What a property list says; nothing when it is none."""
+    """Parse a property list; empty if it is none."""
     import plistlib
     from xml.parsers.expat import ExpatError
 

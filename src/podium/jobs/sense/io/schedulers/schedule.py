@@ -1,4 +1,4 @@
-"""What is to be scheduled, on which machine, and what came of it."""
+"""Schedule of a root's ticks, the machine they run on, and the protocol of schedulers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Schedule(FrozenModel):
     every_seconds: Annotated[int, Field(ge=10, le=604_800)] = 300
     mode: Mode = "sensing"
     folders: tuple[PlainPath, ...] = ()
-    """Where else programs are found, such as the planner's."""
+    """More folders on PATH, such as the planner's."""
     home: PlainPath | None = None
     """`PODIUM_HOME` of whoever installs: what they trusted and set is found there."""
 
@@ -69,7 +69,9 @@ class Schedule(FrozenModel):
     def path(self) -> str:
         """PATH of a tick. A folder with a colon in its name cannot stand there."""
         own = (f"{self.root}/.venv/bin", *SYSTEM_PATH, str(Path(self.program).parent))
-        return ":".join(each for each in dict.fromkeys((*own, *self.folders)) if ":" not in each)
+        return ":".join(
+            folder for folder in dict.fromkeys((*own, *self.folders)) if ":" not in folder
+        )
 
     @property
     def environment(self) -> dict[str, str]:
@@ -83,7 +85,7 @@ class Schedule(FrozenModel):
 
 
 class Change(FrozenModel):
-    """What installing or uninstalling did."""
+    """Result of installing or uninstalling."""
 
     scheduler: SchedulerName
     done: bool = True
@@ -93,14 +95,14 @@ class Change(FrozenModel):
     written: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     backups: tuple[str, ...] = ()
-    """What stood there before and was not ours, kept beside."""
+    """Copies of files that were there before and not written by Podium."""
     notes: tuple[str, ...] = ()
     by_hand: str = ""
-    """What a person has to type, or to put into a file, where Podium could not."""
+    """Command to type, or text to put into a file, where Podium could not do it."""
 
 
-class Standing(FrozenModel):
-    """How things stand with one scheduler."""
+class SchedulerStatus(FrozenModel):
+    """Status of one scheduler."""
 
     scheduler: SchedulerName
     installed: bool = False
@@ -113,7 +115,7 @@ class Standing(FrozenModel):
 
 @dataclass(frozen=True)
 class Machine:
-    """What schedulers need of the machine and its user."""
+    """Machine and user, as schedulers need them."""
 
     launcher: Launcher
     home: Path
@@ -141,7 +143,7 @@ class Machine:
 
 
 class Answer:
-    """What a program said."""
+    """Output of a program."""
 
     def __init__(self, ended: ProcessExit | None, problem: str = "") -> None:
         self.worked = ended is not None and ended.exit_code == 0
@@ -166,7 +168,7 @@ class Scheduler(Protocol):
 
     name: SchedulerName
 
-    def shown(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: Schedule) -> dict[str, str]:
         """File, or what stands for one → text. Writes nothing.
 
         Raises `BadInput` for what this scheduler cannot be told.
@@ -181,7 +183,7 @@ class Scheduler(Protocol):
         """Take back what `install` wrote, and nothing else. Where nothing is, nothing happens."""
         ...
 
-    async def standing(self, schedule: Schedule) -> Standing: ...
+    async def status(self, schedule: Schedule) -> SchedulerStatus: ...
 
 
 def made_folder(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.jobs.sense.io.safe_files import make_folder, place_over, placed, take_away
+from podium.jobs.sense.io.safe_files import install_file, make_folder, read_installed, remove_file
 from podium.jobs.sense.io.schedulers.schedule import (
     STDERR_LOG,
     STDOUT_LOG,
@@ -14,11 +14,11 @@ from podium.jobs.sense.io.schedulers.schedule import (
     Machine,
     Schedule,
     SchedulerName,
-    Standing,
+    SchedulerStatus,
     made_folder,
 )
 
-MARK = (
+HEADER = (
     "# Written by `podium sense install systemd`; `podium sense uninstall systemd` takes it away.\n"
 )
 _NOT_IN_PROGRAMS = "\\\"'"
@@ -35,7 +35,7 @@ def service_of(schedule: Schedule) -> str:
     )
     # 3 waits for a person and 7 finds another tick at work: neither is a failure. Mount namespaces
     # (ProtectSystem and its kin) need privileges that a user's manager lacks, so they are left out.
-    return f"""{MARK}[Unit]
+    return f"""{HEADER}[Unit]
 Description=Podium senses {_specifiers(root)} once
 
 [Service]
@@ -56,7 +56,7 @@ LockPersonality=yes
 def timer_of(schedule: Schedule) -> str:
     """The unit that starts the other: when it is switched on, and again and again."""
     # A moment after the start of the machine that has passed already means: now.
-    return f"""{MARK}[Unit]
+    return f"""{HEADER}[Unit]
 Description=Podium senses {_specifiers(schedule.root)} every {schedule.every_seconds} s
 
 [Timer]
@@ -79,27 +79,27 @@ class Systemd:
         self._machine = machine
         self._folder = machine.config_home / "systemd" / "user"
 
-    def shown(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: Schedule) -> dict[str, str]:
         return {str(self._folder / name): text for name, text in _units(schedule).items()}
 
     async def install(self, schedule: Schedule) -> Change:
         folder = made_folder(self._folder)
         backups = [
-            place_over(folder, name, text.encode(), is_ours=_is_ours)
+            install_file(folder, name, text.encode(), is_ours=_is_ours)
             for name, text in _units(schedule).items()
         ]
         make_folder(Path(schedule.root), "logs")
         change = Change(
             scheduler=self.name,
             written=tuple(str(folder / name) for name in _units(schedule)),
-            backups=tuple(str(folder / each) for each in backups if each),
+            backups=tuple(str(folder / backup) for backup in backups if backup),
         )
         return change.model_copy(update=await self._switch_on(schedule))
 
     async def uninstall(self, schedule: Schedule) -> Change:
-        found = {name: placed(self._folder, name) for name in _units(schedule)}
-        ours = [name for name, content in found.items() if content and _is_ours(content)]
-        theirs = [name for name in found if found[name] is not None and name not in ours]
+        contents = {name: read_installed(self._folder, name) for name in _units(schedule)}
+        ours = [name for name, content in contents.items() if content and _is_ours(content)]
+        theirs = [name for name in contents if contents[name] is not None and name not in ours]
         if ours:
             await self._switch_off(schedule, ours)
         return Change(
@@ -111,17 +111,17 @@ class Systemd:
             ),
         )
 
-    async def standing(self, schedule: Schedule) -> Standing:
+    async def status(self, schedule: Schedule) -> SchedulerStatus:
         where = self._folder / _timer(schedule)
         installed = where.is_file()
         if not installed:
-            return Standing(scheduler=self.name, where=str(where))
+            return SchedulerStatus(scheduler=self.name, where=str(where))
         timer = await self._user("show", _timer(schedule), "--property=ActiveState")
         service = await self._user(
             *("show", f"{schedule.name}.service"),
             "--property=ExecMainStatus,ExecMainExitTimestampMonotonic",
         )
-        return Standing(
+        return SchedulerStatus(
             scheduler=self.name,
             installed=True,
             loaded=_values(timer.text).get("ActiveState") == "active" if timer.worked else None,
@@ -139,9 +139,9 @@ class Systemd:
             note = f"no user manager answers here ({asked.complaint}); where one does, type:"
             return {"notes": (note,), "by_hand": by_hand}
         for step in steps:
-            said = await self._user(*step)
-            if not said.worked:
-                refused = f"systemctl --user {' '.join(step)}: {said.complaint}"
+            answer = await self._user(*step)
+            if not answer.worked:
+                refused = f"systemctl --user {' '.join(step)}: {answer.complaint}"
                 return {"done": False, "notes": (refused, "try it yourself:"), "by_hand": by_hand}
         linger = "it ends when you log out; `loginctl enable-linger` keeps it going"
         return {"loaded": True, "notes": (linger,)}
@@ -152,12 +152,12 @@ class Systemd:
             await self._user("disable", "--now", _timer(schedule))
         # What switched it on is a link, which goes with the unit also where no manager answers.
         for name in (f"timers.target.wants/{_timer(schedule)}", *units):
-            take_away(self._folder, name)
+            remove_file(self._folder, name)
         if answers:
             await self._user("daemon-reload")
 
-    async def _user(self, *words: str) -> Answer:
-        return await self._machine.ask("systemctl", "--user", *words)
+    async def _user(self, *argv: str) -> Answer:
+        return await self._machine.ask("systemctl", "--user", *argv)
 
 
 def _units(schedule: Schedule) -> dict[str, str]:
@@ -168,7 +168,7 @@ def _units(schedule: Schedule) -> dict[str, str]:
 
 
 def _is_ours(content: bytes) -> bool:
-    return content.startswith(MARK.encode())
+    return content.startswith(HEADER.encode())
 
 
 def _timer(schedule: Schedule) -> str:
@@ -202,10 +202,10 @@ def _quoted(text: str) -> str:
 
 
 def _command(schedule: Schedule) -> str:
-    program, *words = (schedule.program, "sense", "--once", "--root", schedule.root)
+    program, *arguments = (schedule.program, "sense", "--once", "--root", schedule.root)
     if set(program) & set(_NOT_IN_PROGRAMS):
-        program, *words = ("/bin/sh", "-c", 'exec "$0" "$@"', program, *words)
-    return " ".join((_quoted(program), *map(_argument, words)))
+        program, *arguments = ("/bin/sh", "-c", 'exec "$0" "$@"', program, *arguments)
+    return " ".join((_quoted(program), *map(_argument, arguments)))
 
 
 def _argument(text: str) -> str:

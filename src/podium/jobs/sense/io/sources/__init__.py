@@ -6,38 +6,42 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.jobs.sense.io.sources.base import UntrustedSource, hiding
-    from podium.jobs.sense.io.sources.command_sources import CommandSource, Fence, GitSource
+    from podium.jobs.sense.io.sources.command_sources import (
+        CommandSource,
+        GetConfinement,
+        GitSource,
+    )
     from podium.jobs.sense.io.sources.figures_source import FiguresSource
-    from podium.jobs.sense.io.sources.file_selection import FileSelection, SourceKit
+    from podium.jobs.sense.io.sources.file_selection import FileSelection, SourceDeps
     from podium.jobs.sense.io.sources.file_sources import (
         FileSource,
         FolderSource,
         LogSource,
-        shown_file,
+        file_text,
     )
     from podium.jobs.sense.io.sources.http_source import HttpSource
 
 __all__ = [
     "CommandSource",
-    "Fence",
     "FiguresSource",
     "FileSelection",
     "FileSource",
     "FolderSource",
+    "GetConfinement",
     "GitSource",
     "HttpSource",
     "LogSource",
-    "SourceKit",
+    "SourceDeps",
     "UntrustedSource",
+    "file_text",
     "hiding",
-    "shown_file",
 ]
 
 export_lazily(
     __name__,
     {
         "CommandSource": "command_sources",
-        "Fence": "command_sources",
+        "GetConfinement": "command_sources",
         "FiguresSource": "figures_source",
         "FileSource": "file_sources",
         "FileSelection": "file_selection",
@@ -45,9 +49,9 @@ export_lazily(
         "GitSource": "command_sources",
         "hiding": "base",
         "HttpSource": "http_source",
-        "SourceKit": "file_selection",
+        "SourceDeps": "file_selection",
         "LogSource": "file_sources",
-        "shown_file": "file_sources",
+        "file_text": "file_sources",
         "UntrustedSource": "base",
     },
 )

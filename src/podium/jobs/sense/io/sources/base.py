@@ -17,10 +17,10 @@ from podium.jobs.sense.io.redaction import redacted
 from podium.jobs.sense.io.sources.file_selection import (
     SECOND_NS,
     FileSelection,
-    Found,
     NotSensed,
-    SourceKit,
-    mark_of,
+    SourceDeps,
+    SourceFile,
+    etag_of,
     settles,
     without_login,
 )
@@ -38,7 +38,7 @@ _NAMED = re.compile(
     r"""(?:\\"[^"\n]{1,1000}?\\"|"(?:[^"\\\n]|\\.){1,1000}"|'[^'\n]{1,1000}'|[^\s,;&]+))""",
     re.IGNORECASE,
 )
-_TELLING_KEY = re.compile(rf"(?:{_NAMES})\Z", re.IGNORECASE)
+_SECRET_KEY = re.compile(rf"(?:{_NAMES})\Z", re.IGNORECASE)
 _NO_SECRETS = ("true", "false", "null", "none", "yes", "no", "required", "missing")
 
 
@@ -58,7 +58,7 @@ def named_hidden(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     return {
-        key: HIDDEN if _TELLING_KEY.search(key) and _is_secret(item) else named_hidden(item)
+        key: HIDDEN if _SECRET_KEY.search(key) and _is_secret(item) else named_hidden(item)
         for key, item in value.items()
     }
 
@@ -67,11 +67,11 @@ def _is_secret(value: Json) -> bool:
     return isinstance(value, str) and bool(value) and value.lower() not in _NO_SECRETS
 
 
-def _hidden(found: re.Match[str]) -> str:
-    value = found["value"].strip("\\\"'")
+def _hidden(match: re.Match[str]) -> str:
+    value = match["value"].strip("\\\"'")
     if value.startswith("[redacted:") or not _is_secret(value):
-        return found[0]
-    return found["before"] + HIDDEN
+        return match[0]
+    return match["before"] + HIDDEN
 
 
 _FRESH_SECONDS = 10.0
@@ -81,12 +81,12 @@ _FRESH_SECONDS = 10.0
 class AskedSource(ABC):
     """One thing that is asked for: once for a mark and the look after it."""
 
-    def __init__(self, kit: SourceKit, name: str, place: str) -> None:
+    def __init__(self, deps: SourceDeps, name: str, location: str) -> None:
         """`place` is what it is called in a look: a command, an address, a path."""
-        self._kit = kit
+        self._deps = deps
         self._name = name
-        self._place = place
-        self._kept: tuple[float, Look] | None = None
+        self._location = location
+        self._fresh_look: tuple[float, Look] | None = None
 
     @abstractmethod
     async def _ask(self) -> tuple[Condition, str, Json]:
@@ -96,28 +96,28 @@ class AskedSource(ABC):
     def name(self) -> str:
         return self._name
 
-    async def mark(self) -> str:
+    async def etag(self) -> str:
         look = await self._look()
-        self._kept = (self._kit.clock.monotonic(), look)
+        self._fresh_look = (self._deps.clock.monotonic(), look)
         return look.mark
 
     async def look(self) -> Look:
-        kept, self._kept = self._kept, None
-        if kept and self._kit.clock.monotonic() - kept[0] < _FRESH_SECONDS:
-            return kept[1]
+        look, self._fresh_look = self._fresh_look, None
+        if look and self._deps.clock.monotonic() - look[0] < _FRESH_SECONDS:
+            return look[1]
         return await self._look()
 
     async def _look(self) -> Look:
         condition: Condition
         try:
             condition, why, content = await self._ask()
-        except NotSensed as fault:
-            condition, why, content = fault.condition, fault.why, fault.content
-        redact = self._kit.redact
+        except NotSensed as problem:
+            condition, why, content = problem.condition, problem.why, problem.content
+        redact = self._deps.redact
         return _look_at(
             Sensed(
                 source=self._name,
-                place=redact(whole_text(self._place)),
+                place=redact(whole_text(self._location)),
                 condition=condition,
                 why=redact(whole_text(why)),
                 content=redacted(named_hidden(content), redact),
@@ -128,7 +128,7 @@ class AskedSource(ABC):
 def _look_at(sensed: Sensed) -> Look:
     """The look of a source that finds one thing and has to find it to know whether it changed."""
     facts = (sensed.place, sensed.condition, sensed.why, sensed.stale, sensed.content)
-    return Look(source=sensed.source, found=(sensed,), total=1, mark=mark_of(*facts))
+    return Look(source=sensed.source, found=(sensed,), total=1, mark=etag_of(*facts))
 
 
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -137,7 +137,7 @@ _LAST_NS = 253_402_300_799 * SECOND_NS
 
 
 @dataclass(frozen=True)
-class _Known:
+class _CachedReading:
     signature: tuple[int, ...]
     sensed: Sensed
 
@@ -145,71 +145,71 @@ class _Known:
 class WatchedSource(ABC):
     """The files of one source, and what was found in them when they were last read."""
 
-    def __init__(self, kit: SourceKit, name: str, selection: FileSelection) -> None:
-        self._kit = kit
+    def __init__(self, deps: SourceDeps, name: str, selection: FileSelection) -> None:
+        self._deps = deps
         self._name = name
         self.selection = selection
-        self._known: dict[str, _Known] = {}
+        self._cache: dict[str, _CachedReading] = {}
 
     @abstractmethod
-    def _read(self, found: Found) -> tuple[Condition, str, Json]:
+    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
         """Condition, why, content of a file. Raises `NotSensed`."""
 
     @property
     def name(self) -> str:
         return self._name
 
-    async def mark(self) -> str:
-        return await asyncio.to_thread(lambda: self.selection.mark(*self._files(), self._now_ns()))
+    async def etag(self) -> str:
+        return await asyncio.to_thread(lambda: self.selection.etag(*self._files(), self._now_ns()))
 
     async def look(self) -> Look:
         return await asyncio.to_thread(lambda: self._look(*self._files()))
 
-    def _files(self) -> tuple[Sequence[Found], int]:
-        return self.selection.files(self._kit.root, self._kit.is_own)
+    def _files(self) -> tuple[Sequence[SourceFile], int]:
+        return self.selection.files(self._deps.root, self._deps.is_own)
 
-    def _look(self, files: Sequence[Found], total: int) -> Look:
+    def _look(self, files: Sequence[SourceFile], total: int) -> Look:
         now = self._now_ns()
         sensed = tuple(self._sensed(file, now) for file in files)
-        places = {file.place for file in files}
-        self._known = {place: known for place, known in self._known.items() if place in places}
-        mark = self.selection.mark(files, total, now)
-        return Look(source=self._name, found=sensed, total=total, mark=mark)
+        paths = {file.path for file in files}
+        self._cache = {path: cached for path, cached in self._cache.items() if path in paths}
+        etag = self.selection.etag(files, total, now)
+        return Look(source=self._name, found=sensed, total=total, mark=etag)
 
-    def _sensed(self, found: Found, now: int) -> Sensed:
-        known = self._known.get(found.place)
-        if known is not None and known.signature == found.signature:
-            sensed = known.sensed
+    def _sensed(self, file: SourceFile, now: int) -> Sensed:
+        cached = self._cache.get(file.path)
+        if cached is not None and cached.signature == file.signature:
+            sensed = cached.sensed
         else:
-            sensed = self._read_safely(found)
-            if found.signature and not settles(found, now):
-                self._known[found.place] = _Known(found.signature, sensed)
-        stale = self.selection.is_stale(found, now)
+            sensed = self._read_safely(file)
+            if file.signature and not settles(file, now):
+                self._cache[file.path] = _CachedReading(file.signature, sensed)
+        stale = self.selection.is_stale(file, now)
         return sensed.model_copy(update={"stale": True}) if stale else sensed
 
-    def _read_safely(self, found: Found) -> Sensed:
+    def _read_safely(self, file: SourceFile) -> Sensed:
         condition: Condition
         try:
-            if found.fault:
-                raise found.fault
-            condition, why, content = self._read(found)
-        except NotSensed as fault:
-            condition, why, content = fault.condition, fault.why, fault.content
-        redact = self._kit.redact
+            if file.problem:
+                raise file.problem
+            condition, why, content = self._read(file)
+        except NotSensed as problem:
+            condition, why, content = problem.condition, problem.why, problem.content
+        redact = self._deps.redact
         return Sensed(
             source=self._name,
-            place=redact(whole_text(found.place)),
+            place=redact(whole_text(file.path)),
             condition=condition,
             why=redact(whole_text(why)),
             content=redacted(named_hidden(content), redact),
-            seen_at=moment_of(found.changed_ns) if found.signature else None,
+            seen_at=datetime_of(file.changed_ns) if file.signature else None,
         )
 
     def _now_ns(self) -> int:
-        return int(self._kit.clock.now().timestamp() * SECOND_NS)
+        return int(self._deps.clock.now().timestamp() * SECOND_NS)
 
 
-def moment_of(nanoseconds: int) -> datetime:
+def datetime_of(nanoseconds: int) -> datetime:
     return _FIRST + timedelta(microseconds=max(0, min(nanoseconds, _LAST_NS)) // 1000)
 
 
@@ -270,8 +270,8 @@ def _yaml_value(content: bytes) -> Json:
 
     try:
         value = parse_plain(content)
-    except NotPlain as fault:
-        raise NotSensed("malformed", str(fault)) from None
+    except NotPlain as error:
+        raise NotSensed("malformed", str(error)) from None
     if value is None:
         raise NotSensed("malformed", "it holds no value")
     return value
@@ -290,7 +290,7 @@ def _must_be_shallow(value: Json) -> None:
     """Level by level, without recursion."""
     level = [value]
     for _ in range(DEPTH_LIMIT + 1):
-        level = [item for each in level for item in _inside(each)]
+        level = [item for parent in level for item in _inside(parent)]
         if not level:
             return
     raise NotSensed("malformed", f"it nests deeper than {DEPTH_LIMIT} levels")
@@ -308,9 +308,9 @@ NOT_TRUSTED = "nobody has trusted podium.yaml as it is now; read it, then say `p
 class UntrustedSource(AskedSource):
     """Stands where a command or an address would be, and says what a person has to do."""
 
-    def __init__(self, kit: SourceKit, name: str, wish: str) -> None:
+    def __init__(self, deps: SourceDeps, name: str, target: str) -> None:
         """`wish` is the command or the address that the project's file names."""
-        super().__init__(kit, name, without_login(wish))
+        super().__init__(deps, name, without_login(target))
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         raise NotSensed("unreadable", NOT_TRUSTED)

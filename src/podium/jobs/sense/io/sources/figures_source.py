@@ -16,26 +16,26 @@ from podium.core.errors import NotPossibleNow
 from podium.core.model import FrozenModel, Json, UtcDatetime, json_of
 from podium.jobs.sense.io.safe_files import opened_folder, read_plain, replace_file
 from podium.jobs.sense.io.sources.base import AskedSource
-from podium.jobs.sense.io.sources.file_selection import SourceKit, real_place, said_as_fault
+from podium.jobs.sense.io.sources.file_selection import SourceDeps, as_not_sensed, real_path
 from podium.jobs.sense.io.tick_files import STATE
 from podium.jobs.sense.models import Condition
 
 MAX_READINGS = 8
 MAX_LENGTH = timedelta(days=14)
-"""What is older than that when a reading is taken says nothing of its trend."""
+"""Older readings say nothing of the trend."""
 APART = timedelta(hours=1)
 _LIMIT_BYTES = 20_000
 
 
 class Reading(FrozenModel):
-    """How full the disk was when it was found to have moved on."""
+    """Fill level of the disk when it had moved on."""
 
     at: UtcDatetime
     percent: Annotated[int, Field(ge=0, le=100)]
 
 
 class Remembered(FrozenModel):
-    """What is in the file."""
+    """Content of the file."""
 
     steps: dict[str, int] = Field(default_factory=dict)
     """Figure → the step it was at: one that lies between two stays where it is, also for the next process."""
@@ -52,28 +52,28 @@ class Remembered(FrozenModel):
     def with_reading(self, percent: int, now: datetime) -> Remembered:
         """One more reading, if the disk has moved on and the last is old enough. Old ones are forgotten with it."""
         # A clock that was set back leaves readings of the future behind.
-        past = [each for each in self.readings if each.at <= now]
+        past = [reading for reading in self.readings if reading.at <= now]
         if past and (past[-1].percent == percent or now - past[-1].at < APART):
             return self
-        recent = [each for each in past if now - each.at <= MAX_LENGTH]
+        recent = [reading for reading in past if now - reading.at <= MAX_LENGTH]
         readings = (*recent, Reading(at=now, percent=percent))[-MAX_READINGS:]
         return self.model_copy(update={"readings": readings})
 
-    def told(self, percent: int) -> dict[str, Json]:
+    def disk_summary(self, percent: int) -> dict[str, Json]:
         """The readings as a planner sees them, the present one last. It is the same until the disk moves on."""
         moved = not self.readings or self.readings[-1].percent != percent
-        known = self.readings[-MAX_READINGS + moved :]
-        shown = [each.percent for each in known] + [percent] * moved
-        if len(shown) < 2:
-            return {"disk_readings": shown}
+        readings = self.readings[-MAX_READINGS + moved :]
+        percents = [reading.percent for reading in readings] + [percent] * moved
+        if len(percents) < 2:
+            return {"disk_readings": percents}
         trend = {
-            "from": shown[0],
+            "from": percents[0],
             "to": percent,
-            "readings": len(shown),
-            "hours": (known[-1].at - known[0].at) // timedelta(hours=1),
-            "last_reading_at": known[-1].at.isoformat(timespec="seconds"),
+            "readings": len(percents),
+            "hours": (readings[-1].at - readings[0].at) // timedelta(hours=1),
+            "last_reading_at": readings[-1].at.isoformat(timespec="seconds"),
         }
-        return {"disk_readings": shown, "disk_trend": trend}
+        return {"disk_readings": percents, "disk_trend": trend}
 
 
 class FiguresFile:
@@ -82,18 +82,18 @@ class FiguresFile:
     def __init__(self, root: Path, source: str) -> None:
         self._root = root
         self._name = f"figures-{quote(source, safe='')}.json"
-        self._kept: Remembered | None = None
+        self._memory: Remembered | None = None
 
     def remembered(self) -> Remembered:
-        if self._kept is None:
-            self._kept = self._read()
-        return self._kept
+        if self._memory is None:
+            self._memory = self._read()
+        return self._memory
 
     def remember(self, remembered: Remembered) -> None:
         """Written when it differs from what was there."""
         if remembered == self.remembered():
             return
-        self._kept = remembered
+        self._memory = remembered
         try:
             with opened_folder(self._root, STATE, make=True, mode=0o700) as folder:
                 replace_file(folder, self._name, json_of(remembered).encode(), mode=0o600)
@@ -119,10 +119,10 @@ class FiguresSource(AskedSource):
     go back and forth. Where it was, and a few readings of the disk, are kept in the loop's state.
     """
 
-    def __init__(self, kit: SourceKit, name: str, path: str = ".") -> None:
-        super().__init__(kit, name, path or ".")
+    def __init__(self, deps: SourceDeps, name: str, path: str = ".") -> None:
+        super().__init__(deps, name, path or ".")
         self._path = path or "."
-        self._file = FiguresFile(kit.root, name)
+        self._file = FiguresFile(deps.root, name)
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         return "ok", "", await asyncio.to_thread(self._figures)
@@ -136,13 +136,13 @@ class FiguresSource(AskedSource):
         if _PROCESSES_POWER in steady:
             steady["processes_about"] = 1 << steady.pop(_PROCESSES_POWER)
         percent = steady["disk_used_percent"]
-        memory = memory.with_reading(percent, self._kit.clock.now())
+        memory = memory.with_reading(percent, self._deps.clock.now())
         self._file.remember(memory)
-        return {**steady, **memory.told(percent)}
+        return {**steady, **memory.disk_summary(percent)}
 
     def _measured(self) -> dict[str, float]:
-        real = self._kit.root / real_place(self._kit.root, self._path)
-        with said_as_fault(real):
+        real = self._deps.root / real_path(self._deps.root, self._path)
+        with as_not_sensed(real):
             disk = os.statvfs(real)
         used = disk.f_blocks - disk.f_bfree
         # As `df` counts: what only the system may use is not there for others.
@@ -156,8 +156,8 @@ class FiguresSource(AskedSource):
 
 
 def _processes() -> int:
-    """How many there are, where the system shows them as files. Zero: it does not."""
+    """Count the processes, where the system shows them as files. Zero: it does not."""
     try:
-        return sum(each.name.isdecimal() for each in _PROCESSES.iterdir())
+        return sum(entry.name.isdecimal() for entry in _PROCESSES.iterdir())
     except OSError:
         return 0

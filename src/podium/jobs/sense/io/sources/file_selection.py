@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SourceKit:
+class SourceDeps:
     """One for all sources of a root."""
 
     root: Path
@@ -32,9 +32,9 @@ class SourceKit:
     redact: Callable[[str], str]
     """Takes secrets out of a text."""
     is_own: Callable[[str], bool]
-    """Whether the loop itself writes this path, from the root on. Asked for every file: it must be quick."""
+    """True if the loop itself writes this path, relative to the root. Called for every file, so it must be quick."""
     file_bytes: int = 200_000
-    """What is larger is named, not shown."""
+    """Maximum size of a file that is shown; larger ones are only named."""
 
 
 class NotSensed(Exception):
@@ -47,17 +47,17 @@ class NotSensed(Exception):
         self.content = content
 
 
-def mark_of(*facts: object) -> str:
+def etag_of(*facts: object) -> str:
     """One short text for these facts, the same in every process."""
     return hashlib.sha256(repr(facts).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
-def whole_words(text: str) -> str:
-    """What is left of a text that was cut at its end: half a secret would not be known for one."""
+def trim_cut_end(text: str) -> str:
+    """Drop the last, perhaps incomplete, word of a text that was cut at its end: half a secret would not be recognised."""
     return text[: len(text) - len(re.split(r"\s", text)[-1])]
 
 
-def last_words(text: str, characters: int) -> str:
+def text_tail(text: str, characters: int) -> str:
     """The end of a text, likewise."""
     if len(text) <= characters:
         return text
@@ -87,17 +87,17 @@ Signature = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFile:
     """A file as the file system tells of it."""
 
-    place: str
+    path: str
     """From the root on, as it was asked for."""
     real: str = ""
     """From the root on, with all symlinks resolved."""
     signature: Signature = ()
     changed_ns: int = 0
-    fault: NotSensed | None = None
-    """Why there is nothing to read."""
+    problem: NotSensed | None = None
+    """Reason why it cannot be read."""
 
     @property
     def size(self) -> int:
@@ -105,33 +105,33 @@ class Found:
 
     @property
     def facts(self) -> tuple[object, ...]:
-        said = (self.fault.condition, self.fault.why) if self.fault else ()
-        return (self.place, self.real, self.signature, *said)
+        problem = (self.problem.condition, self.problem.why) if self.problem else ()
+        return (self.path, self.real, self.signature, *problem)
 
 
-def find(root: Path, place: str, is_own: Callable[[str], bool]) -> Found:
-    """What is at this place. Never raises for what is found there."""
+def find(root: Path, path: str, is_own: Callable[[str], bool]) -> SourceFile:
+    """Look up a file. Never raises for its state: that is in `problem`."""
     try:
         # Asked before it is looked for: that the loop begins to write it must not be news either.
-        if is_own(os.path.normpath(place)) or is_own(real := real_place(root, place)):
+        if is_own(os.path.normpath(path)) or is_own(real := real_path(root, path)):
             raise NotSensed("unreadable", "Podium's own loop writes it, so it is not looked at")
-        path = root / real
-        with said_as_fault(path):
-            return found_as(place, real, os.lstat(path))
-    except NotSensed as fault:
-        return Found(place, fault=fault)
+        full = root / real
+        with as_not_sensed(full):
+            return file_from_status(path, real, os.lstat(full))
+    except NotSensed as problem:
+        return SourceFile(path, problem=problem)
 
 
-def found_as(place: str, real: str, status: os.stat_result) -> Found:
+def file_from_status(path: str, real: str, status: os.stat_result) -> SourceFile:
     """The same, of a file whose status is known and that is no symlink."""
-    fault = None
+    problem = None
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a plain file")
-        fault = NotSensed("unreadable", f"it is {kind}")
+        problem = NotSensed("unreadable", f"it is {kind}")
     if stat.S_ISDIR(status.st_mode):
         # Its times change with every file that is made in it, also with the loop's own.
-        return Found(place, real, fault=fault)
-    return Found(place, real, signature_of(status), status.st_mtime_ns, fault)
+        return SourceFile(path, real, problem=problem)
+    return SourceFile(path, real, signature_of(status), status.st_mtime_ns, problem)
 
 
 def signature_of(status: os.stat_result) -> Signature:
@@ -144,19 +144,19 @@ def signature_of(status: os.stat_result) -> Signature:
     )
 
 
-def real_place(root: Path, place: str) -> str:
-    """Where it really is, from the root on. Raises `NotSensed` when it is not there or not inside."""
+def real_path(root: Path, path: str) -> str:
+    """Resolve a path, relative to the root. Raises `NotSensed` if it does not exist or lies outside."""
     top = os.path.realpath(root)
-    path = Path(top, place)
-    with said_as_fault(path):
-        full = os.path.realpath(path, strict=True)
+    link = Path(top, path)
+    with as_not_sensed(link):
+        full = os.path.realpath(link, strict=True)
     if os.path.commonpath((top, full)) != top:
         raise NotSensed("unreadable", "it leads out of the project folder, so it is not followed")
     return os.path.relpath(full, top)
 
 
 @contextmanager
-def said_as_fault(path: Path) -> Iterator[None]:
+def as_not_sensed(path: Path) -> Iterator[None]:
     """Turns what the file system says into the fault of a look."""
     try:
         yield
@@ -170,11 +170,11 @@ def said_as_fault(path: Path) -> Iterator[None]:
         raise NotSensed("unreadable", "no file can have this name") from None
 
 
-def read_whole(root: Path, found: Found, limit_bytes: int) -> bytes:
+def read_whole(root: Path, file: SourceFile, limit_bytes: int) -> bytes:
     """The whole file. Raises `NotSensed` when it is too large, or never stands still."""
-    if found.size > limit_bytes:
-        raise _too_large(found.size, limit_bytes)
-    with _opened(root, found) as handle:
+    if file.size > limit_bytes:
+        raise _too_large(file.size, limit_bytes)
+    with _opened(root, file) as handle:
         for _ in range(_TRIES):
             before = signature_of(os.fstat(handle))
             content = os.pread(handle, limit_bytes + 1, 0)
@@ -185,9 +185,9 @@ def read_whole(root: Path, found: Found, limit_bytes: int) -> bytes:
     raise NotSensed("malformed", "it was being written while it was read")
 
 
-def read_end(root: Path, found: Found, limit_bytes: int) -> tuple[bytes, bool]:
+def read_end(root: Path, file: SourceFile, limit_bytes: int) -> tuple[bytes, bool]:
     """The last bytes of a file, and whether these are all of it."""
-    with _opened(root, found) as handle:
+    with _opened(root, file) as handle:
         start = max(0, os.fstat(handle).st_size - limit_bytes)
         return os.pread(handle, limit_bytes, start), start == 0
 
@@ -197,37 +197,37 @@ def _too_large(size: int, limit_bytes: int) -> NotSensed:
 
 
 @contextmanager
-def _opened(root: Path, found: Found) -> Iterator[int]:
-    *folders, name = PurePosixPath(found.real).parts
-    with said_as_fault(root / found.place):
+def _opened(root: Path, file: SourceFile) -> Iterator[int]:
+    *folders, name = PurePosixPath(file.real).parts
+    with as_not_sensed(root / file.path):
         handle = os.open(os.path.realpath(root), _FOLDER)
         try:
             for folder in folders:
                 deeper = os.open(folder, _FOLDER, dir_fd=handle)
                 os.close(handle)
                 handle = deeper
-            file = os.open(name, _FILE, dir_fd=handle)
+            opened = os.open(name, _FILE, dir_fd=handle)
         finally:
             os.close(handle)
         try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise NotSensed("unreadable", "it is not a plain file any more")
-            yield file
+            yield opened
         finally:
-            os.close(file)
+            os.close(opened)
 
 
 SECOND_NS = 1_000_000_000
-_SETTLING_NS = 2 * SECOND_NS
+_SETTLE_NS = 2 * SECOND_NS
 """File systems note times in steps of up to two seconds. A file that was changed more recently may change
 once more and keep its times, so it is looked at once more when it has settled."""
 _KIND = 0o170000
 """Bits of a mode that say what kind of thing it is; a function call each is too much here."""
 
-_Row = tuple[int, str, os.stat_result | Found]
+_Row = tuple[int, str, os.stat_result | SourceFile]
 """Sorts newest first, then by name."""
 IsOwn = Callable[[str], bool]
-"""Whether the loop itself writes this path, from the root on."""
+"""True if the loop itself writes this path, relative to the root."""
 
 
 @dataclass(frozen=True)
@@ -244,28 +244,28 @@ class FileSelection:
     newest: int = 20
     stale_seconds: float | None = None
 
-    def files(self, root: Path, is_own: IsOwn) -> tuple[Sequence[Found], int]:
+    def files(self, root: Path, is_own: IsOwn) -> tuple[Sequence[SourceFile], int]:
         """The files that are shown, in order, and how many there are."""
         if self.pattern is None:
             file = find(root, self.path, is_own)
             return (file,), 1 if file.signature else 0
         folder = self.path.rstrip("/")
         try:
-            real = real_place(root, folder)
-            with said_as_fault(root / folder):
+            real = real_path(root, folder)
+            with as_not_sensed(root / folder):
                 rows, total = self._newest_rows(root, folder, real, is_own)
-        except NotSensed as fault:
-            return [Found(folder or ".", fault=fault)], 0
-        return [_found_as(folder, real, name, seen) for _, name, seen in rows], total
+        except NotSensed as problem:
+            return [SourceFile(folder or ".", problem=problem)], 0
+        return [_file_in_folder(folder, real, name, entry) for _, name, entry in rows], total
 
-    def mark(self, files: Sequence[Found], total: int, now_ns: int) -> str:
+    def etag(self, files: Sequence[SourceFile], total: int, now_ns: int) -> str:
         """A text that changes exactly when looking would find something else."""
-        return mark_of(
+        return etag_of(
             total,
-            *((each.facts, self.is_stale(each, now_ns), settles(each, now_ns)) for each in files),
+            *((file.facts, self.is_stale(file, now_ns), settles(file, now_ns)) for file in files),
         )
 
-    def is_stale(self, file: Found, now_ns: int) -> bool:
+    def is_stale(self, file: SourceFile, now_ns: int) -> bool:
         if self.stale_seconds is None or not file.signature:
             return False
         return now_ns - file.changed_ns > int(self.stale_seconds * SECOND_NS)
@@ -275,7 +275,7 @@ class FileSelection:
     ) -> tuple[list[_Row], int]:
         """The rows that are shown, in order, and how many files there are."""
         rows: list[_Row] = []
-        total, oldest, room = 0, -math.inf, 4 * self.newest + 100
+        total, oldest, capacity = 0, -math.inf, 4 * self.newest + 100
         for name, status in self._entries(root, real, is_own):
             total += 1
             changed = status.st_mtime_ns
@@ -284,7 +284,7 @@ class FileSelection:
                 rows.append((-linked.changed_ns, name, linked))
             elif changed >= oldest:
                 rows.append((-changed, name, status))
-            if len(rows) > room:
+            if len(rows) > capacity:
                 # What is older than all of these is counted and not kept.
                 rows = heapq.nsmallest(self.newest, rows)
                 oldest = -rows[-1][0]
@@ -308,15 +308,17 @@ class FileSelection:
                     yield name, status
 
 
-def settles(file: Found, now_ns: int) -> bool:
-    """Whether it was changed so recently that its times may not tell another change."""
-    return bool(file.signature) and 0 <= now_ns - file.changed_ns < _SETTLING_NS
+def settles(file: SourceFile, now_ns: int) -> bool:
+    """True if it was changed so recently that its times may not show another change."""
+    return bool(file.signature) and 0 <= now_ns - file.changed_ns < _SETTLE_NS
 
 
-def _found_as(folder: str, real: str, name: str, seen: os.stat_result | Found) -> Found:
-    if isinstance(seen, Found):
-        return seen
-    return found_as(_beginning(folder) + name, _beginning(real) + name, seen)
+def _file_in_folder(
+    folder: str, real: str, name: str, entry: os.stat_result | SourceFile
+) -> SourceFile:
+    if isinstance(entry, SourceFile):
+        return entry
+    return file_from_status(_beginning(folder) + name, _beginning(real) + name, entry)
 
 
 def _beginning(folder: str) -> str:
@@ -325,7 +327,7 @@ def _beginning(folder: str) -> str:
 
 
 def _matcher(pattern: str) -> Callable[[str], object]:
-    """Whether a name counts. `*.json` and the like are the usual ones, and are told quickly."""
+    """Return a test of file names. `*.json` and the like are common and tested quickly."""
     ending = pattern[1:]
     if pattern[:1] == "*" and not re.search(r"[*?\[]", ending):
         return operator.methodcaller("endswith", ending)

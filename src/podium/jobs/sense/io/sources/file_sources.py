@@ -8,9 +8,9 @@ from podium.core.model import Json, whole_text
 from podium.jobs.sense.io.sources.base import WatchedSource, text_of, understand
 from podium.jobs.sense.io.sources.file_selection import (
     FileSelection,
-    Found,
     NotSensed,
-    SourceKit,
+    SourceDeps,
+    SourceFile,
     find,
     read_end,
     read_whole,
@@ -22,12 +22,12 @@ class FileSource(WatchedSource):
     """Reads a JSON, YAML or text file when it has changed."""
 
     def __init__(
-        self, kit: SourceKit, name: str, path: str, *, stale_seconds: float | None = None
+        self, deps: SourceDeps, name: str, path: str, *, stale_seconds: float | None = None
     ) -> None:
-        super().__init__(kit, name, FileSelection(path, stale_seconds=stale_seconds))
+        super().__init__(deps, name, FileSelection(path, stale_seconds=stale_seconds))
 
-    def _read(self, found: Found) -> tuple[Condition, str, Json]:
-        content = read_whole(self._kit.root, found, self._kit.file_bytes)
+    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+        content = read_whole(self._deps.root, file, self._deps.file_bytes)
         return "ok", "", understand(self.selection.path, content)
 
 
@@ -36,7 +36,7 @@ class FolderSource(WatchedSource):
 
     def __init__(
         self,
-        kit: SourceKit,
+        deps: SourceDeps,
         name: str,
         path: str,
         *,
@@ -44,11 +44,11 @@ class FolderSource(WatchedSource):
         newest: int = 20,
         stale_seconds: float | None = None,
     ) -> None:
-        super().__init__(kit, name, FileSelection(path, pattern, newest, stale_seconds))
+        super().__init__(deps, name, FileSelection(path, pattern, newest, stale_seconds))
 
-    def _read(self, found: Found) -> tuple[Condition, str, Json]:
-        content = read_whole(self._kit.root, found, self._kit.file_bytes)
-        return "ok", "", understand(found.place, content)
+    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+        content = read_whole(self._deps.root, file, self._deps.file_bytes)
+        return "ok", "", understand(file.path, content)
 
 
 class LogSource(FileSource):
@@ -56,44 +56,44 @@ class LogSource(FileSource):
 
     def __init__(
         self,
-        kit: SourceKit,
+        deps: SourceDeps,
         name: str,
         path: str,
         *,
         lines: int = 20,
         stale_seconds: float | None = None,
     ) -> None:
-        super().__init__(kit, name, path, stale_seconds=stale_seconds)
+        super().__init__(deps, name, path, stale_seconds=stale_seconds)
         self._lines = lines
 
-    def _read(self, found: Found) -> tuple[Condition, str, Json]:
-        end, whole = read_end(self._kit.root, found, self._kit.file_bytes)
+    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+        end, whole = read_end(self._deps.root, file, self._deps.file_bytes)
         # A log that was emptied under its writer begins with a hole, which reads as zero bytes.
         text = end.lstrip(b"\0")
         lines = text.splitlines()
         if not whole and len(text) == len(end):
             lines = lines[1:]  # the beginning of the first is not here
         if not whole and not lines:
-            raise NotSensed("too_large", f"its last line has over {self._kit.file_bytes} bytes")
-        shown = lines[-self._lines :]
-        if any(b"\0" in line for line in shown):
+            raise NotSensed("too_large", f"its last line has over {self._deps.file_bytes} bytes")
+        newest = lines[-self._lines :]
+        if any(b"\0" in line for line in newest):
             raise NotSensed("binary", "its last lines hold zero bytes, so they are no text")
-        return "ok", "", [line.decode(errors="replace") for line in shown]
+        return "ok", "", [line.decode(errors="replace") for line in newest]
 
 
 FILES = "files"
 
 
-def shown_file(kit: SourceKit, place: str, may_see: Callable[[str], bool]) -> Sensed:
+def file_text(deps: SourceDeps, path: str, may_see: Callable[[str], bool]) -> Sensed:
     """Its text without secrets, or why it is not shown. `may_see` is asked of its real path, from the root on."""
-    found = find(kit.root, place, kit.is_own)
-    shown = kit.redact(whole_text(place))
+    file = find(deps.root, path, deps.is_own)
+    label = deps.redact(whole_text(path))
     try:
-        if found.fault:
-            raise found.fault
-        if not may_see(found.real):
+        if file.problem:
+            raise file.problem
+        if not may_see(file.real):
             raise NotSensed("unreadable", "it lies where nobody may look")
-        text = text_of(read_whole(kit.root, found, kit.file_bytes))
-    except NotSensed as fault:
-        return Sensed(source=FILES, place=shown, condition=fault.condition, why=fault.why)
-    return Sensed(source=FILES, place=shown, content=kit.redact(whole_text(text)))
+        text = text_of(read_whole(deps.root, file, deps.file_bytes))
+    except NotSensed as problem:
+        return Sensed(source=FILES, place=label, condition=problem.condition, why=problem.why)
+    return Sensed(source=FILES, place=label, content=deps.redact(whole_text(text)))

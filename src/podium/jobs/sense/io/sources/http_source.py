@@ -1,4 +1,4 @@
-"""What an address answers."""
+"""Source that reads a URL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from podium.core.model import Json
 from podium.jobs.sense.io.sources.base import AskedSource, understand_output
-from podium.jobs.sense.io.sources.file_selection import NotSensed, SourceKit, without_login
+from podium.jobs.sense.io.sources.file_selection import NotSensed, SourceDeps, without_login
 from podium.jobs.sense.models import Condition
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class HttpSource(AskedSource):
     """
 
     def __init__(
-        self, kit: SourceKit, name: str, url: str, *, timeout_seconds: float = 10.0
+        self, deps: SourceDeps, name: str, url: str, *, timeout_seconds: float = 10.0
     ) -> None:
-        super().__init__(kit, name, without_login(url))
+        super().__init__(deps, name, without_login(url))
         self._url = url
         self._timeout_seconds = timeout_seconds
 
@@ -52,7 +52,7 @@ class HttpSource(AskedSource):
         raise NotSensed("unreadable", f"it redirects more than {_MAX_REDIRECTS} times")
 
     async def _answer(self, address: SplitResult) -> tuple[int, str, bytes]:
-        exchange = _Exchange(address, self._timeout_seconds, self._kit.file_bytes)
+        exchange = _Exchange(address, self._timeout_seconds, self._deps.file_bytes)
         try:
             # An answer that comes drop by drop never meets the time limit of a single read.
             async with asyncio.timeout(self._timeout_seconds):
