@@ -17,7 +17,7 @@ async def scratch_store(podium: Podium, key_dir: Path | None = None) -> AsyncIte
     with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
         path = Path(folder)
         store = await SqlStore.open(
-            path, clock=podium.clock, ids=podium.ids, vault=key_dir or path / "vault"
+            path, clock=podium.clock, ids=podium.ids, key_dir=key_dir or path / "vault"
         )
         try:
             yield store

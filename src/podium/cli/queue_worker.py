@@ -72,7 +72,7 @@ async def serve_queues(
         # A full disk changes nothing in the store.
         async for _ in ticking(store.changes(), LOOK_SECONDS) if once else store.changes():
             # Before the look at the queues: the last run may end between the two, and then nothing is left to do.
-            full = engine.out_of_room() if once else None
+            full = engine.disk_full_error() if once else None
             idle = await hosted.catch_up(queues if once else ())
             if once and idle and not await take_more():
                 return await store.read(lambda view: _served(view, hosted.runs))
@@ -91,7 +91,7 @@ async def _log(store: Store, seen: int, tell: Callable[[str], None]) -> AsyncIte
             yield
         finally:
             await listening.close()
-    for fault in listening.faults:
+    for fault in listening.problems:
         tell(f"podium: {fault}")
 
 

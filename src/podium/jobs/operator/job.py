@@ -12,12 +12,12 @@ JOB = Job(
         ),
     },
     options="podium.jobs.operator.options:OperatorOptions",
-    run_view="podium.jobs.operator.run_view:OperatorTelling",
+    run_view="podium.jobs.operator.run_view:OperatorRunView",
     api="podium.jobs.operator.api:router",
     pages="podium.jobs.operator.page:router",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},
-    request="podium.jobs.operator.submission:OperatorWords",
+    request="podium.jobs.operator.submission:OperatorRequest",
     submit="podium.jobs.operator.submission:submit",
     commands={
         "ask": Command(

@@ -24,11 +24,11 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 """Modes that are answered at once."""
 
 
-class OperatorWords(FrozenModel):
-    """What may be said of a message to the operator."""
+class OperatorRequest(FrozenModel):
+    """Options of a message to the operator."""
 
     context: ShallowJson = Field(default_factory=dict)
-    """What is known already, by name."""
+    """Values already known, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
     approve: bool = False
@@ -78,12 +78,12 @@ async def ask(
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.
     """
-    from podium.jobs.operator.composition import OperatorWish, build_selection, operator_options
+    from podium.jobs.operator.composition import OperatorSetup, build_selection, operator_options
 
     if mode not in QUICK_MODES:
-        known = ", ".join(QUICK_MODES)
+        modes = ", ".join(QUICK_MODES)
         raise BadInput(
-            f"mode {mode[:60]!r} is not answered at once here; modes: {known}. Enqueue it and follow the run"
+            f"mode {mode[:60]!r} is not answered at once here; modes: {modes}. Enqueue it and follow the run"
         )
     if (action_id := approval_named_in(text)) is not None:
         raise BadInput(
@@ -94,12 +94,16 @@ async def ask(
     if mode == OperatorMode.ENQUEUE:
         queue_named(podium.configuration, operator_options(podium).queue)
     proved = (lambda: approver) if approver else None
-    wish = OperatorWish(pack, user=by, worker_is_there=worker_is_there, approver=proved)
-    operator = await build_selection(podium, wish)
+    setup = OperatorSetup(pack, user=by, worker_is_there=worker_is_there, approver=proved)
+    operator = await build_selection(podium, setup)
     return await operator.process(text, mode, context, approve, provenance=provenance)
 
 
 def _why(answer: OperatorAnswer) -> str:
-    said = answer.classification
-    words = (said.question, said.reasoning, *said.missing_evidence) if said else ()
-    return "; ".join(word for word in (*words, *answer.next_actions) if word)[:1000]
+    classification = answer.classification
+    parts = (
+        (classification.question, classification.reasoning, *classification.missing_evidence)
+        if classification
+        else ()
+    )
+    return "; ".join(part for part in (*parts, *answer.next_actions) if part)[:1000]

@@ -150,10 +150,10 @@ class RecordedStore:
     async def read(self, work: Callable[[StoreView], T]) -> T:
         return await self._room.memory.read(work)
 
-    def must_have_room(self) -> None:
+    def require_space(self) -> None:
         """Memory is not what runs out here."""
 
-    def make_room(self) -> bool:
+    def release_reserve(self) -> bool:
         return False
 
     def note(self, run_id: str, body: EventBody) -> None:

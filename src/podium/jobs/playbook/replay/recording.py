@@ -96,8 +96,8 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
     """All of a trace. Raises `BadInput` for one that is damaged, cut off, too large or no playbook's."""
     reading = TraceReader(file, name)
     events = tuple(_whole(reading.events(), name))
-    if reading.faults:
-        raise BadInput(f"{reading.faults[0]}; a damaged trace cannot be replayed")
+    if reading.problems:
+        raise BadInput(f"{reading.problems[0]}; a damaged trace cannot be replayed")
     if not events:
         raise BadInput(f"{name} holds no events")
     if reading.torn:
