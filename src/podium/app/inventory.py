@@ -77,11 +77,11 @@ class UninstallCheck:
         self.podium = podium
 
     def running(self, *, everywhere: bool) -> Iterable[Blocker]:
-        """What of the project, or of all projects, runs now."""
+        """Blockers of what runs now of the project, or of all projects."""
         return ()
 
     async def look_at(self, project: Path) -> tuple[Sequence[Blocker], Sequence[str]]:
-        """What keeps this project from being removed, and lines on what would remain of it elsewhere."""
+        """Blockers of this project's removal, and lines on what would remain of it elsewhere."""
         return (), ()
 
 
