@@ -151,7 +151,7 @@ class ChatService:
             meant,
             by=by,
             groups=podium.settings.approvers,
-            said=request.text,
+            comment=request.text,
         )
         if granted.status is not ApprovalStatus.GRANTED:
             return f"Noted. {short_id(granted.id)} still waits for somebody else of its chain."

@@ -228,7 +228,7 @@ class ReplayDriver:
                 return lambda: self._bystander().signal(self._run_id, name, by=by)
             case RunCancelRequested(by=by, why=why):
                 return lambda: self._bystander().cancel(self._run_id, by=by, why=why)
-            case ApprovalGranted(approval_id=approval, by=by, comment=comment):
+            case ApprovalGranted(approval_id=approval, by=by, said=comment):
                 groups = {body.group: (by,)} if body.group else None
                 yes = Approver(name=by, authentication=body.authentication)
                 return lambda: approve(
