@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -13,6 +14,9 @@ from podium.core.errors import BadInput
 from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.playbook.composition import job_of_files
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 
 class PlaybookRequest(FrozenModel):
@@ -55,3 +59,8 @@ def _project_path(project: Path, written: str, what: str) -> Path:
     if not path.resolve().is_relative_to(project.resolve()):
         raise BadInput(f"{what} {written[:200]!r} is not beneath the project; name one that is")
     return path
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """Values that options of a request can have."""
+    return {"agent": podium.settings.agents}

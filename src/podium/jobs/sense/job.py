@@ -23,11 +23,15 @@ JOB = Job(
     },
     options="podium.jobs.sense.options:SenseOptions",
     queues="podium.jobs.sense.effective_options:order_queues",
+    approvals="podium.jobs.sense.candidate_approvals:CandidateApprovals",
     uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
+    request_label="",
+    worker="podium.jobs.sense.worker_hooks:SenseWorker",
+    steering="podium.jobs.sense.composition:project_sources",
     request="podium.jobs.sense.submission:TickRequest",
     submit="podium.jobs.sense.submission:submit",
     commands={
@@ -38,17 +42,17 @@ JOB = Job(
         "candidates": Command(
             "podium.jobs.sense.commands.candidates:app",
             "List the work orders that `sense` proposes.",
-            "More for jobs",
+            "Advanced",
         ),
         "deploy": Command(
             "podium.jobs.sense.commands.deploy:app",
             "Approve a candidate of `sense` and deliver it.",
-            "More for jobs",
+            "Advanced",
         ),
         "plan": Command(
             "podium.jobs.sense.commands.plan:app",
             "Parse a plan for `sense`, or check the planning rules.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )
