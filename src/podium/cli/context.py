@@ -109,12 +109,14 @@ class Door:
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Podium]:
         """Open a Podium; on closing, report problems of its outputs."""
-        podium = Podium(self.configuration, os.environ, tell=self._warn, labels=self.options.labels)
+        podium = Podium(
+            self.configuration, os.environ, notify=self._warn, labels=self.options.labels
+        )
         try:
             yield podium
         finally:
             await podium.close()
-            self._report_problems(podium.faults)
+            self._report_problems(podium.problems)
 
     def _warn(self, text: str) -> None:
         self.screen.stderr_line(f"podium: {text}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podium.app.app import Podium
-from podium.app.work_request import Place, queue_named
+from podium.app.work_request import QueueSlot, queue_named
 from podium.cli.context import Door
 from podium.cli.progress import launch_record
 from podium.core.errors import NotPossibleNow
@@ -32,7 +32,7 @@ _TAIL_BYTES = 2_000
 class BeginQueued(Protocol):
     """Stores the run in a queue."""
 
-    def __call__(self, podium: Podium, slot: Place | None, /) -> Awaitable[Run]: ...
+    def __call__(self, podium: Podium, slot: QueueSlot | None, /) -> Awaitable[Run]: ...
 
 
 class HandedOver(FrozenModel):
@@ -50,7 +50,7 @@ class HandedOver(FrozenModel):
     log: str = ""
 
 
-def hand_over(door: Door, begin: BeginQueued, slot: Place) -> None:
+def hand_over(door: Door, begin: BeginQueued, slot: QueueSlot) -> None:
     """Queue the run, make sure that a worker serves the queue, and print how to follow it."""
     spec = queue_named(door.configuration, slot.queue)
 

@@ -12,7 +12,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.run_control import see_through
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.context import Door
 from podium.cli.progress import Progress
 from podium.cli.screen import AnswerLost
@@ -50,7 +50,7 @@ class RunView(Protocol):
         """Read what the end is told with, while Podium is still open."""
         ...
 
-    def end(self, status: Standing, exit_code: int) -> None: ...
+    def end(self, status: RunListing, exit_code: int) -> None: ...
 
     def break_off(self, error: PodiumError) -> None:
         """The run was left before it came to rest; who called is told by the edge."""
@@ -84,7 +84,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
             raise _resumable(error, begun) from error
         raise
     # It may be stored as running here, but nobody hosts it: it was let go of.
-    status = Standing(run=run, hosted=False)
+    status = RunListing(run=run, hosted=False)
     code = exit_code_of(run)
     if view is not None:
         view.end(status, code)
@@ -177,20 +177,20 @@ class PlainView:
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, status: Standing, exit_code: int) -> None:
+    def end(self, status: RunListing, exit_code: int) -> None:
         self._screen.answer({"run": status.record()}, lambda: self._print(status))
 
     def break_off(self, error: PodiumError) -> None:
         return
 
-    def _print(self, status: Standing) -> None:
+    def _print(self, status: RunListing) -> None:
         run = status.run
         self._screen.line(f"run {run.id} {status.shown_status}")
         for line in next_steps(status):
             self._screen.stderr_line(line)
 
 
-def next_steps(status: Standing) -> list[str]:
+def next_steps(status: RunListing) -> list[str]:
     """Return messages on why a run stopped, and the next commands."""
     run, lines = status.run, []
     if status.interrupted:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from podium.app.workload import WorkSeen
+from podium.app.workload import WorkloadSnapshot
 from podium.render.text import safe_line
 from podium.render.work_tables import Rows, queue_rows, run_rows, summary, troubles, worker_rows
 
@@ -52,11 +52,11 @@ class TopScreen:
         with suppress(OSError):
             self._open.close()
 
-    def show(self, snapshot: WorkSeen, away: str = "") -> None:
+    def show(self, snapshot: WorkloadSnapshot, away: str = "") -> None:
         """Draw a frame. `away` says why its data is old."""
         self._live.update(self._frame(snapshot, away), refresh=True)
 
-    def _frame(self, snapshot: WorkSeen, away: str) -> RenderableType:
+    def _frame(self, snapshot: WorkloadSnapshot, away: str) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
 

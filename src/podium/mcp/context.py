@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from podium.app.app import Podium
 from podium.app.approvals import MAX_OPEN, list_approvals
-from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_list import RunListing, with_host_status
 from podium.app.submission import asked_by
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput
@@ -84,11 +84,11 @@ async def run_lines(context: McpContext, runs: list[Run]) -> list[RunLine]:
     if not runs:
         return []
     podium = context.podium
-    standings = await how_they_stand(runs, podium.engine)
+    agent_statuses = await with_host_status(runs, podium.engine)
     waiting: dict[str, list[str]] = {}
     for approval in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
         waiting.setdefault(approval.run_id, []).append(approval.id)
-    return [_line(status, tuple(waiting.get(status.run.id, ()))) for status in standings]
+    return [_line(status, tuple(waiting.get(status.run.id, ()))) for status in agent_statuses]
 
 
 async def run_line(context: McpContext, run: Run) -> RunLine:
@@ -96,7 +96,7 @@ async def run_line(context: McpContext, run: Run) -> RunLine:
     return line
 
 
-def _line(status: Standing, approvals: tuple[str, ...]) -> RunLine:
+def _line(status: RunListing, approvals: tuple[str, ...]) -> RunLine:
     run = status.run
     return RunLine(
         run_id=run.id,

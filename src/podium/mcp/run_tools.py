@@ -12,10 +12,10 @@ from podium.app.receipt_proof import proven
 from podium.app.receipts import Verdict, list_receipts
 from podium.app.run_continuation import how_it_continues
 from podium.app.run_control import cancel as wish_ended
-from podium.app.run_list import ShownStatus, list_standings
+from podium.app.run_list import ShownStatus, list_by_status
 from podium.app.run_log import follow_logs
 from podium.app.run_report import show_run
-from podium.app.submission import Wish, submit
+from podium.app.submission import WorkRequest, submit
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
@@ -96,7 +96,7 @@ class CancelArguments(FrozenModel):
     why: str = Field(default="", max_length=1_000)
 
 
-async def _submit(context: McpContext, request: Wish) -> Submitted:
+async def _submit(context: McpContext, request: WorkRequest) -> Submitted:
     run = await submit(context.podium, request, by=context.by, provenance=PROVENANCE)
     served = await context.served(context.podium, run)
     again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
@@ -109,14 +109,14 @@ async def _status(context: McpContext, query: StatusArguments) -> Runs:
         return Runs(runs=(await run_line(context, await find_run(context, query.run_id)),))
     if not podium.has_record:
         return Runs(runs=())
-    standings = await list_standings(
+    agent_statuses = await list_by_status(
         await podium.store(),
         podium.engine,
         tuple(status.value for status in query.statuses),
         flow=query.flow or None,
         limit=query.limit,
     )
-    return Runs(runs=tuple(await run_lines(context, [status.run for status in standings])))
+    return Runs(runs=tuple(await run_lines(context, [status.run for status in agent_statuses])))
 
 
 async def _result(context: McpContext, query: RunArguments) -> Result:
@@ -161,7 +161,7 @@ async def find_run(context: McpContext, run_id: str) -> Run:
     return (await show_run(await context.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[Wish] | DoorTool[StatusArguments] | DoorTool[RunArguments] | DoorTool[LogsArguments] | DoorTool[CancelArguments], ...] = (
+WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArguments] | DoorTool[LogsArguments] | DoorTool[CancelArguments], ...] = (
     DoorTool(
         "submit",
         "Hand over work",
@@ -170,7 +170,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusArguments] | DoorTool[RunArguments] 
         "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
         "the system's state and proposes work. `options` depend on the flow, and a wrong one is answered with those there are. "
         "Poll `status` with the run id, then read `result`. What is risky waits for a person.",
-        Wish,
+        WorkRequest,
         Submitted,
         _submit,
         changes="something",
@@ -203,7 +203,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusArguments] | DoorTool[RunArguments] 
     DoorTool(
         "cancel",
         "End a run",
-        "Wish a run ended. Its processes are ended too; `status` says when it is cancelled.",
+        "WorkRequest a run ended. Its processes are ended too; `status` says when it is cancelled.",
         CancelArguments,
         RunLine,
         _cancel,
@@ -271,7 +271,7 @@ async def _approvals(context: McpContext, query: ApprovalsArguments) -> Approval
     run_id = (await find_run(context, query.run_id)).id if query.run_id else None
     statuses = () if query.everything else (ApprovalStatus.PENDING,)
     newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
-    return Approvals(approvals=tuple(map(approval_line, newest.shown)), more=newest.more)
+    return Approvals(approvals=tuple(map(approval_line, newest.approvals)), more=newest.more)
 
 
 async def _receipts(context: McpContext, query: ReceiptsArguments) -> Proof:

@@ -79,7 +79,7 @@ def build_server(mcp_context: McpContext) -> Server[Any]:
         except Exception as error:
             # One call must not end the door for all others.
             message = f"mcp: {params.name[:100]!r} broke: {error!r}"
-            mcp_context.podium.tell(mcp_context.podium.redactor.text(message))
+            mcp_context.podium.notify(mcp_context.podium.redactor.text(message))
             return failed(
                 f"{params.name[:100]!r} broke inside Podium ({type(error).__name__}); its log says more"
             )

@@ -118,16 +118,16 @@ def approvals(
         newest = door.run(work)
 
     def render() -> None:
-        if not newest.shown:
+        if not newest.approvals:
             door.screen.stderr_line("no approvals are waiting")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in newest.shown])
+        door.screen.table(headers, [_row(approval) for approval in newest.approvals])
         if newest.more:
             door.screen.stderr_line(f"and {newest.more} older ones")
         door.screen.stderr_line("show one in full with `podium approvals ID`")
 
-    listed = [one.model_dump(mode="json") for one in newest.shown]
+    listed = [one.model_dump(mode="json") for one in newest.approvals]
     door.screen.answer({"approvals": listed, "more": newest.more}, render)
 
 
@@ -230,7 +230,9 @@ def approve(
         groups = podium.settings.approvers
         store = await podium.store()
         meant = await store.read(lambda view: resolve_approval(view, approval))
-        yes = await say_yes(store, podium.clock, podium.ids, meant, by=who, groups=groups, said=say)
+        yes = await say_yes(
+            store, podium.clock, podium.ids, meant, by=who, groups=groups, comment=say
+        )
         return await answered(podium, yes)
 
     result = door.run(work)

@@ -64,7 +64,7 @@ def migrate(
     if not check:
         # Also when the version is right: on a server the queues have tables of their own.
         databases.migrate(name)
-    label, is_behind = databases.shown(name), before != current
+    label, is_behind = databases.display_name(name), before != current
 
     def render() -> None:
         if not is_behind:
@@ -196,7 +196,7 @@ def prune_(
                     await podium.store(),
                     least,
                     dry_run=dry_run,
-                    tell=lambda runs: progress("deleting runs", runs, 0),
+                    report=lambda runs: progress("deleting runs", runs, 0),
                 )
 
             done = door.run(work)

@@ -9,7 +9,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.run_continuation import left_alone
-from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_list import RunListing, with_host_status
 from podium.app.run_log import follow_logs
 from podium.app.run_report import RunReport, show_run
 from podium.cli.app import command_app
@@ -54,10 +54,10 @@ def show(
     door = Door(context.obj, lenient=True)
     door.must_have_state("run", run)
 
-    async def work(podium: Podium) -> tuple[RunReport, Standing, RunSection | None, str]:
+    async def work(podium: Podium) -> tuple[RunReport, RunListing, RunSection | None, str]:
         store = await podium.store()
         report = await show_run(store, run, last_events=events)
-        (status,) = await how_they_stand([report.run], podium.engine)
+        (status,) = await with_host_status([report.run], podium.engine)
         left = {left_run.id: says for left_run, says in await left_alone(store, podium.engine)}
         job = job_of_flow(report.run.flow)
         section = await load(job.report)(podium, report.run) if job and job.report else None
@@ -75,7 +75,9 @@ def show(
         door.screen.stderr_line(f"answered, but {answered}")
 
 
-def _print(screen: Screen, report: RunReport, status: Standing, section: RunSection | None) -> None:
+def _print(
+    screen: Screen, report: RunReport, status: RunListing, section: RunSection | None
+) -> None:
     screen.facts(_facts(report, status))
     if section is not None:
         screen.line()
@@ -132,7 +134,7 @@ def _print(screen: Screen, report: RunReport, status: Standing, section: RunSect
             screen.line(event_line(event))
 
 
-def _facts(report: RunReport, status: Standing) -> list[tuple[str, str]]:
+def _facts(report: RunReport, status: RunListing) -> list[tuple[str, str]]:
     run = report.run
     failure = f"{run.failure.kind}: {run.failure.message}" if run.failure else ""
     return [
@@ -201,10 +203,10 @@ def logs(
     gathering = screen.json and not follow
     gathered: list[Event] = []
 
-    async def work(podium: Podium) -> Standing:
+    async def work(podium: Podium) -> RunListing:
         store = await podium.store()
         report = await show_run(store, run, last_events=0)
-        (status,) = await how_they_stand([report.run], podium.engine)
+        (status,) = await with_host_status([report.run], podium.engine)
         if follow:
             _note_interrupted(screen, status)
         last = await store.read(lambda view: view.last_seq(report.run.id))
@@ -228,7 +230,7 @@ def logs(
         _note_interrupted(screen, status)
 
 
-def _note_interrupted(screen: Screen, status: Standing) -> None:
+def _note_interrupted(screen: Screen, status: RunListing) -> None:
     """Note that an interrupted run has no more events until it is resumed."""
     if status.interrupted:
         name = short_id(status.run.id)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.app.workload import WorkSeen, WorkWatch
+from podium.app.workload import WorkloadSnapshot, WorkWatch
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
@@ -29,11 +29,15 @@ class LiveSnapshot:
     """Latest snapshot, and the reason when it is not current."""
 
     def __init__(
-        self, watch: WorkWatch, snapshot: WorkSeen, *, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        watch: WorkWatch,
+        snapshot: WorkloadSnapshot,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._watch = watch
         self._patience_seconds = patience_seconds
-        self._looking: asyncio.Task[WorkSeen] | None = None
+        self._looking: asyncio.Task[WorkloadSnapshot] | None = None
         self.snapshot = snapshot
         self.away = ""
 
@@ -92,7 +96,7 @@ def top(
     """
     door = Door(context.obj, lenient=True)
     if not door.has_state:
-        nothing = WorkSeen(at=datetime.now(UTC))
+        nothing = WorkloadSnapshot(at=datetime.now(UTC))
         text = "no runs yet; start one with `podium run`"
         door.screen.answer(_record(nothing), lambda: door.screen.stderr_line(text))
         return
@@ -178,7 +182,7 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
     return event.is_set()
 
 
-def _print(screen: Screen, snapshot: WorkSeen, away: str = "") -> None:
+def _print(screen: Screen, snapshot: WorkloadSnapshot, away: str = "") -> None:
     screen.line(f"{moment(snapshot.at)}  {summary(snapshot)}")
     for line in [away] if away else troubles(snapshot):
         screen.line(line)
@@ -194,7 +198,7 @@ def _print(screen: Screen, snapshot: WorkSeen, away: str = "") -> None:
     screen.line()
 
 
-def _what_matters(snapshot: WorkSeen) -> Hashable:
+def _what_matters(snapshot: WorkloadSnapshot) -> Hashable:
     """Return the snapshot without times, load and cost, which change by themselves."""
     return (
         tuple((worker.id, worker.alive) for worker in snapshot.workers),
@@ -203,6 +207,6 @@ def _what_matters(snapshot: WorkSeen) -> Hashable:
     )
 
 
-def _record(snapshot: WorkSeen) -> dict[str, object]:
+def _record(snapshot: WorkloadSnapshot) -> dict[str, object]:
     queues = [queue.record() for queue in snapshot.queues]
     return {**snapshot.model_dump(mode="json", exclude={"queues"}), "queues": queues}

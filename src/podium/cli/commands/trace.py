@@ -17,7 +17,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.id_lookup import find_id
-from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_list import RunListing, with_host_status
 from podium.app.run_log import follow_logs
 from podium.cli.app import command_app
 from podium.cli.context import Door
@@ -260,14 +260,14 @@ def _show_run(door: Door, view: TraceView, source: str, after: int, *, follow: b
     view.end(run=status.run.id, shown_status=status.shown_status, hosted=status.hosted)
 
 
-async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, Path]:
+async def _prepared(door: Door, podium: Podium, source: str) -> tuple[RunListing, Path]:
     """Return the run's status and its trace, brought up to date where possible."""
     store: Store = await podium.store()
     run_id = await store.read(lambda view: find_id(view, "run", source))
     run = await store.read(lambda view: view.run(run_id))
     if run is None:
         raise UnknownId("run", source)
-    (status,) = await how_they_stand([run], podium.engine)
+    (status,) = await with_host_status([run], podium.engine)
     folder = podium.folders.state / "runs"
     if problem := await bring_up_to_date(store, folder, run_id):
         door.screen.stderr_line(
