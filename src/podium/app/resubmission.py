@@ -25,8 +25,8 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator import OPERATOR
 from podium.jobs.operator.models import OperatorJob, RunPlan
-from podium.jobs.operator.quality_gate import must_be_sound
-from podium.jobs.operator.skills import edited_plan
+from podium.jobs.operator.plan import edited_plan
+from podium.jobs.operator.plan_gate import must_be_sound
 from podium.jobs.sense import CANDIDATE, SENSE, WORK_ORDER, CandidateJob
 from podium.jobs.sense.orders.order_edit import (
     asked_order,
