@@ -193,7 +193,7 @@ class GatedDoor:
         Raises `CallInDoubt` when this very call was permitted before, Podium died before its end
         was recorded, and doing it again could do it twice; `StoreFull` when its end could not be recorded.
         """
-        self._store.must_have_room()
+        self._store.require_space()
         try:
             answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
         except DiffMissing:

@@ -32,7 +32,7 @@ from podium.policy import (
     exec_rules,
     split_command,
 )
-from podium.sandbox import LauncherSettings, ProcessLauncher, seen_places
+from podium.sandbox import LauncherSettings, ProcessLauncher, visible_paths
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 from podium.tools import (
     DoorSettings,
@@ -266,7 +266,7 @@ def _launcher(ground: Ground) -> ConfiningLauncher:
         _own_launcher(),
         SANDBOX,
         environ,
-        shown=lambda programs, untrusted, search_path: seen_places(
+        shown=lambda programs, untrusted, search_path: visible_paths(
             programs,
             search_path,
             home=environ["HOME"],

@@ -365,7 +365,7 @@ class Operator:
     ) -> OperatorAnswer:
         results = await brain.look(run.id, plan)
         approvals = await brain.store.read(lambda view: view.approvals(run_id=run.id))
-        stopped = _why_stopped(run, brain.engine.out_of_room())
+        stopped = _why_stopped(run, brain.engine.disk_full_error())
         return self._answers.ended(
             run, plan, mode, classification, results, approvals, stopped=stopped
         )

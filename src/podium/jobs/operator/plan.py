@@ -12,7 +12,7 @@ from podium.core.errors import PlanRejected
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
 from podium.core.packs import Estimate, Pack, PackTool, RowCheck, Skill, SkillStep
-from podium.core.plan_approval import UngroundedArgument
+from podium.core.plan_approval import SqlQuery, UngroundedArgument
 from podium.jobs.operator.judgement.judge import domain_of
 from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, tool_arithmetic
 from podium.jobs.operator.models import (
@@ -23,7 +23,6 @@ from podium.jobs.operator.models import (
     PlanStatus,
     PlanStep,
     RunPlan,
-    SqlQuery,
     ToolIntent,
     Urgency,
 )

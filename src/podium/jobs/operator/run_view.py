@@ -132,7 +132,7 @@ async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncI
             for listener in listening:
                 await listener.close()
     for listener in listening:
-        for problem in listener.faults:
+        for problem in listener.problems:
             door.screen.aside(f"podium: {problem}")
 
 
