@@ -8,7 +8,6 @@ from functools import partial
 from itertools import count
 from typing import Literal
 
-from podium.app.kernel_flows import said_not_to_have_happened
 from podium.core.decisions import (
     Approval,
     CallOutcome,
@@ -158,6 +157,9 @@ async def _performed(
     job: OperatorJob,
 ) -> CallOutcome:
     """Perform the call. A policy may ask about it alone, beside the plan; that is waited for."""
+    # Late: a message that is only read performs no call, and this loads the classes of all events.
+    from podium.app.kernel_flows import said_not_to_have_happened
+
     position = PlanPosition(
         step=step.number,
         approval_id=gated.approval_id,
