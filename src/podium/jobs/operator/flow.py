@@ -158,7 +158,7 @@ async def _performed(
 ) -> CallOutcome:
     """Perform the call. A policy may ask about it alone, beside the plan; that is waited for."""
     # Late: a message that is only read performs no call, and this loads the classes of all events.
-    from podium.app.kernel_flows import said_not_to_have_happened
+    from podium.app.kernel_flows import times_not_happened
 
     position = PlanPosition(
         step=step.number,
@@ -169,7 +169,7 @@ async def _performed(
     for attempt in count():
 
         async def act(here: StepContext) -> CallOutcome | Refusal:
-            again = await bench.store.read(partial(said_not_to_have_happened, here))
+            again = await bench.store.read(partial(times_not_happened, here))
             try:
                 arguments = filled_in(step.arguments, results)
                 call = bench.toolbox.normalise(

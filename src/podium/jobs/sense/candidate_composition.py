@@ -44,7 +44,7 @@ async def build_candidate(podium: Podium) -> FlowBody:
         trust=trust_of(podium),
         writer=await writer_of(podium, options),
         show=await viewer(podium, options),
-        budget=await podium.purse(),
+        budget=await podium.budget_tracker(),
         workspace=empty_workspace(podium),
     )
     return candidate(deps)

@@ -275,7 +275,7 @@ async def build_sense(podium: Podium) -> FlowBody:
     deps = SenseDeps(
         store=await podium.store(),
         clock=podium.clock,
-        budget=await podium.purse(),
+        budget=await podium.budget_tracker(),
         options=options,
         planner=await _planner(podium, options),
     )

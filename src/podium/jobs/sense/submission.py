@@ -14,7 +14,7 @@ class TickRequest(FrozenModel):
 
 
 async def submit(submission: Submission) -> Run:
-    submission.refuse_place()
+    submission.refuse_queue_slot()
     queue = sense_queue(submission.podium.configuration).name
     deps = await tick_deps(submission.podium)
     return await begin_tick(deps, queue=queue, settings={ASKED_BY: submission.by})
