@@ -28,7 +28,7 @@ from podium.jobs.operator.models import OperatorJob, RunPlan
 from podium.jobs.operator.quality_gate import must_be_sound
 from podium.jobs.operator.skills import edited_plan
 from podium.jobs.sense import CANDIDATE, SENSE, WORK_ORDER, CandidateJob
-from podium.jobs.sense.orders.order_edit import (
+from podium.jobs.sense.orders.work_order import (
     asked_order,
     editable_text,
     edited_order,

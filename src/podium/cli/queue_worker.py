@@ -16,8 +16,8 @@ from podium.core.events import Event, RunStarted
 from podium.core.ids import short_id
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine.run_engine import ticking
-from podium.jobs.sense.effective_options import ORDERS, SENSE
-from podium.jobs.sense.worker_hooks import tended, ticks_ended
+from podium.jobs.sense.options import ORDERS, SENSE
+from podium.jobs.sense.orders.worker import tended, ticks_ended
 from podium.ports import EventQuery, RunQuery, Store, StoreView
 from podium.render.event import event_line
 from podium.telemetry.event_feed import ListenerThread

@@ -20,10 +20,9 @@ from podium.jobs.sense import (
     TickDeps,
     sense,
 )
-from podium.jobs.sense.effective_options import options_in_force, sense_mode
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import Bundle, PlannerStatus, TickOutcome
-from podium.jobs.sense.options import Profile
+from podium.jobs.sense.options import Profile, options_in_force, sense_mode
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.ports import Source
 from podium.jobs.sense.tick import due_at

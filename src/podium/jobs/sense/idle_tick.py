@@ -23,7 +23,7 @@ from podium.config.trust import TrustBook
 from podium.core.errors import PodiumError
 from podium.jobs.sense.io.sources.file_selection import SECOND_NS, FileSelection
 from podium.jobs.sense.io.tick_files import BOOK, MEMORY, RecordFiles, TickFiles, read_state
-from podium.jobs.sense.tick_summary import summary_line
+from podium.jobs.sense.tick_report import summary_line
 
 if TYPE_CHECKING:
     from podium.config.folders import Folders

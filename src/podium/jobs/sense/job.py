@@ -22,7 +22,7 @@ JOB = Job(
         ),
     },
     options="podium.jobs.sense.options:SenseOptions",
-    queues="podium.jobs.sense.effective_options:order_queues",
+    queues="podium.jobs.sense.options:order_queues",
     uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
@@ -41,7 +41,7 @@ JOB = Job(
             "More for jobs",
         ),
         "deploy": Command(
-            "podium.jobs.sense.commands.deploy:app",
+            "podium.jobs.sense.commands.candidates:deploy_app",
             "Approve a candidate of `sense` and deliver it.",
             "More for jobs",
         ),

@@ -18,8 +18,7 @@ from podium.core.model import Json
 from podium.core.plan_approval import question_in
 from podium.jobs.operator import OPERATOR
 from podium.jobs.operator.models import OperatorJob, SqlQuery
-from podium.jobs.sense.orders.order_edit import order_in
-from podium.jobs.sense.orders.work_order import WorkOrder
+from podium.jobs.sense.orders.work_order import WorkOrder, order_in
 from podium.render.approval import diff_counts, diff_lines, waits_for, what_lines
 from podium.render.argument_text import exact_lines
 from podium.render.text import counted, shown_line
