@@ -11,7 +11,7 @@ JOB = Job(
             "podium.jobs.sense.flow:sense",
         ),
         "candidate": FlowSpec(
-            "podium.jobs.sense.candidate_composition:build_candidate",
+            "podium.jobs.sense.composition:build_candidate",
             "podium.jobs.sense.deps:CandidateJob",
             "podium.jobs.sense.flow:candidate",
         ),
@@ -28,8 +28,8 @@ JOB = Job(
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
-    request="podium.jobs.sense.submission:TickRequest",
-    submit="podium.jobs.sense.submission:submit",
+    request="podium.jobs.sense.composition:TickRequest",
+    submit="podium.jobs.sense.composition:submit",
     commands={
         "sense": Command(
             "podium.jobs.sense.commands.sense:app",

@@ -29,7 +29,7 @@ from podium.jobs.sense.io import (
     write_layout,
 )
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
-from podium.jobs.sense.io.schedulers import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
+from podium.jobs.sense.io.schedule import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
 from podium.jobs.sense.options import sense_mode
 from podium.render.text import moment, shown_line
 

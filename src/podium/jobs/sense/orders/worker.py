@@ -120,7 +120,8 @@ async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
 
 def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
     """Those in the safe zones, where the gate lets everybody read."""
-    from podium.jobs.sense.io.sources import SourceDeps, file_text, hiding
+    from podium.jobs.sense.io.content import hiding
+    from podium.jobs.sense.io.sources import SourceDeps, file_text
 
     root = podium.folders.project
     deps = SourceDeps(
@@ -174,7 +175,7 @@ async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
 
 
 def _registry(podium: Podium, options: SenseOptions) -> Registry:
-    from podium.jobs.sense.operations import order_tools
+    from podium.jobs.sense.orders.order_tools import order_tools
     from podium.tools import Registry, builtin_tools
 
     tools = [*builtin_tools(), *order_tools(options.layout.sessions)]
